@@ -22,15 +22,8 @@ import { openState } from '../state/open.ts';
 import type { LockHolder } from '../state/owner-lock.ts';
 import type { Replica } from '../state/postgres-sessions.ts';
 import { span } from './render/values.ts';
-import {
-  baseUrlOf,
-  type CommonFlags,
-  clockOf,
-  logSettings,
-  profileOf,
-  randomOf,
-  stateLocation,
-} from './settings/config.ts';
+import type { CommonFlags } from './settings/call-flags.ts';
+import { baseUrlOf, clockOf, logSettings, profileOf, randomOf, stateLocation } from './settings/config.ts';
 import { tokenSource } from './settings/token.ts';
 import { type Io, version } from './terminal.ts';
 

@@ -2,7 +2,8 @@ import { FenceError } from '../core/errors.ts';
 import type { ReadPort } from '../core/ports.ts';
 import { openSession, type Session, type SessionOptions } from './compose.ts';
 import { whyNotRead } from './exit.ts';
-import { type CommonFlags, clockOf } from './settings/config.ts';
+import type { CommonFlags } from './settings/call-flags.ts';
+import { clockOf } from './settings/config.ts';
 import type { Io } from './terminal.ts';
 
 /** Flags of a command that shows the state alone if the API cannot be read. */

@@ -28,7 +28,7 @@ import {
   withState,
 } from './flags.ts';
 import { exampleText, programHelp } from './help.ts';
-import { type CommonFlags, callFlags } from './settings/config.ts';
+import { type CommonFlags, callFlags } from './settings/call-flags.ts';
 import { type Io, version } from './terminal.ts';
 
 // A command's own modules are loaded when it runs: most calls need a small part of the whole.

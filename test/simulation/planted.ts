@@ -267,7 +267,7 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'the address of a server is left when the server goes',
     file: 'reconcilers/ip.ts',
-    find: '  if (!isKept(subject, server)) return diffLeaving(subject, live, world);\n',
+    find: '  if (!isKept(subject, server, world)) return diffLeaving(subject, live, world);\n',
     replace: '',
   },
   {

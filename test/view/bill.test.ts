@@ -91,7 +91,7 @@ describe('src/view/bill.ts: an address', () => {
     [
       'an entry named until it expired',
       {
-        entries: [{ ...asked, id: '51', expires: '2026-11-16T00:00:00Z' }],
+        entries: [{ ...asked, id: '51', value: {}, expires: '2026-11-16T00:00:00Z' }],
         operations: [],
         observed_at: '2026-11-16T00:00:00Z',
       },

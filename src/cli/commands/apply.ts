@@ -16,7 +16,8 @@ import { type ExitCode, exitCodes } from '../exit.ts';
 import { furtherText, nothingManaged, planText } from '../render/plan-text.ts';
 import { jsonProgress, type ProgressView, plainProgress, reportText, verdictOf } from '../render/progress.ts';
 import { liveProgress } from '../render/progress-live.ts';
-import { type CommonFlags, clockOf, readText } from '../settings/config.ts';
+import type { CommonFlags } from '../settings/call-flags.ts';
+import { clockOf, readText } from '../settings/config.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
 import {
   askedBy,

@@ -3,7 +3,7 @@ import type { Command, Option } from 'commander';
 import { partsOf } from '../../core/intent.ts';
 import type { StateStore } from '../../core/state.ts';
 import type { Shell } from '../flags.ts';
-import type { CommonFlags } from '../settings/config.ts';
+import type { CommonFlags } from '../settings/call-flags.ts';
 import type { Io } from '../terminal.ts';
 
 /** Words of the spec and the state, each with a short description. */

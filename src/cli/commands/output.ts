@@ -6,7 +6,8 @@ import type { PlanFormat } from '../flags.ts';
 import { planMarkdown } from '../render/plan-markdown.ts';
 import { planSvg } from '../render/plan-svg.ts';
 import { planText } from '../render/plan-text.ts';
-import { type CommonFlags, reasonOf } from '../settings/config.ts';
+import type { CommonFlags } from '../settings/call-flags.ts';
+import { reasonOf } from '../settings/config.ts';
 import { type Io, type Paint, paintFor, type Style } from '../terminal.ts';
 
 interface OutputFlags extends CommonFlags {

@@ -11,7 +11,7 @@ import { openSession, openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import type { OutputFormat } from '../flags.ts';
 import { isShown, type LiveFacts, type Outputs, outputsOf, type ServerOutput } from '../outputs/outputs.ts';
-import type { CommonFlags } from '../settings/config.ts';
+import type { CommonFlags } from '../settings/call-flags.ts';
 import { refuseNoState, refuseSecondState } from '../settings/own-state.ts';
 import { readSpec } from '../settings/spec-source.ts';
 import type { Io } from '../terminal.ts';

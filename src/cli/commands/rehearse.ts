@@ -16,7 +16,8 @@ import {
 } from '../rehearse/trials.ts';
 import { blockedLines } from '../render/plan-text.ts';
 import { requestsText, span } from '../render/values.ts';
-import { type CommonFlags, profileOf } from '../settings/config.ts';
+import type { CommonFlags } from '../settings/call-flags.ts';
+import { profileOf } from '../settings/config.ts';
 import { loadWithinLimits, readSources, trustOf } from '../settings/spec-source.ts';
 import { type Io, paintFor, printable } from '../terminal.ts';
 import { writeOut } from './output.ts';

@@ -21,7 +21,8 @@ import { isShared, type OpenFleet, openFleet, ownReplica } from '../daemon/fleet
 import { deletionsNow, openProject, projectFlags } from '../daemon/projects.ts';
 import { type DaemonSettings, type RunFlags, readDaemonSettings, sourceOf } from '../daemon/settings.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
-import { callFlags, logSettings } from '../settings/config.ts';
+import { callFlags } from '../settings/call-flags.ts';
+import { logSettings } from '../settings/config.ts';
 import { tokenSource } from '../settings/token.ts';
 import { type Io, listenForDaemonSignals, version } from '../terminal.ts';
 

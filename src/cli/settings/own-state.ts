@@ -7,7 +7,8 @@ import type { PostgresInspection } from '../../state/postgres-inspection.ts';
 import { defaultStateName } from '../../state/postgres-url.ts';
 import { openStore } from '../compose.ts';
 import type { Io } from '../terminal.ts';
-import { type CommonFlags, isUrl, stateLocation, stateNameOf, stateWord } from './config.ts';
+import { type CommonFlags, isUrl, stateNameOf, stateWord } from './call-flags.ts';
+import { stateLocation } from './config.ts';
 
 /** One state for each project. As files: one folder each, with the state, its lock and an emulator's world. */
 export function ownState(location: string, id: number | 'fleet'): string {
