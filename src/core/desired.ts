@@ -201,6 +201,11 @@ export function publicDigest({
   return environment === undefined ? digest : undefined;
 }
 
+/** The id that the spec gives to the entry. An object that the entry takes back has its id from the state. */
+export function idInSpec(desired: Pick<DesiredResource, 'id' | 'held'> | undefined): string | undefined {
+  return desired?.held === undefined ? desired?.id : undefined;
+}
+
 /** The address that the entry asks for; no fields where it asks for none. */
 export function wantedAddress(entry: EntryFields | undefined): WantedAddress {
   return entry?.public_ipv4 ?? {};

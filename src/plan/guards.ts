@@ -1,4 +1,5 @@
 import { serverObject } from '../core/claims.ts';
+import { idInSpec } from '../core/desired.ts';
 import { partsOf } from '../core/intent.ts';
 import { digestOf } from '../core/json.ts';
 import { comesWithServer, nounOf, type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
@@ -244,7 +245,7 @@ function permitting(
 ): Remedy {
   return edit(parent ?? key, {
     set: { ...set, ...(allowed ? {} : { replace: 'allowed' }) },
-    ...(desired?.id === undefined || desired.held !== undefined ? {} : { remove: ['id'] }),
+    ...(idInSpec(desired) === undefined ? {} : { remove: ['id'] }),
     when: 'to replace it',
   });
 }
@@ -253,7 +254,7 @@ function replacement(draft: Draft, { world }: GuardInput): Objection | undefined
   const { subject, diff } = draft;
   const { verdict } = diff;
   if (verdict.verdict !== 'replace') return undefined;
-  const id = subject.desired?.held === undefined ? subject.desired?.id : undefined;
+  const id = idInSpec(subject.desired);
   if (verdict.allowed && id === undefined) return undefined;
   return {
     reason: `${verdict.reason}. In a replacement, ${impactOf(draft, world)}${id === undefined ? '' : `. vdcsync does not create an entry with \`id:\``}`,

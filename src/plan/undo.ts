@@ -1,5 +1,5 @@
 import equal from 'fast-deep-equal';
-import type { Desired, DesiredResource, EntryFields } from '../core/desired.ts';
+import { type Desired, type DesiredResource, type EntryFields, idInSpec } from '../core/desired.ts';
 import { ConfigError } from '../core/errors.ts';
 import { withoutSeals } from '../core/hidden-texts.ts';
 import { partsOf } from '../core/intent.ts';
@@ -94,10 +94,9 @@ function refuseKept({ run, desired, bound }: UndoInput, key: ResourceKey, isRemo
     );
   const present = desired.resources.find((each) => each.key === parent);
   if (present === undefined) return;
-  const isNamed = present.id !== undefined && present.held === undefined;
   const field = !present.managed
     ? 'managed'
-    : isRemoved && isNamed
+    : isRemoved && idInSpec(present) !== undefined
       ? 'id'
       : isRemoved && present.protect
         ? 'protect'

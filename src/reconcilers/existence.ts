@@ -1,5 +1,5 @@
 import type { BlockCode } from '../core/codes.ts';
-import type { DesiredResource } from '../core/desired.ts';
+import { type DesiredResource, idInSpec } from '../core/desired.ts';
 import { member } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
@@ -92,7 +92,7 @@ function diffUnmanaged(
   lacking: readonly string[],
 ): Diff {
   if (binding !== undefined) {
-    const named = desired?.held === undefined ? desired?.id : undefined;
+    const named = idInSpec(desired);
     if (named !== undefined && named !== binding.id) {
       return blocked(
         'update',
@@ -132,7 +132,7 @@ function diffBound(
   lacking: readonly string[],
 ): Diff | undefined {
   const { key, desired } = subject;
-  const named = desired?.held === undefined ? desired?.id : undefined;
+  const named = idInSpec(desired);
   if (named !== undefined && named !== binding.id) {
     return blocked(
       'update',
