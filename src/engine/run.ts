@@ -143,7 +143,7 @@ export function boundIn({ bindings }: Pick<Run, 'bindings'>, server: ResourceKey
 
 /** Live ids of the kind that already belong to a key, so that no creation takes them as its own new resource. */
 export function knownIds(
-  { bindings, intents }: Pick<Run, 'bindings' | 'intents'>,
+  { bindings, intents, claims }: Pick<Run, 'bindings' | 'intents' | 'claims'>,
   kind: KindName,
   but?: Intent,
 ): ReadonlySet<string> {
@@ -151,7 +151,10 @@ export function knownIds(
   const underWay = [...intents.values()]
     .filter((each) => each.kind === kind && each.id !== but?.id)
     .flatMap((each) => partsOf(each).answer?.id ?? []);
-  return new Set([...bound, ...underWay]);
+  const found = [...claims.values()]
+    .filter((each) => each.kind === kind && each.holder.is === 'found' && each.holder.key !== but?.key)
+    .map(({ id }) => id);
+  return new Set([...bound, ...underWay, ...found]);
 }
 
 /** A binding that gets another key. */

@@ -13,7 +13,8 @@ export type Moment =
   | 'due'
   | 'silent'
   | 'proved'
-  | 'refused_early';
+  | 'refused_early'
+  | 'asked';
 
 /**
  * Measures time spans: the time since a write was sent, or since a resource was not found. The state has only wall

@@ -36,7 +36,7 @@ export function movedFromUnknown(draft: Draft, input: GuardInput, facts: PlanFac
         ...(meant === undefined ? left : [meant]).map((each) =>
           edit(key, { set: { moved: { from: each } } }),
         ),
-        edit(key, { remove: ['moved'], when: `if ${key} is a new resource` }),
+        ...perhapsMadeAs(subject, from, facts.matches().get(key)).remedies,
       ],
     };
   }

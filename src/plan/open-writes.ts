@@ -95,8 +95,8 @@ export function makingRoom(key: ResourceKey): Remedy {
 export function waysOut(intent: Intent, { taken = false, world }: Known = {}): readonly Remedy[] {
   const { key, kind, verb, recovers = key } = intent;
   const { candidates = [], until } = partsOf(intent).blocked ?? {};
-  const say = (answer: 'adopt' | 'absent' | 'retry' | 'abandon', when: string, id: readonly string[] = []) =>
-    run('resolve', [key, `--${answer}`, ...id], { when });
+  const say = (answer: 'absent' | 'retry' | 'abandon', when: string) =>
+    run('resolve', [key, `--${answer}`], { when });
   // A deletion has no entry to correct. If its resource still exists, the deletion is given up and requested again.
   if (verb === 'delete') {
     return [
@@ -108,12 +108,7 @@ export function waysOut(intent: Intent, { taken = false, world }: Known = {}): r
   const addresses = (id: string) =>
     (world?.addressesOf({ kind, id }) ?? []).map(({ address }) => address).join(', ');
   const adoptable = verb === 'create' && (!refused || taken);
-  // A key of the line is asked for the entry that has another key by now.
   const desired = world?.subjects.get(recovers)?.desired;
-  const adopting = (id: string, when: string): Remedy =>
-    desired?.id === undefined || desired.held !== undefined || desired.id === id || !desired.managed
-      ? say('adopt', when, [id])
-      : edit(recovers, { remove: ['id'], next: [run('resolve', [key, '--adopt', id])], when });
   // The candidates may belong to another user, and the resource itself may have become visible since.
   const other = candidates.length === 0 ? 'the resource exists' : `${key} is another resource`;
   // The next apply asks the key again about an edited entry.
@@ -127,8 +122,10 @@ export function waysOut(intent: Intent, { taken = false, world }: Known = {}): r
     ...(refused && intent.replaces !== undefined ? [makingRoom(key)] : []),
     ...(adoptable
       ? [
-          ...candidates.map((id) => adopting(id, `if ${addresses(id) || id} is ${key}: see the client area`)),
-          adopting('ID', `if ${other}: the client area shows its id`),
+          ...candidates.map((id) =>
+            adoption(intent, id, { world, when: `if ${addresses(id) || id} is ${key}: see the client area` }),
+          ),
+          adoption(intent, 'ID', { world, when: `if ${other}: the client area shows its id` }),
         ]
       : []),
     ...(isConflict ? [reverted] : []),
@@ -136,6 +133,20 @@ export function waysOut(intent: Intent, { taken = false, world }: Known = {}): r
       ? say('retry', refused ? 'to send the same write again' : 'if the write had no effect')
       : say('absent', absentWhen[verb]),
   ];
+}
+
+/** The operator says which resource a creation made. An entry that names another id has to lose it first. */
+export function adoption(
+  { key, recovers = key }: Intent,
+  id: string,
+  { world, when }: { readonly world: World | undefined; readonly when: string },
+): Remedy {
+  const words = [key, '--adopt', id];
+  // A key of the line is asked for the entry that has another key by now.
+  const desired = world?.subjects.get(recovers)?.desired;
+  return desired?.id === undefined || desired.held !== undefined || desired.id === id || !desired.managed
+    ? run('resolve', words, { when })
+    : edit(recovers, { remove: ['id'], next: [run('resolve', words)], when });
 }
 
 /**

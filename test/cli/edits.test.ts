@@ -123,6 +123,21 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     });
   });
 
+  test('a server is created again, and the older copy of the state that is put back has another name for it', async () => {
+    const scene = await Scene.start();
+    const operator = scene.operator();
+    await operator.applied({ servers: { web: bare } });
+    const putBack = operator.copyState();
+    scene.emulator.mutate({ do: 'delete_server', id: Number(scene.live.servers[0]) });
+    expect((await operator.apply()).code).toBe(0);
+    const again = scene.live;
+    expect(again.servers).toHaveLength(1);
+    putBack();
+    operator.write({ servers: { www: { ...bare, moved: { from: 'servers.web' } } } });
+    await operator.converge({ 'servers.www': again.servers[0] ?? '' });
+    expect(scene.live).toEqual(again);
+  });
+
   describe('a second file with the same names and its own empty state', () => {
     async function secondFile(web: object = bare) {
       const scene = await Scene.start();

@@ -31,7 +31,7 @@ import {
   unlisted,
 } from '../../plan/unmanaged.ts';
 import { knownIds, type Run } from '../run.ts';
-import { incarnationOf, isInScope } from './scope.ts';
+import { incarnationOf, isInScope, lastCreation } from './scope.ts';
 
 /** A plan, and the register that it was made with. */
 export interface Judged extends Planned {
@@ -310,12 +310,6 @@ export function makerOf({ intents }: Run, live: Live): Intent | undefined {
     const id = partsOf(each).answer?.id;
     return each.verb === 'create' && id !== undefined && isSame({ ...each, id }, live);
   });
-}
-
-/** The last creation of the key that has ended, in the present `project.scope`. */
-export async function lastCreation(run: Run, key: ResourceKey): Promise<Intent | undefined> {
-  const past = await run.deps.store.intents({ key, limit: 50 });
-  return past.find((each) => each.verb === 'create' && each.phase === 'closed' && isInScope(run, each));
 }
 
 /**

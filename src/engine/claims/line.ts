@@ -139,6 +139,12 @@ export function withHeldObjects(
   return { ...desired, resources };
 }
 
+/** A creation asked an earlier key of its line, and found its resource. The next plan shows the adoption. */
+export function hasFound(run: Run): boolean {
+  const isNew = (key: ResourceKey) => run.world.subjects.get(key)?.desired?.held === undefined;
+  return [...run.lines().held()].some(([key, { holder }]) => holder.is === 'found' && isNew(key));
+}
+
 /**
  * Gives a key back to its retiring server if the spec asks for that server again, such as after a reverted edit. No
  * purchase is needed, and the server that had the key retires in its place. A plan shows this, and an apply records it

@@ -199,7 +199,10 @@ export function deleted(run: Run, key: ResourceKey, reason: string): StateChange
 }
 
 function passing(run: Run, binding: Binding, from: ResourceKey, to: ResourceKey): StateChange[] {
-  const key = `${to}${binding.key.slice(from.length)}` as ResourceKey;
+  const part = binding.key.slice(from.length);
+  const taken = run.bindings.has(`${to}${part}` as ResourceKey);
+  // The API may give out the id of a server again while the address of the earlier server retires. @assumption A17
+  const key = `${to}${taken ? `-${binding.id}` : ''}${part}` as ResourceKey;
   const { formerKeys: _, ...rest } = binding;
   // From now on, no entry of the spec says that the address stays, or that the server is protected.
   const entry = run.world.subjects.get(from)?.desired;

@@ -135,6 +135,12 @@ function transferred(
   const bound = new Set(names.values());
   return changes.flatMap((change): StateChange[] => {
     if (change.type === 'claim') return bound.has(objectName(change.claim)) ? [] : [change];
+    if (change.type === 'release' && change.gone) {
+      // The object is gone under each of its keys: the next one has another idempotency key.
+      const earlier = bindings.get(change.key)?.formerKeys ?? [];
+      const free = earlier.filter((key) => !bindings.has(key));
+      return [change, ...free.map((key) => ({ type: 'next_incarnation', key }) as const)];
+    }
     if (change.type !== 'bind') return [change];
     const { key, kind, id } = change.binding;
     const former = [...(bindings.get(key)?.formerKeys ?? []), ...(change.binding.formerKeys ?? [])];

@@ -84,6 +84,20 @@ export async function lastAttempt(run: Run, key: ResourceKey, incarnation: strin
   return Math.max(-1, ...attempts);
 }
 
+/**
+ * The last creation of the key that has ended, in the present `project.scope`.
+ *
+ * @param counts leaves out creations
+ */
+export async function lastCreation(
+  run: Run,
+  key: ResourceKey,
+  counts: (parts: ReturnType<typeof partsOf>) => boolean = () => true,
+): Promise<Intent | undefined> {
+  const ended = (await creationsOf(run, key)).filter(({ phase }) => phase === 'closed');
+  return ended.find((each) => isInScope(run, each) && counts(partsOf(each)));
+}
+
 /** Newest first. */
 async function creationsOf({ deps }: Run, key: ResourceKey): Promise<readonly Intent[]> {
   return (await deps.store.intents({ key, limit: 2_000 })).filter(({ verb }) => verb === 'create');

@@ -112,6 +112,11 @@ export async function calibrated(run: Run, intent: Intent): Promise<KeyBehaviour
   return behaviour;
 }
 
+/** Whether earlier requests have shown that the keys of the operation cannot be asked. */
+export async function isUnaskable({ deps }: Run, { request }: Intent): Promise<boolean> {
+  return behavioursIn(await deps.store.note(noteName))[request.name]?.storesRefusals === false;
+}
+
 /** The behaviours in the note, by operation. An operation whose behaviour cannot be read is calibrated again. */
 function behavioursIn(note: unknown): Readonly<Record<string, KeyBehaviour>> {
   if (typeof note !== 'object' || note === null) return {};

@@ -177,22 +177,23 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
   const asker =
     [...run.bindings.values(), ...run.desired.resources].find((each) => asksAbout(intent, each)) ??
     renamedEntry(run, intent);
-  if (asker !== undefined && asker.key !== intent.key) {
-    const said = await adoptKey(run, asker.key, id);
-    const binding = run.bindings.get(asker.key);
+  const { key = intent.key } = asker ?? {};
+  const declared = run.world.subjects.get(key)?.desired;
+  const isElsewhere = key !== intent.key;
+  if (isElsewhere && declared?.managed !== false) {
+    const said = await adoptKey(run, key, id);
+    const binding = run.bindings.get(key);
     if (binding !== undefined) await endQuestion(run, intent, binding);
     return said;
   }
-  if (mayBeOther(intent) && run.world.subjects.get(intent.key)?.desired === undefined)
-    return adoptLeft(run, intent, id);
+  if (mayBeOther(intent) && (isElsewhere || declared === undefined)) return adoptLeft(run, intent, key, id);
   if (intent.verb === 'delete') {
     throw new ConfigError(`${intent.key} is being deleted, so it cannot adopt a resource.`, true, [
       runs('resolve', [intent.key, '--absent'], { when: 'once the resource is gone' }),
       runs('resolve', [intent.key, '--abandon'], { when: 'to give up the deletion' }),
     ]);
   }
-  const entry = run.world.subjects.get(intent.key)?.desired;
-  if (entry?.managed === true) refuseContradiction(entry, id);
+  if (declared?.managed === true) refuseContradiction(declared, id);
   if (intent.replaces === id)
     throw new ConfigError(
       `${intent.key} is being replaced, and ${id} is the old ${nounOf(intent.kind)}.`,
@@ -268,16 +269,18 @@ async function madeByOther(run: Run, intent: Intent, id: string): Promise<StateC
   return world && [{ type: 'bind', binding: bindingOf(run, subject, id, world) }];
 }
 
-/** The entry has left the spec. If it returns, it takes the resource back. */
-async function adoptLeft(run: Run, intent: Intent, id: string): Promise<CommandResult> {
-  const { key, kind } = intent;
+/** The entry of `key` has left the spec, or is not managed. If it returns, it takes the resource back. */
+async function adoptLeft(run: Run, intent: Intent, key: ResourceKey, id: string): Promise<CommandResult> {
+  const { kind } = intent;
   const { parent } = takeApart(key);
   if ((await worldWith(run, { key, kind, ...(parent && { parent }) }, id)) === undefined)
     throw new ConfigError(`The project has no ${nounOf(kind)} ${id}.`);
-  const changes = releasedClaim(run, { key, kind, id, identity: {} }, 'operator');
+  const formerKeys = key === intent.key ? [] : [intent.key];
+  const changes = releasedClaim(run, { key, kind, id, identity: {}, formerKeys }, 'operator');
   await close(run, intent, { outcome: 'done', text: `the operator reported it as ${id}` }, { changes });
+  const isLeft = run.world.subjects.get(key)?.desired === undefined;
   return result(
-    `${capitalised(nounOf(kind))} ${id} is recorded for ${key}, which has left the spec. If that entry returns, it takes the ${nounOf(kind)} back.`,
+    `${capitalised(nounOf(kind))} ${id} is recorded for ${key}, which ${isLeft ? 'has left the spec. If that entry returns, it' : 'is not managed. Without `managed: false`, the entry'} takes the ${nounOf(kind)} back.`,
   );
 }
 

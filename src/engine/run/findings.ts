@@ -6,7 +6,7 @@ import { type Blocked, blockedName, type Operation, type Plan } from '../../core
 import type { OperationResult } from '../../core/progress.ts';
 import { outside, type Remedy, run as runs } from '../../core/remedy.ts';
 import type { Intent, StateStore } from '../../core/state.ts';
-import { waysOut } from '../../plan/open-writes.ts';
+import { adoption, waysOut } from '../../plan/open-writes.ts';
 import { isSelected } from '../../plan/order.ts';
 import { withBlocked } from '../../plan/totals.ts';
 import { endOf, tokenReport } from '../intents/pauses.ts';
@@ -208,7 +208,7 @@ export function furtherBlocked(
     const remedies = [
       ...(named ?? [next]),
       ...doctor,
-      ...endingIt(open),
+      ...endingIt(run, open),
       ...waysOfOther(run, { key, verb, code }),
     ];
     return [{ key, verb, code, reason: detail, remedies }];
@@ -255,12 +255,13 @@ function otherUnresolved(run: Run, { key, verb }: Pick<Noted, 'key' | 'verb'>): 
   return unresolvedBeside(run, { key, verb: verb === 'delete' ? 'create' : verb });
 }
 
-function endingIt(open: Intent | undefined): readonly Remedy[] {
+function endingIt({ world }: Run, open: Intent | undefined): readonly Remedy[] {
   if (open === undefined || open.phase === 'waiting') return [];
   const adopt =
     open.verb === 'create'
       ? [
-          runs('resolve', [open.key, '--adopt', partsOf(open).answer?.id ?? 'ID'], {
+          adoption(open, partsOf(open).answer?.id ?? 'ID', {
+            world,
             when: 'if the client area shows the created resource',
           }),
         ]

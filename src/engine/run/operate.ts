@@ -1,5 +1,6 @@
 import { openWindows } from '../../core/calendar.ts';
 import { objectName } from '../../core/claims.ts';
+import type { DesiredResource } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
 import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import type { Subject, World } from '../../core/kind.ts';
@@ -10,8 +11,9 @@ import type { Binding, Intent, StateChange } from '../../core/state.ts';
 import { isAccountedFor, perhapsMadeAs } from '../../plan/moved-from.ts';
 import { isOvertaken } from '../../plan/open-writes.ts';
 import { restsOn, successorsOf } from '../../plan/order.ts';
-import { lastCreation, makerOf, ownerOf, registerOf } from '../claims/claims.ts';
+import { makerOf, ownerOf, registerOf } from '../claims/claims.ts';
 import { exchanging, released, releasing } from '../claims/release.ts';
+import { lastCreation } from '../claims/scope.ts';
 import {
   beginIntent,
   contextOf,
@@ -35,7 +37,7 @@ import {
 import { advance, send } from '../intents/settle.ts';
 import type { Run } from '../run.ts';
 import { absenceGapMs } from '../timing.ts';
-import { unprovenKeys } from './recover.ts';
+import { askLineAgain, unprovenKeys } from './recover.ts';
 
 /** The result of one turn of work on an operation. */
 export type Turn = Progress | Overtaken;
@@ -50,8 +52,8 @@ export async function operate(run: Run, operation: Operation): Promise<Turn> {
   if (operation.verb === 'adopt') return adopt(run, operation);
   const held = run.facts.allPaused();
   if (held !== undefined) return { now: 'blocked', ...held };
-  const gone = await confirmLost(run, operation);
-  if (gone !== undefined) return gone;
+  const other = (await confirmLost(run, operation)) ?? (await foundEarlier(run, operation));
+  if (other !== undefined) return other;
   const queuedAt = run.deps.clock.now();
   return inWriteSlot(run, operation, () => beginAndSend(run, operation, queuedAt));
 }
@@ -114,13 +116,25 @@ export function stoppedBy(
   return { now: 'blocked', code: 'dependency_blocked', reason, remedies: settleFirst(other) };
 }
 
-/** The next run asks the earlier keys of a line that this run could not ask to the end. */
-async function unprovenLine(run: Run, { key, verb, kind }: Operation): Promise<Turn | undefined> {
+/** The entry whose resource is bought, unless the creation replaces the resource of its line, which is bound. */
+function boughtFor(run: Run, { key, verb, kind }: Operation): DesiredResource | undefined {
   const { desired, parent } = run.world.subjects.get(key) ?? {};
-  if (verb !== 'create' || desired === undefined || parent !== undefined || !asksKey(run, { verb, kind }))
-    return undefined;
-  // The resource of the line is bound, and the creation replaces the resource.
-  if (run.bindings.has(key)) return undefined;
+  if (verb !== 'create' || parent !== undefined || !asksKey(run, { verb, kind })) return undefined;
+  return run.bindings.has(key) ? undefined : desired;
+}
+
+async function foundEarlier(run: Run, operation: Operation): Promise<Turn | undefined> {
+  const desired = boughtFor(run, operation);
+  const earlier = desired && (await askLineAgain(run, desired));
+  if (earlier === undefined) return undefined;
+  return { now: 'overtaken', reason: `its resource was created under its earlier key ${earlier}` };
+}
+
+/** The next run asks the earlier keys of a line that this run could not ask to the end. */
+async function unprovenLine(run: Run, operation: Operation): Promise<Turn | undefined> {
+  const { key } = operation;
+  const desired = boughtFor(run, operation);
+  if (desired === undefined) return undefined;
   const [first] = await unprovenKeys(run, desired);
   if (first === undefined) return undefined;
   const last = await lastCreation(run, first);

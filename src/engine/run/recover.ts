@@ -8,13 +8,13 @@ import type { TaskId } from '../../core/resources.ts';
 import type { Because, Facts, Intent, IntentOutcome, StateChange } from '../../core/state.ts';
 import { isFailedRead } from '../../core/transport.ts';
 import { isNone, unmanagedFor } from '../../plan/unmanaged.ts';
-import { answeredCreation, lastCreation, registerOf } from '../claims/claims.ts';
-import { incarnationOf } from '../claims/scope.ts';
+import { answeredCreation, registerOf } from '../claims/claims.ts';
+import { incarnationOf, lastCreation } from '../claims/scope.ts';
 import { beginIntent, inWriteSlot, preimageOf, sendFenced } from '../intents/begin.ts';
 import { asksKey, close, isReplay, keyIsFresh, questionOf, unasked } from '../intents/endings.ts';
 import { askAgain, endReplaced, requestOf, tryNextIncarnation } from '../intents/next-incarnation.ts';
 import { probeAnswer, type ReuseRefusal } from '../intents/outcome.ts';
-import { asked, pauseIfRefused, probeKey } from '../intents/probe-key.ts';
+import { asked, isUnaskable, pauseIfRefused, probeKey } from '../intents/probe-key.ts';
 import { spendOf } from '../intents/record.ts';
 import { found } from '../intents/transfer.ts';
 import { isAbort } from '../interruption.ts';
@@ -129,9 +129,24 @@ export async function unprovenKeys(
   return line.filter((_key, at) => !proven[at]);
 }
 
+/**
+ * Asks the earlier keys of a line again before its resource is bought, once a run: a newer copy of this state may have
+ * bought it since under the next key of the same entry. Returns the key under which it was found.
+ */
+export async function askLineAgain(run: Run, entry: DesiredResource): Promise<ResourceKey | undefined> {
+  for (const key of [...run.lines().of(entry)].filter((each) => each !== entry.key)) {
+    const last = await lastCreation(run, key);
+    if (last === undefined || run.stopwatch.isMarked(last.id, 'asked') || (await isUnaskable(run, last)))
+      continue;
+    if (await lookUp(run, entry, [key])) return key;
+  }
+  return undefined;
+}
+
 /** Whether this state has used the key, or has asked it to the end. */
 export async function isProven(run: Run, key: ResourceKey): Promise<boolean> {
-  const last = await lastCreation(run, key);
+  // A question to an API whose keys cannot be asked says nothing about an earlier write.
+  const last = await lastCreation(run, key, ({ because }) => because !== 'unaskable');
   if (last === undefined) return false;
   const { because, outcome } = partsOf(last);
   if (because === 'unused' || because === 'reported_absent') return true;
@@ -186,7 +201,7 @@ async function lookUpOne(
   const { key: own, kind: name } = resource;
   const kind = run.kindOf(name);
   const world = withSubject(run.world, resource, key);
-  const operation = creationOf(key, name);
+  const operation = { key, kind: name, verb: 'create', changes: [] } as const;
   // The key holds the answer to the request that was answered before, no matter how the entry was edited since.
   const answered = (await answeredCreation(run, key))?.request;
   const request = sent ?? answered ?? requestOf(run, operation, world);
@@ -200,8 +215,10 @@ async function lookUpOne(
   ) => close(run, intent, { outcome, text, ...(because && { because }) }, { changes });
   const held = await answerAtLast(run, intent);
   if (held === 'open') return (await isReplaced(run, key)) ? 'next' : undefined;
-  if (held === 'unused') await end('absent', 'no earlier state used this idempotency key', [], 'unused');
-  else if (held === 'fenced') await end('absent', 'an earlier state fenced this idempotency key');
+  if (held === 'unused') {
+    run.stopwatch.mark(intent.id, 'asked');
+    await end('absent', 'no earlier state used this idempotency key', [], 'unused');
+  } else if (held === 'fenced') await end('absent', 'an earlier state fenced this idempotency key');
   else if (held === 'refused')
     await end('refused', 'the API refused an earlier state under this idempotency key');
   else if (held === 'unknown') await end('void', 'the API did not answer for this idempotency key');
@@ -364,10 +381,6 @@ async function isReplaced(run: Run, key: ResourceKey): Promise<boolean> {
   if (intent === undefined || questionOf(intent).conflict !== true) return false;
   const next = await inWriteSlot(run, intent, () => tryNextIncarnation(run, intent));
   return 'now' in next;
-}
-
-function creationOf(key: ResourceKey, kind: Intent['kind']): WriteContext['operation'] {
-  return { key, kind, verb: 'create', changes: [] };
 }
 
 /** Returns the world in which the resource has its earlier key, and the name that an entry of that key gets. */

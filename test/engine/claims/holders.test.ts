@@ -6,7 +6,6 @@ import {
   answeredElsewhere,
   identityChanged,
   isAnother,
-  lastCreation,
   makerOf,
   mayReplace,
   ownerOf,
@@ -23,6 +22,7 @@ import {
   releasing,
   retiring,
 } from '../../../src/engine/claims/release.ts';
+import { lastCreation } from '../../../src/engine/claims/scope.ts';
 import type { Run } from '../../../src/engine/run.ts';
 import { intentOf } from '../intents/stub-run.ts';
 
