@@ -33,8 +33,12 @@ export interface BilledTime {
   readonly unconfirmed: readonly ResourceKey[];
 }
 
-/** `provenAt`: the last moment at which a write proved that the object exists. */
-type Open = { -readonly [Name in keyof BilledSpan]: BilledSpan[Name] } & { provenAt: number };
+type Open = { -readonly [Name in keyof BilledSpan]: BilledSpan[Name] } & {
+  /** The last moment at which a write proved that the object exists. */
+  provenAt: number;
+  /** From then on, a change may have taken effect whose answer was lost. */
+  doubtedSince?: number | undefined;
+};
 
 /**
  * The billed time of each live object, by its own id, because several keys may have named it in turn.
@@ -47,12 +51,12 @@ export function billedTime(journal: Iterable<JournalEntry>, intents: readonly In
   const spans: Open[] = [];
   const open = new Map<string, Open>();
   const named = new Map<ResourceKey, string>();
-  let shift = 0;
+  let shift: Bounds = { earliest: 0, latest: 0 };
   for (const { at, key, event, intentId, data } of journal) {
     const intent = byId.get(intentId ?? '');
     // The API's clock may differ from the local one, which an operator may also set in the meantime.
     if (intent !== undefined) shift = shiftOf(intent);
-    const now = { earliest: at + shift, latest: at + shift };
+    const now = { earliest: at + shift.earliest, latest: at + shift.latest };
     const when = intent === undefined ? now : effectOf(intent, now.latest);
     if (event === 'bound') {
       const binding = member(data, 'binding') as unknown as Binding;
@@ -77,8 +81,14 @@ export function billedTime(journal: Iterable<JournalEntry>, intents: readonly In
       }
       span.key = key;
       span.end = undefined;
-      const since = intent?.verb === 'update' ? when : now;
-      if (intent !== undefined) span.provenAt = since.latest;
+      if (intent !== undefined) span.provenAt = when.latest;
+      if (member(binding.applied, 'doubted') !== undefined) {
+        span.doubtedSince ??= when.earliest;
+        continue;
+      }
+      const { earliest, latest } = intent?.verb === 'update' ? when : now;
+      const since = { earliest: Math.min(earliest, span.doubtedSince ?? earliest), latest };
+      span.doubtedSince = undefined;
       span.versions = [...span.versions, { since, binding }];
     } else if (event === 'released') {
       const name = named.get(key) ?? '';
@@ -103,10 +113,15 @@ export function billedTime(journal: Iterable<JournalEntry>, intents: readonly In
   };
 }
 
-/** The API's clock minus the local one, when the API last answered the write. */
-function shiftOf(intent: Intent): number {
+/**
+ * The API's clock minus the local one, when the write was first sent and when its answer was recorded. A machine that was
+ * suspended in between records an old answer, and a local clock may have been set.
+ */
+function shiftOf(intent: Intent): Bounds {
   const { answer } = knownEffect(intent);
-  return answer?.apiAt === undefined ? intent.firstSentApiAt - intent.firstSentAt : answer.apiAt - answer.at;
+  const sent = intent.firstSentApiAt - intent.firstSentAt;
+  const answered = answer?.apiAt === undefined ? sent : answer.apiAt - answer.at;
+  return { earliest: Math.min(sent, answered), latest: Math.max(sent, answered) };
 }
 
 /** A `Date` header has whole seconds, so the moment may be up to a second later. */
@@ -133,7 +148,8 @@ export function withRecordedTypes(
 function effectOf(intent: Intent, ended: number): Bounds {
   const { answer } = knownEffect(intent);
   const isOwn = answer?.to === 'this_send' && answer.apiAt !== undefined;
-  const earliest = isOwn ? intent.lastSentAt + shiftOf(intent) : intent.firstSentApiAt;
+  const sentAt = isOwn ? intent.lastSentAt + shiftOf(intent).earliest : intent.firstSentApiAt;
+  const earliest = Math.max(sentAt, intent.firstSentApiAt);
   const isLong = answer?.taskId !== undefined || answer?.end !== 'reported';
   const atEnd = answer?.apiAt === undefined || (intent.verb !== 'create' && isLong);
   return { earliest, latest: Math.max(earliest, (atEnd ? ended : answer.apiAt) + dateUnitMs) };
@@ -172,7 +188,7 @@ function unboundSpan(intent: Intent, bound: ReadonlySet<string>): readonly Bille
   const end =
     intent.phase === 'closed'
       ? ({
-          at: { earliest: since.earliest, latest: intent.closedAt + shiftOf(intent) + dateUnitMs },
+          at: { earliest: since.earliest, latest: intent.closedAt + shiftOf(intent).latest + dateUnitMs },
           how: 'gone',
         } as const)
       : undefined;
