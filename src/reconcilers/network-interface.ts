@@ -157,7 +157,8 @@ export const networkInterface: ResourceKind<
   },
 
   bind({ subject, request, world }) {
-    const network = subject.desired && world.idOf(subject.desired.value.network);
+    const { desired, binding } = subject;
+    const network = desired === undefined ? binding?.identity.network_id : world.idOf(desired.value.network);
     const id = member(request?.body, 'network_id') ?? network;
     return { identity: id === undefined ? {} : { network_id: String(id) }, applied: null, keep: false };
   },

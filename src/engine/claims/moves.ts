@@ -82,22 +82,26 @@ export function ownNames(
 }
 
 /**
- * The spec with the reverted renames: an entry that has no binding takes back the binding of the key that it became,
- * if the spec leaves that key out.
+ * The spec with the renames that no `moved` states. An entry without a binding takes over the binding of a key that the
+ * spec leaves out: the key that the entry became before a reverted rename, or the key of the object that its `id` names.
  */
-export function withReverts(desired: Desired, bindings: ReadonlyMap<ResourceKey, Binding>): Desired {
+export function withRenames(desired: Desired, bindings: ReadonlyMap<ResourceKey, Binding>): Desired {
   const named = new Set(desired.resources.flatMap(({ key, moved }) => [key, moved]));
-  const isNew = ({ key, managed, id, moved }: DesiredResource) =>
-    managed && id === undefined && moved === undefined && !bindings.has(key);
-  const fresh = new Set(desired.resources.filter(isNew).map(({ key }) => key));
+  const left = [...bindings.values()].filter(({ key }) => !named.has(key) && retiredFrom(key) === undefined);
+  const isNew = ({ key, managed, moved }: DesiredResource) =>
+    managed && moved === undefined && !bindings.has(key);
+  const fresh = desired.resources.filter(isNew);
+  const unnamed = new Set(fresh.flatMap(({ key, id }) => (id === undefined ? [key] : [])));
   const became = new Map(
-    [...bindings.values()].flatMap(({ key, formerKeys = [] }) => {
-      const former = named.has(key) ? undefined : formerKeys.findLast((each) => fresh.has(each));
+    left.flatMap(({ key, formerKeys = [] }) => {
+      const former = formerKeys.findLast((each) => unnamed.has(each));
       return former === undefined ? [] : [[former, key] as const];
     }),
   );
   const resources = desired.resources.map((each): DesiredResource => {
-    const moved = became.get(each.key);
+    const { key, kind, id, parent, held } = each;
+    const isNamed = id !== undefined && parent === undefined && held === undefined && isNew(each);
+    const moved = isNamed ? left.find((its) => its.kind === kind && its.id === id)?.key : became.get(key);
     return moved === undefined ? each : { ...each, moved };
   });
   return { ...desired, resources };

@@ -6,7 +6,7 @@ import { factsOf, isAddress } from '../../core/kind-facts.ts';
 import type { Plan, Selection } from '../../core/plan.ts';
 import type { Binding } from '../../core/state.ts';
 import { withHeldObjects } from '../claims/line.ts';
-import { movedBindings, movesOf, ownNames, withReverts } from '../claims/moves.ts';
+import { movedBindings, movesOf, ownNames, withRenames } from '../claims/moves.ts';
 import { createRunState } from '../claims/run-state.ts';
 import type { EngineDeps, Pause, Repeating } from '../deps.ts';
 import { knownChecks } from '../intents/prove.ts';
@@ -119,7 +119,7 @@ async function load({ store, hidden }: EngineDeps, file: Desired, destroy: boole
   const stored = new Map(bound.map((binding) => [binding.key, flagged(binding)]));
   const intents = new Map(hidden.recorded(await store.openIntents()).map((intent) => [intent.key, intent]));
   const asked = destroy ? withoutManaged(file, [...stored.values()]) : withHeldObjects(file, claims, stored);
-  const desired = ownNames(withReverts(asked, stored), stored, intents);
+  const desired = ownNames(withRenames(asked, stored), stored, intents);
   const { moves, held: waitingMoves } = movesOf(desired, stored, intents);
   const bindings = movedBindings(stored, moves);
   return { desired, flaggedBy: flagged, bindings, claims, intents, moves, waitingMoves };

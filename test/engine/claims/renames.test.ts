@@ -10,7 +10,7 @@ import {
   movesOf,
   ownNames,
   waitingFor,
-  withReverts,
+  withRenames,
 } from '../../../src/engine/claims/moves.ts';
 
 const key = (name: string) => name as ResourceKey;
@@ -232,6 +232,10 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
 
   const formerly = (...keys: string[]) =>
     new Map([[key('ips.b'), { key: 'ips.b', formerKeys: keys } as unknown as Binding]]);
+  const numbered = (name: string) => {
+    const kind = name.startsWith('ips') ? 'ip' : 'server';
+    return new Map([[key(name), { key: name, kind, id: '6' } as unknown as Binding]]);
+  };
   test.each<[string, Desired, ReadonlyMap<ResourceKey, Binding>, string?]>([
     ['takes it back', file('ips.a'), formerly('ips.a'), 'ips.b'],
     ['takes it back, as the latest name', file('ips.a'), formerly('ips.a', 'ips.z'), 'ips.b'],
@@ -239,16 +243,33 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     ['leaves it to the entry that names it', file('ips.a', 'ips.c<ips.b'), formerly('ips.a')],
     ['never had it', file('ips.a'), formerly('ips.z')],
     ['is not managed', file({ key: 'ips.a', managed: false }), formerly('ips.a')],
-    ['names an id', file({ key: 'ips.a', id: '5' }), formerly('ips.a')],
+    ['names another id', file({ key: 'ips.a', kind: 'ip', id: '5' }), formerly('ips.a')],
+    ['names its id', file({ key: 'ips.a', kind: 'ip', id: '6' }), numbered('ips.b'), 'ips.b'],
+    [
+      'names its id, and has its server',
+      file({ key: 'servers.a.x', kind: 'ip', id: '6', parent: 'servers.a' }),
+      numbered('ips.b'),
+    ],
+    ['took its id back', file({ key: 'ips.a', kind: 'ip', id: '6', held: {} }), numbered('ips.b')],
+    [
+      'names its id beside its entry',
+      file({ key: 'ips.a', kind: 'ip', id: '6' }, 'ips.b'),
+      numbered('ips.b'),
+    ],
+    [
+      'names the id of a retiring server',
+      file({ key: 'servers.a', kind: 'server', id: '6' }),
+      numbered('servers.b~6'),
+    ],
     ['names another key', file('ips.a<ips.y'), formerly('ips.a'), 'ips.y'],
     ['is bound', file('ips.a'), new Map([...formerly('ips.a'), ...boundTo('ips.a')])],
     ['finds a binding that was never renamed', file('ips.a'), boundTo('ips.b')],
   ])('an entry whose resource was renamed %s', (_name, desired, bindings, moved) => {
-    expect(withReverts(desired, bindings).resources[0]?.moved).toBe(moved);
+    expect(withRenames(desired, bindings).resources[0]?.moved).toBe(moved);
   });
 
   test('of two entries whose resource it was, the later name takes it back', () => {
-    const { resources } = withReverts(file('ips.a', 'ips.c'), formerly('ips.a', 'ips.c'));
+    const { resources } = withRenames(file('ips.a', 'ips.c'), formerly('ips.a', 'ips.c'));
     expect(resources.map(({ moved }) => moved)).toEqual([undefined, 'ips.b']);
   });
 });
