@@ -1,6 +1,7 @@
 import type { Json } from './json.ts';
 import { comesWithServer, type ResourceKey, topLevelKey } from './keys.ts';
 import type { KindName } from './kind-facts.ts';
+import { type CommandStep, edit, type Remedy } from './remedy.ts';
 
 /** A position in the spec. Lines and columns count from 1. */
 export interface Position {
@@ -252,4 +253,15 @@ export function endsIn(desired: Desired | undefined): readonly number[] {
   const { resources = [], expires, settings } = desired ?? {};
   const ends = [expires, settings?.suspend?.until, ...resources.map((each) => each.expires)];
   return ends.flatMap((at) => (at === undefined ? [] : [Date.parse(at)]));
+}
+
+/** A command that binds the entry to the object of its last argument. An entry with another `id` has to lose it first. */
+export function bindingBy(
+  entry: Pick<DesiredResource, 'key' | 'id' | 'held' | 'managed'> | undefined,
+  command: Remedy & CommandStep,
+): Remedy {
+  const id = idInSpec(entry);
+  if (entry === undefined || id === undefined || id === command.args.at(-1) || !entry.managed) return command;
+  const { when, next: _, ...step } = command;
+  return edit(entry.key, { remove: ['id'], next: [step], ...(when === undefined ? {} : { when }) });
 }

@@ -150,6 +150,8 @@ export function knownIds(
   const bound = [...bindings.values()].filter((each) => each.kind === kind).map(({ id }) => id);
   const underWay = [...intents.values()]
     .filter((each) => each.kind === kind && each.id !== but?.id)
+    // If a resource is not there, the API may have given out its id again. @assumption A17
+    .filter((each) => partsOf(each).blocked?.code !== 'not_there')
     .flatMap((each) => partsOf(each).answer?.id ?? []);
   const found = [...claims.values()]
     .filter((each) => each.kind === kind && each.holder.is === 'found' && each.holder.key !== but?.key)

@@ -1,4 +1,5 @@
 import type { Claim } from '../core/claims.ts';
+import { bindingBy } from '../core/desired.ts';
 import { nounOf, type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress } from '../core/kind-facts.ts';
@@ -62,16 +63,19 @@ function hasLeft({ key, desired }: Subject): boolean {
  * The bound resource never had the key that `moved` names, such as in an old copy of the state. The resource of that key
  * may exist, and the entry would buy another one.
  */
-function movedOntoAnother({ key, kind, desired, binding }: Subject, world: World): Objection | undefined {
+function movedOntoAnother(subject: Subject, world: World): Objection | undefined {
+  const { key, kind, desired, binding } = subject;
   const from = desired?.moved;
   if (from === undefined || binding === undefined || binding.formerKeys?.includes(from)) return undefined;
   if (world.subjects.get(from)?.binding !== undefined) return undefined;
-  const { reason, remedies } = perhapsMadeAs({ key, kind }, from);
+  const { reason, remedies } = perhapsMadeAs(subject, from);
   const noun = nounOf(kind);
   return {
     reason: `${key} is bound to ${noun} ${binding.id}, which never had the key ${from}. ${capitalised(reason)}`,
     remedies: remedies.map((each) =>
-      each.type === 'edit' ? { ...each, when: `if ${noun} ${binding.id} is ${key}` } : each,
+      each.type === 'edit' && each.remove?.includes('moved')
+        ? { ...each, when: `if ${noun} ${binding.id} is ${key}` }
+        : each,
     ),
   };
 }
@@ -96,7 +100,7 @@ function madeEarlier(
 
 /** An earlier state may have created the resource under another key of its line. */
 export function perhapsMadeAs(
-  { key, kind }: Pick<Subject, 'key' | 'kind'>,
+  { key, kind, desired }: Pick<Subject, 'key' | 'kind' | 'desired'>,
   from: ResourceKey,
   id?: string,
 ): Pick<Objection, 'reason' | 'remedies'> {
@@ -108,7 +112,7 @@ export function perhapsMadeAs(
   return {
     reason: `\`moved\` names ${from}, which an earlier state may have bound. No idempotency key shows that ${noun}, so a creation could be a duplicate`,
     remedies: [
-      run('adopt', [key, id ?? 'ID'], { when }),
+      bindingBy(desired, run('adopt', [key, id ?? 'ID'], { when })),
       edit(key, { remove: ['moved'], when: `if ${key} is a new resource` }),
     ],
   };

@@ -1,4 +1,4 @@
-import { type DesiredResource, fieldOf } from '../core/desired.ts';
+import { bindingBy, type DesiredResource, fieldOf } from '../core/desired.ts';
 import { partsOf } from '../core/intent.ts';
 import { digestOf } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
@@ -135,18 +135,14 @@ export function waysOut(intent: Intent, { taken = false, world }: Known = {}): r
   ];
 }
 
-/** The operator says which resource a creation made. An entry that names another id has to lose it first. */
+/** The operator says which resource a creation made. */
 export function adoption(
   { key, recovers = key }: Intent,
   id: string,
   { world, when }: { readonly world: World | undefined; readonly when: string },
 ): Remedy {
-  const words = [key, '--adopt', id];
   // A key of the line is asked for the entry that has another key by now.
-  const desired = world?.subjects.get(recovers)?.desired;
-  return desired?.id === undefined || desired.held !== undefined || desired.id === id || !desired.managed
-    ? run('resolve', words, { when })
-    : edit(recovers, { remove: ['id'], next: [run('resolve', words)], when });
+  return bindingBy(world?.subjects.get(recovers)?.desired, run('resolve', [key, '--adopt', id], { when }));
 }
 
 /**

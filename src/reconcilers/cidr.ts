@@ -9,6 +9,16 @@ export function normalCidr(cidr: string): string {
   return `${[24, 16, 8, 0].map((shift) => (address >>> shift) & 255).join('.')}/${parsed.length}`;
 }
 
+interface Named {
+  readonly name: string;
+  readonly cidr: string;
+}
+
+/** The name and the subnet identify a network. @source API §3 rule 5 */
+export function isSameNetwork(one: Named, other: Named): boolean {
+  return one.name.trim() === other.name.trim() && normalCidr(one.cidr) === normalCidr(other.cidr);
+}
+
 /** The error in a subnet that an operator wrote, as text. */
 export function cidrProblem(cidr: string): string | undefined {
   const parsed = parseCidr(cidr);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { bindingBy } from '../core/desired.ts';
 import { member } from '../core/json.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import { edit, run } from '../core/remedy.ts';
@@ -153,7 +154,10 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
         'name_exists',
         `${unmanagedOrBound(subject, taken, world)} "${taken.name}" (${taken.id})`,
         waysWithName(subject, taken, world, [
-          run('adopt', [subject.key, taken.id], { when: 'if that ISO belongs to this spec' }),
+          bindingBy(
+            subject.desired,
+            run('adopt', [subject.key, taken.id], { when: 'if that ISO belongs to this spec' }),
+          ),
           asAnother(subject, taken, 'to add another ISO'),
         ]),
       );
@@ -173,7 +177,11 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
 
     stale: () => ({ lists: ['isos', 'findIso'] }),
 
-    preimage: async (_context, read) => ({ isos: (await read.isos()).map(({ id }) => id) }),
+    preimage: async ({ subject }, read) => {
+      const isos = await read.isos();
+      const alike = isos.filter((each) => each.name.trim() === subject.desired?.value.name);
+      return { isos: isos.map(({ id }) => id), alike: alike.map(({ id }) => id) };
+    },
 
     /** The id comes at once, in either form of the answer. @assumption A23 */
     accept: (answer) => {
@@ -196,11 +204,12 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
         return another ? { verdict: 'not_done' } : judge(live);
       }
       const before = recordedIds(intent.preimage.isos);
+      const alike = recordedIds(intent.preimage.alike);
       const name = member(intent.request.body, 'name');
       const isos = await read.isos();
       const ours = known('iso');
       const matches = isos.filter(
-        (each) => !before.has(each.id) && !ours.has(each.id) && each.name.trim() === name,
+        (each) => !alike.has(each.id) && !ours.has(each.id) && each.name.trim() === name,
       );
       const [one, another] = matches;
       if (one === undefined) {

@@ -1,11 +1,12 @@
 import { z } from 'zod';
+import { bindingBy } from '../core/desired.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import { edit, outside, type Remedy, run } from '../core/remedy.ts';
 import type { Network, NetworkId } from '../core/resources.ts';
 import { restoring } from '../core/restoring.ts';
 import { grouped } from '../core/world.ts';
-import { cidrPattern, cidrProblem, normalCidr } from './cidr.ts';
+import { cidrPattern, cidrProblem, isSameNetwork, normalCidr } from './cidr.ts';
 import {
   blocked,
   diffExistence,
@@ -169,7 +170,12 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
 
     stale: () => ({ lists: ['networks'] }),
 
-    preimage: async (_context, read) => ({ networks: (await read.networks()).map(({ id }) => id) }),
+    preimage: async ({ subject }, read) => {
+      const networks = await read.networks();
+      const { name = '', cidr = '' } = subject.desired?.value ?? {};
+      const alike = networks.filter((each) => isSameNetwork(each, { name, cidr }));
+      return { networks: networks.map(({ id }) => id), alike: alike.map(({ id }) => id) };
+    },
 
     /** The answer to a creation may have `data` null, and then the list shows the id. @source API §3.5 @assumption A13 */
     accept: (answer) => {
@@ -188,14 +194,10 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
       const wanted = intent.request.body as { readonly name: string; readonly cidr: string };
       const made = intent.answer?.id;
       const before = recordedIds(intent.preimage.networks);
-      const ours = known('network');
-      const matches = networks.filter(
-        (each) =>
-          !ours.has(String(each.id)) &&
-          (made === undefined ? !before.has(String(each.id)) : String(each.id) === made) &&
-          each.name.trim() === wanted.name.trim() &&
-          normalCidr(each.cidr) === normalCidr(wanted.cidr),
-      );
+      const [ours, alike] = [known('network'), recordedIds(intent.preimage.alike)];
+      const isNew = (id: string) => (made === undefined ? !alike.has(id) : id === made);
+      const like = networks.filter((each) => isSameNetwork(each, wanted));
+      const matches = like.filter(({ id }) => !ours.has(String(id)) && isNew(String(id)));
       const [match, another] = matches;
       if (match === undefined) {
         // There is no read by id for a bound network that was listed before and is not listed now.
@@ -282,8 +284,8 @@ function waysWithTaken(
   { cidr }: NetworkEntry,
   taken: Network,
 ): readonly Remedy[] {
-  const { key } = subject;
-  const adopt = (when: string) => run('adopt', [key, taken.id], { when });
+  const { key, desired } = subject;
+  const adopt = (when: string) => bindingBy(desired, run('adopt', [key, taken.id], { when }));
   const others = [
     edit(key, { set: { managed: false }, when: 'to use that network unchanged' }),
     asAnother(subject, taken, 'to create another network'),

@@ -1,4 +1,4 @@
-import type { DesiredResource } from '../core/desired.ts';
+import { bindingBy, type DesiredResource } from '../core/desired.ts';
 import { nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Change } from '../core/plan.ts';
@@ -129,7 +129,9 @@ export function exchangesWith(
 ): readonly Remedy[] {
   const name = desired?.value.name.trim();
   return othersNamed({ kind, name, own, sameName }, world).flatMap(({ id, holder }) =>
-    holder === undefined ? [run('adopt', [key, id], { when: `if ${nounOf(kind)} ${id} is ${key}` })] : [],
+    holder === undefined
+      ? [bindingBy(desired, run('adopt', [key, id], { when: `if ${nounOf(kind)} ${id} is ${key}` }))]
+      : [],
   );
 }
 

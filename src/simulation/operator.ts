@@ -1,3 +1,4 @@
+import equal from 'fast-deep-equal';
 import { questionClass } from '../core/codes.ts';
 import { partsOf } from '../core/intent.ts';
 import { type ResourceKey, takeApart } from '../core/keys.ts';
@@ -91,7 +92,7 @@ async function answer(
   const wish = isLeft ? undefined : edit(stage, file, blocked);
   const edited = valid(stage, wish);
   // The whole first spec is back already, and does not help.
-  const isBack = edited !== wish && edited === file;
+  const isBack = edited !== wish && equal({ ...edited, settings: file.settings }, file);
   if ((isLeft || (isDropped && isBack)) && runs(remedies, 'forget').some(([its]) => its === key)) {
     await releaseOnce(stage, controller, file, key);
     return file;
@@ -146,7 +147,11 @@ async function tellApart(
   // An earlier command has given a server of another user to the entry.
   const given = named?.find((name) => stage.history.makerOf('server', name) === key);
   const own = await freeId(stage, controller, { key, remedies }, ownId(stage, key) ?? given);
-  if (own !== undefined) {
+  const store = await controller.box.open(stage.clock.now());
+  const bindings = await store.bindings();
+  const bound = new Map(bindings.map((each) => [each.key, each.id]));
+  await controller.box.release();
+  if (own !== undefined && bound.get(key) !== own) {
     await adopt(stage, controller, file, key, own);
     return true;
   }
@@ -154,10 +159,6 @@ async function tellApart(
   const wanted = new Map<string, string | undefined>(
     stage.load(file).resources.map(({ key: its, id }) => [its, id]),
   );
-  const store = await controller.box.open(stage.clock.now());
-  const bindings = await store.bindings();
-  const bound = new Map(bindings.map((each) => [each.key, each.id]));
-  await controller.box.release();
   const foreign = named.filter((name) => {
     const ip = project.ips.find(({ address }) => address === name);
     const sort = ip === undefined ? 'server' : 'ip';

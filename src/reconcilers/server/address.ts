@@ -1,4 +1,5 @@
 import { addressObject, serverObject } from '../../core/claims.ts';
+import { bindingBy } from '../../core/desired.ts';
 import { member } from '../../core/json.ts';
 import { childKey, type ResourceKey, retiredFrom, retiringKey, topLevelKey } from '../../core/keys.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';
@@ -54,7 +55,12 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
       reason: `${ipKey} (${live?.address}) is attached to ${owner === undefined ? `server ${holder}` : `${owner} (server ${holder})`}`,
       remedies: () => [
         ...(owner === undefined
-          ? [run('adopt', [key, holder], { when: `if server ${holder} is ${key}: see the client area` })]
+          ? [
+              bindingBy(
+                world.subjects.get(key)?.desired,
+                run('adopt', [key, holder], { when: `if server ${holder} is ${key}: see the client area` }),
+              ),
+            ]
           : []),
         edit(key, { choose: { public_ipv4: [] }, when: 'to use another address' }),
         outside(`delete ${owner === undefined ? `server ${holder}` : `${owner} (server ${holder})`} first`, {
