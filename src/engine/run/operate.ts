@@ -186,6 +186,10 @@ function isJustCreated(run: Run, firewall: ResourceKey, server: ResourceKey): bo
 
 /** Observes the resource and the resources that it depends on: its server may be another server by now. */
 async function observeFor(run: Run, operation: Operation): Promise<World> {
+  const last = operation.verb === 'create' ? await lastCreation(run, operation.key) : undefined;
+  // A new state knows no resource that a list would have to show, so one list does not show that there is none.
+  if (last !== undefined && partsOf(last).because === 'unused')
+    run.cache.forget(run.kindOf(last.kind).writes.stale(last.request));
   const world = await run.view.observe(operation.key);
   const below = new Set(restsOn(operation, run.deps.kinds, world));
   for (const key of below) await run.view.observeIfOld(key);

@@ -374,6 +374,11 @@ describe('src/engine/claims/release.ts', () => {
       'release servers.x true',
       'release servers.x.firewall false',
     ]);
+    // The API gave the id out again, and the address of the earlier server still retires.
+    const earlier = { ...address, key: key('servers.x~1.public_ipv4'), id: '50' };
+    expect(keys(deleted(knowing([...all, earlier], managed), key('servers.x'), 'deleted'))[1]).toBe(
+      `bind servers.x~1-${address.id}.public_ipv4`,
+    );
     const released2 = ['release servers.x true', 'release servers.x.firewall false'];
     expect(keys(deleted(knowing(all), key('servers.x'), 'deleted'))).toEqual(released2);
     const left = { desired: { 'servers.x': { managed: false, value: {} } } };

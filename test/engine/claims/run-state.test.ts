@@ -311,7 +311,19 @@ describe('src/engine/claims/run-state.ts', () => {
     expect(run.moves.waiting).toHaveLength(1);
   });
 
-  test('the known ids of a kind are those that are bound, and those of open answers', () => {
+  test('an object that is gone is gone under each of its keys that is not bound', async () => {
+    const formerKeys = [key('ips.y'), key('ips.z')];
+    const bindings = [{ ...a(), formerKeys }, bound('ips.z', 'ip', '2')];
+    const next = async (gone: boolean) => {
+      const { run, calls } = state({ bindings });
+      await run.state.change([{ type: 'release', key: key('ips.a'), gone, reason: 'r' }]);
+      return sent(calls).flatMap((each) => (each.type === 'next_incarnation' ? [each.key] : []));
+    };
+    expect(await next(true)).toEqual(['ips.y']);
+    expect(await next(false)).toEqual([]);
+  });
+
+  test('the known ids of a kind are those that are bound, of open answers, or found under another key', () => {
     const open = (name: string, id: string, kind = 'ip') =>
       intent(name, kind, { phase: 'accepted', answer: { id } });
     const intents = [
@@ -320,9 +332,25 @@ describe('src/engine/claims/run-state.ts', () => {
       open('networks.d', '4', 'network'),
       intent('ips.e', 'ip'),
     ];
-    const { run } = state({ bindings: [a(), bound('networks.a', 'network', '9')], intents });
-    expect([...knownIds(run, 'ip')]).toEqual(['1', '2', '3']);
-    expect([...knownIds(run, 'ip', intents[0])]).toEqual(['1', '3']);
+    const absent = intent('ips.f', 'ip', {
+      phase: 'blocked',
+      answer: { id: '5' },
+      blocked: { code: 'not_there' },
+    });
+    const found = (name: string) => ({ is: 'found', key: name });
+    const claims = [
+      claim('ip', '6', found('ips.b')),
+      claim('ip', '7', found('ips.z')),
+      claim('ip', '8', ignored),
+      claim('network', '5', found('networks.z')),
+    ];
+    const { run } = state({
+      bindings: [a(), bound('networks.a', 'network', '9')],
+      intents: [...intents, absent],
+      claims,
+    });
+    expect([...knownIds(run, 'ip')]).toEqual(['1', '2', '3', '6', '7']);
+    expect([...knownIds(run, 'ip', intents[0])]).toEqual(['1', '3', '7']);
     expect(boundIn(run, key('ips.a'))).toEqual([]);
     const inside = state({
       bindings: [bound('servers.a', 'server', '1'), bound('servers.a.firewall', 'firewall', '1')],

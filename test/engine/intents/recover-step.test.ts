@@ -3,7 +3,13 @@ import { type Claim, objectName } from '../../../src/core/claims.ts';
 import { type ResourceKey, takeApart } from '../../../src/core/keys.ts';
 import type { Conclusive, WriteResult } from '../../../src/core/ports.ts';
 import type { Intent } from '../../../src/core/state.ts';
-import { isProven, recover, recoverLeft, unprovenKeys } from '../../../src/engine/run/recover.ts';
+import {
+  askLineAgain,
+  isProven,
+  recover,
+  recoverLeft,
+  unprovenKeys,
+} from '../../../src/engine/run/recover.ts';
 import { kinds } from '../../../src/reconcilers/registry.ts';
 import { worldOf } from '../../plan/support.ts';
 import { sliders } from '../../reconcilers/support.ts';
@@ -655,6 +661,11 @@ describe('src/engine/run/recover.ts', () => {
     ['was given up', [past('ips.a', { outcome: 'void' })], false],
     ['was not sent', [past('ips.a', { sends: 0 })], false],
     ['was replayed', [past('ips.a', { because: 'replayed' })], false],
+    [
+      'could not be asked since',
+      [past('ips.a', { id: 'q', because: 'unaskable', outcome: 'void' }), past('ips.a')],
+      true,
+    ],
     ['showed the resource of another state', [past('ips.a', { answer: { to: 'unknown_send' } })], false],
   ])('a key that %s is proven: %s', async (_name, all, is) => {
     const { run } = running({ past: all, line: ['ips.z', 'ips.a'] });
@@ -662,5 +673,36 @@ describe('src/engine/run/recover.ts', () => {
     expect(await unprovenKeys(run, { key: 'ips.x' as ResourceKey })).toEqual(
       is ? ['ips.z'] : ['ips.z', 'ips.a'],
     );
+  });
+
+  const z = (more: object = {}) => past('ips.z', { because: 'unused', sends: 0, outcome: 'absent', ...more });
+  const asks = 'begin ips.z 0.0 for ips.a';
+  test.each<[string, Given, readonly string[], string?]>([
+    ['is unused', { past: [z()], answers: unused }, [asks, 'probe', 'probe', 'absent ips.z']],
+    ['was used', { past: [past('ips.z')], answers: unused }, [asks, 'probe', 'probe', 'absent ips.z']],
+    ['was never used', { answers: unused }, []],
+    [
+      'has bought since',
+      { past: [z()], answers: [taken, made('7')], seen: [live] },
+      [asks, 'probe', 'send', 'absent ips.z'],
+      'ips.z',
+    ],
+    ['cannot be asked', { past: [z()], storesRefusals: false }, []],
+    [
+      'was asked in this run',
+      {
+        past: [z()],
+        more: { stopwatch: { isMarked: (id: string, at: string) => id === 'past ips.z' && at === 'asked' } },
+      },
+      [],
+    ],
+    ['is the only one', { past: [past('ips.a')], line: [] }, []],
+  ])('before a purchase, an earlier key that %s', async (_name, given, steps, found) => {
+    const { run, log, calls } = running({ line: ['ips.z'], ...given });
+    const [entry] = run.desired.resources;
+    expect(await askLineAgain(run, entry as never)).toBe(found);
+    expect(log.map((each) => each.replace(/( \(\w+\))?: .*/, ''))).toEqual(steps);
+    const marks = calls.filter(([name, , moment]) => name === 'mark' && moment === 'asked');
+    expect(marks).toHaveLength(found === undefined && steps.length > 0 ? 1 : 0);
   });
 });

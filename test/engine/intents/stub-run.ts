@@ -46,6 +46,7 @@ export function stubRun({
       since: (_id: string, moment: string, at: number) =>
         moment === 'begun' || moment === 'sent' ? now() - at : Number.NaN,
       mark: noted('mark'),
+      isMarked: () => false,
     },
     kindOf: (name: Intent['kind']) => kinds.get(name),
     ...{
