@@ -14,8 +14,9 @@ import { guards, impactOf } from './guards.ts';
 import { entriesFromUnknown } from './moved-from.ts';
 import type { Coded, GuardInput, Objection, PlanFacts } from './objections.ts';
 import { unconfirmedCreations } from './open-writes.ts';
-import { begunIn, isSelected, order, select, turnsOf } from './order.ts';
+import { isSelected, linked, order, select } from './order.ts';
 import { isPurchase } from './purchases.ts';
+import { begunIn, turnsOf } from './replacements.ts';
 import { mostOf } from './totals.ts';
 import { isClaimedAlone, matches } from './unmanaged.ts';
 import { hold, identityOpen, openings } from './waits.ts';
@@ -129,9 +130,9 @@ export function possibleOf(
   const allowed = drafts.filter(
     (draft) => waitingMoves.length === 0 && !objections.has(draft) && !stuck.has(draft.subject.key),
   );
-  const unordered = allowed.flatMap(operationsOf);
-  const turns = turnsOf(unordered, world, begunIn(world, inFlight.values(), recreated));
-  const candidates = order(unordered, kinds, world, unconfirmedCreations(inFlight), turns);
+  const unsorted = linked(allowed.flatMap(operationsOf), kinds, world, unconfirmedCreations(inFlight));
+  const turns = turnsOf(unsorted, world, begunIn(world, inFlight.values(), recreated));
+  const candidates = order(unsorted, kinds, turns);
   // A resource that is released with its server keeps its binding until the server is gone.
   const staying = new Set([...objections.keys()].map(({ subject }) => subject.key));
   const isEarly = ({ parent }: Subject) =>

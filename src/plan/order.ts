@@ -1,24 +1,15 @@
-import { digestOf } from '../core/json.ts';
 import { comesWithServer, type ResourceKey, retiredFrom, retiringKey, takeApart } from '../core/keys.ts';
 import type { ResourceKind, Subject, World } from '../core/kind.ts';
 import { factsOf, type KindName } from '../core/kind-facts.ts';
 import { type Operation, type OperationId, operationId, type Selection } from '../core/plan.ts';
-import type { Intent } from '../core/state.ts';
+import type { ReplacementTurn } from './replacements.ts';
 
-/**
- * Determines for every operation which others come first, and sorts the operations accordingly.
- *
- * Creation starts with networks, addresses and ISOs, then servers, then the resources inside servers;
- * deletion is the reverse. Otherwise the order is that of kinds, then of keys.
- *
- * @throws Error on a cycle, which would be a bug: no kind refers to a later one.
- */
-export function order(
+/** Determines for every operation which others come first. */
+export function linked(
   operations: readonly Operation[],
   kinds: ReadonlyMap<KindName, ResourceKind>,
   world: World,
   unconfirmed: ReadonlySet<ResourceKey>,
-  turns: readonly ReplacementTurn[] = [],
 ): readonly Operation[] {
   const present = new Set(operations.map(({ id }) => id));
   const further = new Map<OperationId, OperationId[]>();
@@ -29,12 +20,25 @@ export function order(
       further.set(id, [...(further.get(id) ?? []), ...ids]);
     }
   }
-  const linked = operations.map((operation) => {
+  return operations.map((operation) => {
     const needs = [...own(operation, kinds, world), ...(further.get(operation.id) ?? [])];
     const others = needs.filter((id) => present.has(id) && id !== operation.id);
     return { ...operation, needs: [...new Set(others)] };
   });
-  return sorted(givingLast(inTurn(linked, turns)), [...kinds.keys()]);
+}
+
+/**
+ * Sorts linked operations. Creation starts with networks, addresses and ISOs, then servers, then the resources inside
+ * servers; deletion is the reverse. Otherwise the order is that of kinds, then of keys.
+ *
+ * @throws Error on a cycle, which would be a bug: no kind refers to a later one.
+ */
+export function order(
+  operations: readonly Operation[],
+  kinds: ReadonlyMap<KindName, ResourceKind>,
+  turns: readonly ReplacementTurn[],
+): readonly Operation[] {
+  return sorted(givingLast(inTurn(operations, turns)), [...kinds.keys()]);
 }
 
 /** A replacement begins after the one before it, unless that one waits for it for another reason. */
@@ -273,112 +277,4 @@ export function select(
   const chosen = closure(operations, ({ key }) => isSelected({ targets, excludes: [] }, key), 'requirements');
   const dropped = closure(operations, ({ key }) => !isSelected({ targets: [], excludes }, key));
   return operations.filter(({ id }) => chosen.has(id) && !dropped.has(id));
-}
-
-/** The replacement of a server that begins only once other replacements are complete. */
-export interface ReplacementTurn {
-  /** The operation with which the replacement begins. */
-  readonly first: OperationId;
-  /** The servers of the other replacements. */
-  readonly after: readonly ResourceKey[];
-  /** The remaining operations of the other replacements. */
-  readonly ends: readonly OperationId[];
-}
-
-/**
- * The turns of the replacements in a plan: one server after the other, or as many at once as the entry of a server
- * permits (`at_once`). So values that the API refuses cost at most one server. Replacements that have begun come first.
- * A server that claims an address comes before servers that free further addresses.
- *
- * A proof does not show all values that the API refuses. So of the servers that are deleted first, the first one with the
- * same values is replaced alone, even if `at_once` permits more.
- */
-export function turnsOf(
-  operations: readonly Operation[],
-  world: World,
-  begun: ReadonlySet<ResourceKey>,
-): readonly ReplacementTurn[] {
-  const present = new Set(operations.map(({ id }) => id));
-  const planned = operations.flatMap(({ key, kind, verb, replacement }) =>
-    verb === 'create' && replacement !== undefined && factsOf(kind).container ? [key] : [],
-  );
-  if (planned.length === 0) return [];
-  const claims = (key: ResourceKey) => world.subjects.get(key)?.desired?.value.public_ipv4?.ip !== undefined;
-  const rank = (key: ResourceKey) => (begun.has(key) ? 0 : claims(key) ? 1 : 2);
-  const all = [...new Set([...begun, ...planned])].sort(
-    (one, other) => rank(one) - rank(other) || (one < other ? -1 : 1),
-  );
-  const steps = Map.groupBy(
-    operations.filter(({ key }) => isStep(key)),
-    ({ key }) => serverAfter(key),
-  );
-  const alike = firstAlike(all, world);
-  let alone: readonly ResourceKey[] = [...begun];
-  return all.flatMap((key, at): ReplacementTurn[] => {
-    if (begun.has(key)) return [];
-    const remove = operationId('delete', key);
-    if (!present.has(remove)) return [turn(operationId('create', key), [all[at - atOnce(key, world)]])];
-    const first = alike.get(key);
-    if (first !== key) return [turn(remove, [first, all[at - atOnce(key, world)]])];
-    const before = alone;
-    alone = [...begun, key];
-    return [turn(remove, [...before, all[at - 1]])];
-  });
-
-  function turn(first: OperationId, others: readonly (ResourceKey | undefined)[]): ReplacementTurn {
-    const after = [...new Set(others)].filter((each) => each !== undefined);
-    return { first, after, ends: after.flatMap((each) => (steps.get(each) ?? []).map(({ id }) => id)) };
-  }
-}
-
-/** Of each server, the first one with the same values: servers of one role differ in name and address alone. */
-function firstAlike(
-  keys: readonly ResourceKey[],
-  { subjects }: World,
-): ReadonlyMap<ResourceKey, ResourceKey> {
-  const valuesOf = (key: ResourceKey) => {
-    const { name: _name, public_ipv4: _address, ...values } = subjects.get(key)?.desired?.value ?? {};
-    return digestOf(values);
-  };
-  const groups = [...Map.groupBy(keys, valuesOf).values()];
-  return new Map(groups.flatMap((group) => group.map((key) => [key, group[0] ?? key] as const)));
-}
-
-/**
- * The servers whose replacement an earlier run or round has begun: the old server retires, or is deleted already.
- *
- * @param recreated servers that existed before, and do not exist now
- */
-export function begunIn(
-  world: World,
-  inFlight: Iterable<Intent>,
-  recreated: ReadonlySet<ResourceKey> = new Set(),
-): ReadonlySet<ResourceKey> {
-  const retiring = [...world.subjects.values()].flatMap(({ key, parent }) => {
-    const successor = retiredFrom(key);
-    const isOver = parent !== undefined && successor !== undefined && world.isThere(successor);
-    return successor === undefined || isOver ? [] : [successor];
-  });
-  // A server of the key existed before.
-  const created = [...inFlight].filter(
-    ({ kind, verb, incarnation }) => factsOf(kind).container && verb === 'create' && incarnation !== '0',
-  );
-  const keys = [...retiring, ...created.map(({ key }) => key), ...recreated];
-  return new Set(keys.filter((key) => world.subjects.get(key)?.desired?.managed === true));
-}
-
-/** A backup is taken when it is due, and the address of a deleted server needs nothing any more. */
-export function isStep(key: ResourceKey): boolean {
-  const { repeats, independent } = factsOf(takeApart(key).kind);
-  return repeats !== true && independent !== true;
-}
-
-/** The server that exists after the replacement. */
-export function serverAfter(key: ResourceKey): ResourceKey {
-  return retiredFrom(key) ?? takeApart(key).parent ?? key;
-}
-
-function atOnce(key: ResourceKey, { subjects }: World): number {
-  const replace = subjects.get(key)?.desired?.value.replace;
-  return (typeof replace === 'object' ? replace.at_once : undefined) ?? 1;
 }

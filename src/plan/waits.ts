@@ -10,18 +10,8 @@ import { moment } from '../core/time.ts';
 import { exposedServers } from '../core/world.ts';
 import { type Draft, draftOne } from './draft.ts';
 import type { GuardInput, Objection, PlanFacts } from './objections.ts';
-import {
-  closure,
-  endsOf,
-  isStep,
-  linksOf,
-  obstacles,
-  prerequisites,
-  type ReplacementTurn,
-  restsOn,
-  serverAfter,
-  successorsOf,
-} from './order.ts';
+import { closure, endsOf, linksOf, obstacles, prerequisites, restsOn, successorsOf } from './order.ts';
+import { isStep, type ReplacementTurn, serverAfter } from './replacements.ts';
 
 /** The facts that decide whether an operation must wait for a key that is blocked or missing. */
 interface Known {

@@ -416,7 +416,7 @@ export const plantedBugs: readonly Planted[] = [
   },
   {
     name: 'a replacement deletes all old servers first',
-    file: 'plan/order.ts',
+    file: 'plan/replacements.ts',
     find: '  if (planned.length === 0) return [];\n',
     replace: '  if (planned.length >= 0) return [];\n',
     stories: '--actions',

@@ -2,7 +2,7 @@ import { openWindows } from '../../core/calendar.ts';
 import { objectName } from '../../core/claims.ts';
 import type { DesiredResource } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
-import { type ResourceKey, takeApart } from '../../core/keys.ts';
+import { nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
 import type { Subject, World } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { endsExposure, type Operation } from '../../core/plan.ts';
@@ -87,9 +87,16 @@ async function beginAndSend(run: Run, operation: Operation, queuedAt: number): P
   if (unresolved !== undefined) return unresolved;
   const token = await run.fence.check();
   const { parent } = takeApart(operation.key);
-  // Another operation may have confirmed meanwhile that the server is gone.
-  if (parent !== undefined && operation.verb !== 'delete' && world.idOf(parent) === undefined)
-    return { now: 'overtaken', reason: `${parent} no longer exists` };
+  const server = parent && world.idOf(parent);
+  // Another operation may have found meanwhile that the server is gone, or the API may have given out its id again.
+  const isLost = () => {
+    if (parent === undefined) return false;
+    const now = run.bindings.get(parent)?.id ?? coverable(run, parent);
+    // The address of a deleted server outlives it.
+    return now === undefined ? operation.verb !== 'delete' : now !== server;
+  };
+  const lost = { now: 'overtaken', reason: `${parent} no longer exists` } as const;
+  if (isLost()) return lost;
   const request = run.kindOf(operation.kind).writes.request(contextOf(run, operation, world));
   const held = run.facts.heldBy(request, operation.spend);
   if (held !== undefined) return { now: 'blocked', ...held };
@@ -98,6 +105,7 @@ async function beginAndSend(run: Run, operation: Operation, queuedAt: number): P
   const unproved = operation.verb === 'delete' ? await provedBefore(run, world, operation) : undefined;
   if (unproved !== undefined) return unproved;
   const preimage = await preimageOf(run, operation, world);
+  if (isLost()) return lost;
   const isSame = holds(observationValidMs) && openNow() === opened;
   if (!isSame) return { now: 'again', afterMs: 0 };
   const intent = await beginIntent(run, operation, request, { world, preimage, queuedAt });
@@ -125,6 +133,16 @@ function boughtFor(run: Run, { key, verb, kind }: Operation): DesiredResource | 
 
 async function foundEarlier(run: Run, operation: Operation): Promise<Turn | undefined> {
   const desired = boughtFor(run, operation);
+  const line = desired && run.lines().of(desired);
+  // The object that the entry took back is gone, and the next run takes back an older one.
+  const older = [...run.claims.values()].find(
+    ({ kind, holder }) => kind === operation.kind && holder.is === 'released' && line?.has(holder.formerKey),
+  );
+  if (older !== undefined)
+    return {
+      now: 'overtaken',
+      reason: `${nounOf(older.kind)} ${older.id} was released from its line before`,
+    };
   const earlier = desired && (await askLineAgain(run, desired));
   if (earlier === undefined) return undefined;
   return { now: 'overtaken', reason: `its resource was created under its earlier key ${earlier}` };
@@ -209,7 +227,7 @@ async function confirmLost(run: Run, operation: Operation): Promise<Turn | undef
   // A creation has a reason of its own only if it recreates a resource that existed before.
   const lost = creation?.reason !== undefined && creation.replacement === undefined;
   if (!lost) return undefined;
-  const gone = lostChanges(run, creation.key);
+  const gone = await lostChanges(run, creation.key);
   if (gone.length === 0) return undefined;
   const { clock } = run.deps;
   const untilMs = clock.now() + absenceGapMs;
@@ -225,14 +243,17 @@ async function confirmLost(run: Run, operation: Operation): Promise<Turn | undef
 }
 
 /** The end of the binding, or of the release, of a resource that no longer exists. */
-function lostChanges(run: Run, key: ResourceKey): readonly StateChange[] {
+async function lostChanges(run: Run, key: ResourceKey): Promise<readonly StateChange[]> {
   const reason = 'the resource no longer exists';
   if (run.bindings.has(key)) return released(run, key, reason);
   const { desired, kind } = run.world.subjects.get(key) ?? {};
   if (desired?.held?.by !== 'released' || desired.id === undefined || kind === undefined) return [];
+  const last = await lastCreation(run, key);
+  // The operator may have named any id: only an object that the key was answered with leads to the next key.
+  const isOwn = last !== undefined && partsOf(last).answer?.id === desired.id;
   return [
     { type: 'unclaim', object: { kind, id: desired.id }, reason },
-    { type: 'next_incarnation', key },
+    ...(isOwn ? [{ type: 'next_incarnation', key } as const] : []),
   ];
 }
 
