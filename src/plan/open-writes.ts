@@ -94,7 +94,9 @@ export function makingRoom(key: ResourceKey): Remedy {
 /** The remedies of a blocked write, each with its condition. */
 export function waysOut(intent: Intent, { taken = false, world }: Known = {}): readonly Remedy[] {
   const { key, kind, verb, recovers = key } = intent;
-  const { candidates = [], until } = partsOf(intent).blocked ?? {};
+  const { candidates: seen = [], until } = partsOf(intent).blocked ?? {};
+  // The operator may have given a candidate to another entry since.
+  const candidates = seen.filter((id) => [key, recovers].includes(world?.keyOf({ kind, id }) ?? key));
   const say = (answer: 'absent' | 'retry' | 'abandon', when: string) =>
     run('resolve', [key, `--${answer}`], { when });
   // A deletion has no entry to correct. If its resource still exists, the deletion is given up and requested again.

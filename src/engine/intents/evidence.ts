@@ -207,7 +207,10 @@ async function readEvidence(run: Run, intent: Intent): Promise<Evidence | undefi
 /** A resource that appeared after the question to the operator, and is certainly the created one, needs no answer. */
 export async function seenSince(run: Run, intent: InPhase<'blocked'>): Promise<Progress | undefined> {
   const { code, candidates } = intent.blocked;
-  const isAsked = (intent.unconfirmed !== undefined || code === 'not_there') && candidates.length === 0;
+  // The operator may have given a candidate to another entry since.
+  const ours = knownIds(run, intent.kind, intent);
+  const isOpen = candidates.every((id) => ours.has(id));
+  const isAsked = (intent.unconfirmed !== undefined || code === 'not_there') && isOpen;
   // A backup that appears later is another backup.
   if (!asksKey(run, intent) || !isAsked || factsOf(intent.kind).repeats) return undefined;
   const evidence = await readEvidence(run, intent);

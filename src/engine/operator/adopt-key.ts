@@ -149,10 +149,10 @@ export function refuseContradiction(
 
 /** The operator may name an address by its text, because no list of the operator shows its id. */
 function idOf({ world }: Run, key: ResourceKey, named: string): string {
-  const live = isAddress(takeApart(key).kind)
-    ? world.ips.find(({ address }) => address === named)
-    : undefined;
-  return live === undefined ? named : String(live.id);
+  if (!isAddress(takeApart(key).kind) || !named.includes('.')) return named;
+  const live = world.ips.find(({ address }) => address === named);
+  if (live === undefined) throw new ConfigError(`The project has no address ${named}.`);
+  return String(live.id);
 }
 
 /** A suggestion: a similar key, or some keys of the same kind. */

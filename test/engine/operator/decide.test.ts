@@ -305,7 +305,7 @@ describe('src/engine/operator/decide.ts: an address', () => {
     const adopt = (named: string) =>
       clock.run(engine.adopt(load('ips: {web: {}}\n'), 'ips.web' as ResourceKey, named));
 
-    await expect(adopt('203.0.113.250')).rejects.toThrow('5001, or an address such as 203.0.113.10');
+    await expect(adopt('203.0.113.250')).rejects.toThrow('The project has no address 203.0.113.250.');
     await adopt(address);
     expect(await store.bindings()).toMatchObject([{ key: 'ips.web', id: String(id), identity: { address } }]);
   });
