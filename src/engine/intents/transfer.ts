@@ -1,4 +1,4 @@
-import { type Claim, isForeign, type LiveObject, objectName } from '../../core/claims.ts';
+import { type Claim, isForeign, objectName } from '../../core/claims.ts';
 import { namedAddress } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
 import { nounOf, takeApart } from '../../core/keys.ts';
@@ -82,29 +82,35 @@ export async function settled(
  */
 export async function found(run: Run, intent: Intent, id: string, taskId?: TaskId): Promise<Progress> {
   const { key, kind, recovers = key } = intent;
-  const object = { kind, id };
-  const isHeld = (each: LiveObject) => objectName(each) === objectName(object);
-  const before = run.claims.get(objectName(object));
-  const binding = [...run.bindings.values()].find(isHeld);
-  const isFree = binding === undefined && isFindable(before);
   const holder = {
     ...foundUnder(run, key),
     ...(recovers === key ? {} : { askedFor: recovers }),
     ...(taskId === undefined ? {} : { taskId }),
     ...((await mayReplace(run, intent)) ? ({ recovered: 'replacement' } as const) : {}),
   };
-  const claim = { ...object, identity: {}, holder, at: run.deps.clock.now() };
+  const { isFree, changes } = answeredWith(run, { kind, id, identity: {} }, holder, recovers);
   // The key stays in use: a creation under the key gets this answer again.
   const outcome = isFree ? 'absent' : 'void';
-  return close(
-    run,
-    intent,
-    { outcome, because: 'found', text: `found under its idempotency key: ${id}` },
-    {
-      changes: isFree ? [{ type: 'claim', claim }] : answeredFor(binding ?? before, recovers),
-      retryAfterMs: 0,
-    },
-  );
+  const text = `found under its idempotency key: ${id}`;
+  return close(run, intent, { outcome, because: 'found', text }, { changes, retryAfterMs: 0 });
+}
+
+/** A claim on the object that a key was answered with. If the object has a holder, the key is recorded with the holder. */
+function answeredWith(
+  run: Run,
+  object: Pick<Binding, 'kind' | 'id' | 'parentId' | 'identity'>,
+  holder: Claim['holder'],
+  key: Intent['key'],
+): { readonly isFree: boolean; readonly changes: StateChange[] } {
+  const before = run.claims.get(objectName(object));
+  const owner = [...run.bindings.values()].find((each) => objectName(each) === objectName(object));
+  if (owner !== undefined || !isFindable(before))
+    return { isFree: false, changes: answeredFor(owner ?? before, key) };
+  const { kind, id, identity } = object;
+  return {
+    isFree: true,
+    changes: [{ type: 'claim', claim: { kind, id, identity, holder, at: run.deps.clock.now() } }],
+  };
 }
 
 function foundUnder({ desired: { scope } }: Run, key: Intent['key']) {
@@ -213,15 +219,9 @@ export function replacedBy(
 /** An answer that names a resource of another holder is not used. */
 async function refuse(run: Run, intent: Intent, own: Binding, foreign: string): Promise<Progress> {
   const { key } = intent;
-  const { kind, id, identity } = own;
+  const { id } = own;
   const reason = `another spec of this project, or an earlier state, used the idempotency key of ${key} before, and ${foreign}`;
-  const before = run.claims.get(objectName(own));
-  const owner = ownerOf(run, own);
-  const claim = { kind, id, identity, holder: foundUnder(run, key), at: run.deps.clock.now() };
-  const changes =
-    owner === undefined && isFindable(before)
-      ? [{ type: 'claim', claim } as const]
-      : answeredFor(owner ?? before, key);
+  const { changes } = answeredWith(run, own, foundUnder(run, key), key);
   await close(run, intent, { outcome: 'void', because: 'found', text: reason }, { changes });
   const remedies = [giveScope, runs('adopt', [key, id], { when: 'if the resource belongs to this spec' })];
   return { now: 'blocked', code: 'key_conflict', reason, remedies };
