@@ -22,20 +22,24 @@ export function renaming(
 }
 
 /**
- * The live resources that have the name of the entry, or the name that the entry had under the key in its `moved`. A
- * resource with the earlier name counts only if no key is bound to it.
+ * The live resources that have the name of the entry, or another name under which its line may have created one: the name
+ * of the key in its `moved`, or of its own key. A resource with such a name counts only if no key is bound to it.
  */
 export function withNameOf<Live extends { readonly id: number | string }>(
-  desired: (Pick<DesiredResource, 'moved'> & { readonly value: { readonly name: string } }) | undefined,
+  desired:
+    | (Pick<DesiredResource, 'key' | 'moved' | 'named'> & { readonly value: { readonly name: string } })
+    | undefined,
   byName: ReadonlyMap<string, readonly Live[]>,
   subjects: readonly Pick<Subject, 'binding'>[],
 ): readonly Live[] {
   if (desired === undefined) return [];
-  const own = byName.get(desired.value.name.trim()) ?? [];
-  if (desired.moved === undefined) return own;
+  const { key, moved, named, value } = desired;
+  const own = byName.get(value.name.trim()) ?? [];
+  if (moved === undefined) return own;
   const bound = new Set(subjects.map(({ binding }) => binding?.id));
-  const earlier = byName.get(takeApart(desired.moved).name) ?? [];
-  return [...own, ...earlier.filter((each) => !own.includes(each) && !bound.has(String(each.id)))];
+  const names = new Set([moved, ...(named === false ? [key] : [])].map((each) => takeApart(each).name));
+  const others = [...names].flatMap((name) => byName.get(name) ?? []);
+  return [...own, ...others.filter((each) => !own.includes(each) && !bound.has(String(each.id)))];
 }
 
 /** The edit that says that a resource with the name of the entry is another one. */

@@ -107,6 +107,9 @@ function settleUnknown(run: Run, intent: InPhase<'unknown'>, half: Half): Promis
       return wait > 0 ? again(wait) : resend(run, intent, half);
     }
     case 'fenced':
+      // A resource that appeared since was not created under this key.
+      if (intent.recovers !== undefined && intent.sends === 0)
+        return close(run, intent, { outcome: 'absent', text: 'the idempotency key holds no answer' });
       return readForEffect(run, intent);
     case 'open':
       return intent.sends === 0 ? neverSent(run, intent) : readForEffect(run, intent);

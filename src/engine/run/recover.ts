@@ -136,8 +136,8 @@ export async function unprovenKeys(
 export async function askLineAgain(run: Run, entry: DesiredResource): Promise<ResourceKey | undefined> {
   for (const key of [...run.lines().of(entry)].filter((each) => each !== entry.key)) {
     const last = await lastCreation(run, key);
-    if (last === undefined || run.stopwatch.isMarked(last.id, 'asked') || (await isUnaskable(run, last)))
-      continue;
+    if (last === undefined || partsOf(last).because === 'found') continue;
+    if (run.stopwatch.isMarked(last.id, 'asked') || (await isUnaskable(run, last))) continue;
     if (await lookUp(run, entry, [key])) return key;
   }
   return undefined;

@@ -681,6 +681,7 @@ describe('src/engine/run/recover.ts', () => {
     ['is unused', { past: [z()], answers: unused }, [asks, 'probe', 'probe', 'absent ips.z']],
     ['was used', { past: [past('ips.z')], answers: unused }, [asks, 'probe', 'probe', 'absent ips.z']],
     ['was never used', { answers: unused }, []],
+    ['showed a resource of another entry', { past: [z({ because: 'found', outcome: 'void' })] }, []],
     [
       'has bought since',
       { past: [z()], answers: [taken, made('7')], seen: [live] },
