@@ -76,14 +76,15 @@ export async function adoptKey(run: Run, key: ResourceKey, named: string): Promi
  */
 async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<string> {
   const { key, id } = before;
-  const { identity, protect } = bindingOf(run, subject, id, run.world);
+  // The operator confirms all that the entry says, also the key that its `moved` names: the state merges earlier keys.
+  const { identity, protect, formerKeys = [] } = bindingOf(run, subject, id, run.world);
   const { tainted: _trusted, recovered: _confirmed, ...binding } = before;
   const kind = run.kindOf(subject.kind);
   const seen = run.world.observed.get(key);
   const fields = kind.unseen?.fields(subject, seen) ?? [];
   const applied = fields.length === 0 ? undefined : kind.unseen?.believe(subject, fields);
   const said = subject.desired === undefined ? {} : { protect };
-  const taken = applied === undefined ? {} : { applied };
+  const taken = { ...(applied && { applied }), ...(formerKeys.length > 0 && { formerKeys }) };
   // The resources that came with a server are confirmed with it.
   const inside = boundIn(run, key).flatMap(({ recovered: isRecovered, ...each }) =>
     isRecovered ? [each] : [],
