@@ -23,7 +23,7 @@ export function renaming(
 
 /**
  * The live resources that have the name of the entry, or another name under which its line may have created one: the name
- * of the key in its `moved`, or of its own key. A resource with such a name counts only if no key is bound to it.
+ * of the key in its `moved`, or of its own key. A resource with one of these names counts only if no key is bound to it.
  */
 export function withNameOf<Live extends { readonly id: number | string }>(
   desired:
