@@ -115,11 +115,19 @@ export function failuresAreReported({ readings, faults }: Story): boolean {
 export function specSources({ under, ...model }: SpecModel, projectId: number): readonly Source[] {
   const whole = plainFile(model, projectId);
   if (under === undefined) return [{ file: 'vdcsync.yaml', text: JSON.stringify(whole) }];
-  const base = plainFile(under, projectId);
+  const base = plainFile({ ...under, servers: withNulls(under.servers, model.servers) }, projectId);
   return [
     { file: 'vdcsync.yaml', text: JSON.stringify(base) },
     { file: 'overlay.yaml', text: JSON.stringify(mergePatch(base, whole) ?? {}), overlay: true },
   ];
+}
+
+/** The entries of the base with the fields that are `null` in the whole: a merge patch cannot say `null`. */
+function withNulls(base: Entries, whole: Entries): Entries {
+  const nulls = (name: string) => Object.entries(whole[name] ?? {}).filter(([, value]) => value === null);
+  return Object.fromEntries(
+    Object.entries(base).map(([name, entry]) => [name, { ...entry, ...Object.fromEntries(nulls(name)) }]),
+  );
 }
 
 /** The text of the spec, without an overlay. */

@@ -1,10 +1,10 @@
 import { addressObject, objectName, serverObject } from '../../core/claims.ts';
 import type { DesiredResource } from '../../core/desired.ts';
-import { ConfigError, NotAbsentError, TooSoonError } from '../../core/errors.ts';
+import { ConfigError, TooSoonError } from '../../core/errors.ts';
 import { isUnconfirmed, partsOf } from '../../core/intent.ts';
 import { nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
-import type { Conclusive, ReadPort } from '../../core/ports.ts';
+import type { ReadPort } from '../../core/ports.ts';
 import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
 import type { Answer, Binding, Intent, StateChange } from '../../core/state.ts';
 import { capitalised } from '../../core/text.ts';
@@ -12,16 +12,14 @@ import { cameFree, releasing, waysOut } from '../../plan/open-writes.ts';
 import { identityChanged, ownerOf } from '../claims/claims.ts';
 import { deleted, releasedClaim } from '../claims/release.ts';
 import type { Resolution } from '../deps.ts';
-import { inWriteSlot } from '../intents/begin.ts';
 import { boundBy } from '../intents/bound-by.ts';
-import { asksKey, close, keyIsFresh, questionOf } from '../intents/endings.ts';
+import { close } from '../intents/endings.ts';
 import { lift } from '../intents/pauses.ts';
 import { record } from '../intents/record.ts';
 import { madeRoomFor } from '../intents/revalidate.ts';
 import { serverIsGone } from '../intents/settle.ts';
 import { asksAbout, endQuestion, replacedBy } from '../intents/transfer.ts';
 import { bindingOf } from '../run/operate.ts';
-import { answerUnder, type Held } from '../run/recover.ts';
 import { knownIds, type Run } from '../run.ts';
 import {
   adoptKey,
@@ -31,6 +29,7 @@ import {
   unverified,
   worldWith,
 } from './adopt-key.ts';
+import { askBeforeAbsent, askedByKey, existing, idIn, refuseOther } from './asked-key.ts';
 import { goneAndReused, ignoring } from './ignore.ts';
 
 /** Ends an intent by a decision of the operator, and checks the decision against the project if possible. */
@@ -53,6 +52,8 @@ export async function resolveIntent(
     const lifted = intent === undefined || waits(intent) ? await liftPause(run, key) : undefined;
     if (lifted !== undefined) return result(lifted);
   }
+  if (intent === undefined && resolution.type === 'adopt' && bound?.id === resolution.id)
+    return result(`${key} is bound to ${bound.id}.`);
   if (intent === undefined) {
     const others = [...run.bindings.keys()].filter((each) => identityChanged(run, each));
     const waiting = [...new Set([...run.intents.keys(), ...others])].sort();
@@ -181,7 +182,8 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
   const declared = run.world.subjects.get(key)?.desired;
   const isElsewhere = key !== intent.key;
   if (isElsewhere && declared?.managed !== false) {
-    const said = await adoptKey(run, key, id);
+    const open = run.intents.get(key);
+    const said = await (open === undefined ? adoptKey(run, key, id) : adoptOutcome(run, open, id));
     const binding = run.bindings.get(key);
     if (binding !== undefined) await endQuestion(run, intent, binding);
     return said;
@@ -338,63 +340,4 @@ function refuseTooSoon({ deps }: Run, intent: Intent): void {
     `The write of ${key} was sent ${Math.round(age / 1000)} s ago, and may still take effect. Try again in ${Math.ceil(rest / 1000)} s.`,
     rest,
   );
-}
-
-const keyUnasked = ' vdcsync could not verify this with the idempotency key, so it relies on your answer.';
-
-/** The answer under the key of an unconfirmed creation; `undefined` if there is nothing to ask. */
-async function askedByKey(run: Run, intent: Intent): Promise<Held | undefined> {
-  const { verb } = intent;
-  // An accepted creation has its answer already. A fenced key holds none.
-  if (verb !== 'create' || !isUnconfirmed(intent) || !asksKey(run, intent)) return undefined;
-  const { stage, conflict } = questionOf(intent);
-  if (stage === 'fenced') return 'fenced';
-  // The key holds the answer to another body, which no request of this state can replay.
-  if (conflict === true || !keyIsFresh(run, intent)) return 'unaskable';
-  return inWriteSlot(run, intent, () => answerUnder(run, intent));
-}
-
-/**
- * Asks the idempotency key of a creation that the operator declares absent. Returns a remark on the answer.
- *
- * @throws ConfigError if the key holds the answer to the creation. The next apply then binds the resource.
- */
-async function askBeforeAbsent(run: Run, intent: Intent): Promise<string> {
-  const { key } = intent;
-  const held = await askedByKey(run, intent);
-  switch (held) {
-    case undefined:
-    case 'unused':
-    case 'fenced':
-    case 'refused':
-      return '';
-    case 'unknown':
-    case 'unaskable':
-      return keyUnasked;
-    case 'open':
-      throw new ConfigError(
-        `${key} may exist: its idempotency key was used, and the API did not show by which request.`,
-        false,
-        [runs('apply')],
-      );
-    default:
-      return refuseOther(run, intent, held.answer);
-  }
-}
-
-/** Records the answer that the key holds, which contradicts the operator. */
-async function refuseOther(run: Run, intent: Intent, answer: Conclusive): Promise<never> {
-  await record(run, run.intents.get(intent.key) ?? intent, answer);
-  throw existing(intent, idIn(run, intent, answer));
-}
-
-function existing({ key, kind }: Intent, id: string | undefined): NotAbsentError {
-  const what = id === undefined ? 'its creation was accepted' : `it is ${nounOf(kind)} ${id}`;
-  return new NotAbsentError(`${key} exists: its idempotency key shows that ${what}.`, [
-    runs('apply', [], { when: `to bind it to ${key}` }),
-  ]);
-}
-
-function idIn(run: Run, { kind, request, preimage }: Intent, answer: Conclusive): string | undefined {
-  return run.kindOf(kind).writes.accept(answer, request, preimage).id;
 }

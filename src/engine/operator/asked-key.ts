@@ -1,0 +1,70 @@
+import { ConfigError, NotAbsentError } from '../../core/errors.ts';
+import { isUnconfirmed } from '../../core/intent.ts';
+import { nounOf } from '../../core/keys.ts';
+import type { Conclusive } from '../../core/ports.ts';
+import { run as runs } from '../../core/remedy.ts';
+import type { Intent } from '../../core/state.ts';
+import { inWriteSlot } from '../intents/begin.ts';
+import { asksKey, keyIsFresh, questionOf } from '../intents/endings.ts';
+import { record } from '../intents/record.ts';
+import { answerUnder, type Held } from '../run/recover.ts';
+import type { Run } from '../run.ts';
+
+const keyUnasked = ' vdcsync could not verify this with the idempotency key, so it relies on your answer.';
+
+/** The answer under the key of an unconfirmed creation; `undefined` if there is nothing to ask. */
+export async function askedByKey(run: Run, intent: Intent): Promise<Held | undefined> {
+  const { verb } = intent;
+  // An accepted creation has its answer already. A fenced key holds none.
+  if (verb !== 'create' || !isUnconfirmed(intent) || !asksKey(run, intent)) return undefined;
+  const { stage, conflict } = questionOf(intent);
+  if (stage === 'fenced') return 'fenced';
+  // The key holds the answer to another body, which no request of this state can replay.
+  if (conflict === true || !keyIsFresh(run, intent)) return 'unaskable';
+  return inWriteSlot(run, intent, () => answerUnder(run, intent));
+}
+
+/**
+ * Asks the idempotency key of a creation that the operator declares absent. Returns a remark on the answer.
+ *
+ * @throws ConfigError if the key holds the answer to the creation. The next apply then binds the resource.
+ */
+export async function askBeforeAbsent(run: Run, intent: Intent): Promise<string> {
+  const { key } = intent;
+  const held = await askedByKey(run, intent);
+  switch (held) {
+    case undefined:
+    case 'unused':
+    case 'fenced':
+    case 'refused':
+      return '';
+    case 'unknown':
+    case 'unaskable':
+      return keyUnasked;
+    case 'open':
+      throw new ConfigError(
+        `${key} may exist: its idempotency key was used, and the API did not show by which request.`,
+        false,
+        [runs('apply')],
+      );
+    default:
+      return refuseOther(run, intent, held.answer);
+  }
+}
+
+/** Records the answer that the key holds, which contradicts the operator. */
+export async function refuseOther(run: Run, intent: Intent, answer: Conclusive): Promise<never> {
+  await record(run, run.intents.get(intent.key) ?? intent, answer);
+  throw existing(intent, idIn(run, intent, answer));
+}
+
+export function existing({ key, kind }: Intent, id: string | undefined): NotAbsentError {
+  const what = id === undefined ? 'its creation was accepted' : `it is ${nounOf(kind)} ${id}`;
+  return new NotAbsentError(`${key} exists: its idempotency key shows that ${what}.`, [
+    runs('apply', [], { when: `to bind it to ${key}` }),
+  ]);
+}
+
+export function idIn(run: Run, { kind, request, preimage }: Intent, answer: Conclusive): string | undefined {
+  return run.kindOf(kind).writes.accept(answer, request, preimage).id;
+}
