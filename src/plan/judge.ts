@@ -3,7 +3,14 @@ import { sumDecimals } from '../core/decimal.ts';
 import { canonicalJson } from '../core/json.ts';
 import { comesWithServer, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Subject } from '../core/kind.ts';
-import { type Blocked, deletionsOf, type Operation, type Selection, type Verb } from '../core/plan.ts';
+import {
+  type Blocked,
+  deletionsOf,
+  type Operation,
+  type OperationId,
+  type Selection,
+  type Verb,
+} from '../core/plan.ts';
 import { type Edit, edit, outside, type Remedy, type RemedyStep, run, setting } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import { capitalised } from '../core/text.ts';
@@ -108,6 +115,8 @@ interface Possible {
   readonly allowed: readonly Draft[];
   /** Their operations in order, with those that must wait. */
   readonly candidates: readonly Operation[];
+  /** The needs of each operation, without the turns of replacements: these order the operations, and require none. */
+  readonly requirements: ReadonlyMap<OperationId, readonly OperationId[]>;
   readonly operations: readonly Operation[];
   readonly releases: readonly Release[];
   readonly held: readonly Blocked[];
@@ -144,7 +153,8 @@ export function possibleOf(
     .flatMap(releaseOf);
   const released = new Set(releases.map(({ key }) => key));
   const { operations, held } = hold(candidates, { kinds, world, inFlight, released, objections, turns });
-  return { allowed, candidates, operations, releases, held };
+  const requirements = new Map(unsorted.map(({ id, needs }) => [id, needs]));
+  return { allowed, candidates, requirements, operations, releases, held };
 }
 
 function releaseOf({ subject, diff }: Draft): Release[] {
@@ -155,9 +165,15 @@ function releaseOf({ subject, diff }: Draft): Release[] {
 }
 
 /** The selected part. `timely`: all releases that are possible now, also outside the selection. */
-export function choose({ candidates, operations, releases }: Possible, selection: Selection | undefined) {
-  const chosen = select(operations, selection);
-  const going = new Set(chosen.map(({ id }) => id));
+export function choose(
+  { candidates, requirements, operations, releases }: Possible,
+  selection: Selection | undefined,
+) {
+  const required = operations.map((each) => ({ ...each, needs: requirements.get(each.id) ?? each.needs }));
+  const going = new Set(select(required, selection).map(({ id }) => id));
+  const chosen = operations
+    .filter(({ id }) => going.has(id))
+    .map((each) => ({ ...each, needs: each.needs.filter((id) => going.has(id)) }));
   // A resource that is released with its server stays bound if the deletion of the server is blocked or left out.
   const stays = new Set(
     candidates.flatMap(({ id, key, verb }) => (verb === 'delete' && !going.has(id) ? [key] : [])),

@@ -32,8 +32,8 @@ export interface UndoInput {
   readonly writes: readonly Intent[];
   /** Every write of the state, newest first. */
   readonly journal: readonly Intent[];
-  /** The keys of all bindings. */
-  readonly bound: ReadonlySet<ResourceKey>;
+  /** The live id of each binding. */
+  readonly bound: ReadonlyMap<ResourceKey, string>;
   /** The present spec. */
   readonly desired: Desired;
   readonly kinds: ReadonlyMap<KindName, ResourceKind>;
@@ -67,7 +67,7 @@ export function undoing(input: UndoInput): Undoing {
       settings: { ...desired.settings, prune: true },
       digest: `${desired.digest} undoes ${run}`,
     },
-    selection: { targets: past.keys, excludes: [...input.bound].filter(isLeft) },
+    selection: { targets: past.keys, excludes: [...input.bound.keys()].filter(isLeft) },
     losses: lossesOf(past.writes, profile),
     corrected: past.corrected,
     differing: [...new Set(changed.map((key) => takeApart(key).parent ?? key))].sort(),
@@ -82,13 +82,19 @@ export function undoing(input: UndoInput): Undoing {
  */
 function refuseKept({ run, desired, bound }: UndoInput, key: ResourceKey, isRemoved: boolean): void {
   const { parent = key } = takeApart(key);
-  const renamed = desired.resources.find((each) => each.moved === parent && !bound.has(each.key));
+  const own = takeApart(parent).kind;
+  const takesOver = ({ kind, moved, ...each }: DesiredResource) =>
+    moved === parent || (kind === own && idInSpec(each) === bound.get(parent));
+  const renamed = desired.resources.find((each) => takesOver(each) && !bound.has(each.key));
   if (renamed !== undefined && bound.has(parent))
     throw new ConfigError(
       `the spec renames ${parent} to ${renamed.key}, and no apply has recorded that. Undo the run ${run} before you rename the entry, or change the spec after the rename`,
       false,
       [
-        edit(renamed.key, { remove: ['moved'], when: `to undo the run with the entry ${parent}` }),
+        edit(renamed.key, {
+          remove: [renamed.moved === parent ? 'moved' : 'id'],
+          when: `to undo the run with the entry ${parent}`,
+        }),
         runs('apply'),
       ],
     );

@@ -93,6 +93,7 @@ describe('src/cli/settings/selection.ts', () => {
       { web, api: { ...size, moved: { from: 'servers.db' } } },
       'renames servers.db to servers.api',
     ],
+    ['renames by id', { web, api: { ...size, id: 2002 } }, 'renames servers.db to servers.api'],
   ])('refuses a run with a server that the present spec %s', async (_what, servers, text) => {
     const { scene, operator, run } = await edited({ settings, servers: { web, db: size } });
     operator.write({ settings, servers });

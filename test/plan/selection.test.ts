@@ -55,4 +55,25 @@ describe('src/plan/order.ts: a part of it', () => {
     expect(plan.warnings.map(({ code }) => code)).not.toContain('released');
     expect((await store.bindings()).map(({ key }) => key)).toContain('servers.a.public_ipv4');
   });
+
+  test.each([
+    'allowed',
+    '{order: delete_first}',
+  ])('replacements wait for each other, and need each other not: replace: %s', async (replace) => {
+    const { apply, engine, clock } = rig();
+    const file = (cores: number) =>
+      `servers:\n${['a', 'b', 'c'].map((name) => `  ${name}: {${sliders.replace('cores: 1', `cores: ${cores}`)}, replace: ${replace}}\n`).join('')}`;
+    await apply(file(1));
+    const part = async (targets: string[], excludes: string[]) => {
+      const selection = { targets: targets as ResourceKey[], excludes: excludes as ResourceKey[] };
+      const { operations } = await clock.run(engine.plan(load(file(2)), { selection }));
+      expect(
+        operations.flatMap(({ needs }) => needs).every((id) => operations.some((each) => each.id === id)),
+      ).toBe(true);
+      return [...new Set(operations.map(({ key }) => key.replace(/~.*/, '')))];
+    };
+
+    expect(await part(['servers.b'], [])).toEqual(['servers.b']);
+    expect(await part([], ['servers.a'])).toEqual(['servers.b', 'servers.c']);
+  });
 });

@@ -168,7 +168,7 @@ async function undone(played: Rig, desired: Desired, profile: ApiProfile): Promi
   const [run] = runsIn(journal, played.clock.now());
   if (run === undefined || run.writes.length !== journal.length - sent)
     return { end: 'run', wrong: ['the run is not the edit'] };
-  const bound = new Set((await played.store.bindings()).map(({ key }) => key));
+  const bound = new Map((await played.store.bindings()).map(({ key, id }) => [key, id]));
   const way = undoing({ ...{ run: run.name, writes: run.writes, journal, bound }, desired, kinds, profile });
   const report = await apply(played, way.desired, way.selection);
   if (report.outcome !== 'converged') {
@@ -226,7 +226,7 @@ describe('src/plan/undo.ts', () => {
     await apply(played, desired);
     const journal = await played.store.intents(all);
     const [run] = runsIn(journal, played.clock.now());
-    const bound = new Set((await played.store.bindings()).map(({ key }) => key));
+    const bound = new Map((await played.store.bindings()).map(({ key, id }) => [key, id]));
     const { name = '', writes = [] } = run ?? {};
     const way = undoing({
       ...{ run: name, writes, journal, bound },

@@ -125,7 +125,7 @@ async function undoingOf(
 ): Promise<Undoing> {
   const journal = await store.intents({ limit: mostWrites });
   const { name, writes } = runNamed(run, runsIn(journal, clock.now()));
-  const bound = new Set((await store.bindings()).map(({ key }) => key));
+  const bound = new Map((await store.bindings()).map(({ key, id }) => [key, id] as const));
   return undoing({ run: name, writes, journal, bound, desired, kinds, profile });
 }
 
