@@ -190,11 +190,9 @@ function assemble(input: PlanInput, parts: Parts): Plan {
     const position = subjects.get(part.key)?.desired?.position;
     return position === undefined ? part : { ...part, position };
   };
-  const isBoughtByNewState =
-    input.register.isNew &&
-    operations.some(
-      ({ verb, open, key }) => verb === 'create' && !open && subjects.get(key)?.parent === undefined,
-    );
+  const buys = operations.some(
+    ({ verb, open, key }) => verb === 'create' && !open && subjects.get(key)?.parent === undefined,
+  );
   return {
     format_version: 1,
     project: { id: project.id, name: project.name, status: project.status },
@@ -202,7 +200,7 @@ function assemble(input: PlanInput, parts: Parts): Plan {
     observed_at: new Date(input.now).toISOString(),
     digest: digestOfPlan(input, parts),
     summary: summarise(parts, input.world),
-    ...(isBoughtByNewState ? { new_state: true } : {}),
+    ...(input.register.isNew && (buys || input.destroy) ? { new_state: true } : {}),
     operations: operations.map((each) => located({ ...each, undo: gradeOf(each) })),
     blocked: blocked.map(located),
     warnings,

@@ -228,9 +228,15 @@ function runLines(alike: readonly Blocked[], paint: Paint): string[] {
 }
 
 /** Of a `destroy` that finds nothing: a lost state does not know the resources that are still billed. */
-export function nothingManaged({ project, warnings }: Plan, paint: Paint): string {
+export function nothingManaged({ project, warnings, new_state: isNew }: Plan, paint: Paint): string {
   const nothing = `Nothing to delete: the state manages no resource of project ${project.id}.`;
-  return [...warnings.flatMap((warning) => warningLines(warning, paint)), nothing, ''].join('\n');
+  const hint = 'New state: `vdcsync apply` adopts resources that a lost state created within 24 hours.';
+  return [
+    ...warnings.flatMap((warning) => warningLines(warning, paint)),
+    ...(isNew ? [hint] : []),
+    nothing,
+    '',
+  ].join('\n');
 }
 
 /** A warning in one line, and its remedies in one line each. */

@@ -13,7 +13,7 @@ import { identityChanged, ownerOf } from '../claims/claims.ts';
 import { deleted, releasedClaim } from '../claims/release.ts';
 import type { Resolution } from '../deps.ts';
 import { boundBy } from '../intents/bound-by.ts';
-import { close } from '../intents/endings.ts';
+import { close, questionOf } from '../intents/endings.ts';
 import { lift } from '../intents/pauses.ts';
 import { record } from '../intents/record.ts';
 import { madeRoomFor } from '../intents/revalidate.ts';
@@ -96,12 +96,24 @@ function retriedOutcome(run: Run, intent: Intent): Promise<CommandResult> {
 /** Gives up a write. A creation that its key shows is recorded, so that its resource stays in sight. */
 async function abandonedOutcome(run: Run, open: Intent): Promise<CommandResult> {
   const { key, verb } = open;
+  refuseTaken(run, open);
   const held = await askedByKey(run, open);
   if (typeof held === 'object') await record(run, run.intents.get(key) ?? open, held.answer);
   const intent = run.intents.get(key) ?? open;
   const changes = leftToItself(run, intent);
   await close(run, intent, { outcome: 'abandoned', text: 'the operator gave up the write' }, { changes });
   return result(`The write (${verb}) of ${key} is given up. ${leftBehind(run, intent)}`);
+}
+
+/** What used the key exists. Without an answer, the next apply would buy the resource of the entry again. */
+function refuseTaken(run: Run, intent: Intent): void {
+  const { key } = intent;
+  if (run.world.subjects.get(key)?.desired === undefined || questionOf(intent).conflict !== true) return;
+  throw new ConfigError(
+    `The idempotency key of ${key} was used, so its resource may exist: without an answer, the next apply would create another one.`,
+    true,
+    waysOut(intent, run),
+  );
 }
 
 /** Claims the resource that a creation was answered with, if no list shows it: it would be billed unseen. */

@@ -260,8 +260,8 @@ async function lostChanges(run: Run, key: ResourceKey): Promise<readonly StateCh
 /** How often the task of an adopted creation is read, in ms. */
 const taskReadGapMs = 15_000;
 
-/** Waits for the task of a creation that was found under its idempotency key. */
-async function creationUnderWay(run: Run, operation: Operation): Promise<Turn | undefined> {
+/** Waits for the task of a creation that was found under its idempotency key. Returns the failure of the task as text. */
+async function creationUnderWay(run: Run, operation: Operation): Promise<Turn | string | undefined> {
   const { clock } = run.deps;
   const { kind, target = '' } = operation;
   const claim = run.claims.get(objectName({ kind, id: target }));
@@ -270,6 +270,7 @@ async function creationUnderWay(run: Run, operation: Operation): Promise<Turn | 
   if (taskId === undefined) return undefined;
   await run.fence.check();
   const task = await run.cache.since(clock.monotonic()).findTask(taskId);
+  if (task?.status === 'failed') return `its task failed (${task.detail ?? 'the API gives no reason'})`;
   if (task === undefined || task.is_terminal) {
     // No task is read after its end.
     await run.state.change([{ type: 'claim', claim: { ...claim, holder: withoutTask } }]);
@@ -285,14 +286,17 @@ async function creationUnderWay(run: Run, operation: Operation): Promise<Turn | 
 /** Binds the resource that the spec names by id, after a read shows the resource. */
 async function adopt(run: Run, operation: Operation): Promise<Turn> {
   const underWay = await creationUnderWay(run, operation);
-  if (underWay !== undefined) return underWay;
+  if (typeof underWay === 'object') return underWay;
   const world = await run.view.observe(operation.key);
   const not = await revalidate(run, world, operation);
   if (not !== undefined) return not;
   const subject = world.subjects.get(operation.key);
   const id = operation.target;
   if (subject === undefined || id === undefined) throw new Error(`Nothing to adopt: ${operation.key}`);
-  const binding = bindingOf(run, subject, id, world);
+  const binding = {
+    ...bindingOf(run, subject, id, world),
+    ...(underWay === undefined ? {} : { tainted: underWay }),
+  };
   const maker = makerOf(run, binding);
   if (maker !== undefined)
     return { now: 'blocked', code: 'bound_already', reason: `${id} was created for ${maker.key}` };
