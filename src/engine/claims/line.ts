@@ -10,7 +10,7 @@ import { createWorld } from '../../core/world.ts';
 import { draftOne } from '../../plan/draft.ts';
 import { isOvertaken } from '../../plan/open-writes.ts';
 import { boundIn, type Move, type Moves, type Run } from '../run.ts';
-import { waitingFor } from './moves.ts';
+import { waitingFor, withRenames } from './moves.ts';
 
 type Line = ReadonlySet<ResourceKey>;
 
@@ -139,10 +139,17 @@ export function withHeldObjects(
   return { ...desired, resources };
 }
 
-/** A creation asked an earlier key of its line, and found its resource. The next plan shows the adoption. */
-export function hasFound(run: Run): boolean {
+/**
+ * Whether the spec has to be combined with the state again: a creation of this run asked an earlier key of its line and
+ * found its resource, or an entry names the id of a resource that was bound since.
+ */
+export function isOutdated(run: Run): boolean {
+  if (run.moves.waiting.length > 0) return false;
+  const { desired, bindings } = run;
   const isNew = (key: ResourceKey) => run.world.subjects.get(key)?.desired?.held === undefined;
-  return [...run.lines().held()].some(([key, { holder }]) => holder.is === 'found' && isNew(key));
+  const isFound = [...run.lines().held()].some(([key, { holder }]) => holder.is === 'found' && isNew(key));
+  const renamed = withRenames(desired, bindings).resources;
+  return isFound || renamed.some(({ moved }, at) => moved !== desired.resources[at]?.moved);
 }
 
 /**

@@ -9,7 +9,7 @@ import { exposedServers } from '../../core/world.ts';
 import { closure, successorOf } from '../../plan/order.ts';
 import { increaseSince, type Prices, pricesNow } from '../../plan/totals.ts';
 import type { Judged } from '../claims/claims.ts';
-import { hasFound, takeBack } from '../claims/line.ts';
+import { isOutdated, takeBack } from '../claims/line.ts';
 import { leftByDeletion } from '../claims/release.ts';
 import type { ApplyOptions, EngineDeps, Pause } from '../deps.ts';
 import { warn } from '../intents/endings.ts';
@@ -132,7 +132,7 @@ class Rounds {
   async #round(round: number): Promise<ApplyReport | undefined> {
     const { saved } = this.#options;
     if (round === 1 && this.#run.intents.size > 0) await this.#settleEarlier();
-    if (saved === undefined && hasFound(this.#run)) this.#run = await this.#open();
+    if (saved === undefined && isOutdated(this.#run)) this.#run = await this.#open();
     const run = this.#run;
     const planned = await traced(run.deps.tracing, 'plan', { 'vdcsync.round': round }, () => this.#plan());
     const { plan } = planned;

@@ -178,14 +178,13 @@ function withoutManaged(desired: Desired, bindings: readonly Binding[]): Desired
 /** A binding with the deletion protection that the spec asks for now, even if no apply has recorded the protection. */
 function flaggedBy(binding: Binding, { resources }: Desired): Binding {
   const { kind, parent } = takeApart(binding.key);
-  const own = resources.find((each) => isOf(binding, each));
   const server = resources.find(
     ({ key, moved }) => parent !== undefined && (key === parent || moved === parent),
   );
   const { keep_ip = false } = server?.value ?? {};
   return {
     ...binding,
-    protect: binding.protect || own?.protect === true,
+    protect: binding.protect || resources.some((each) => each.protect && isOf(binding, each)),
     keep: binding.keep || (isAddress(kind) && keep_ip),
   };
 }
