@@ -18,6 +18,7 @@ import { isOvertaken } from './open-writes.ts';
 import { obstacles } from './order.ts';
 import {
   besideUnresolved,
+  earlierOpen,
   lineOpen,
   perhapsEarlier,
   releasedAddress,
@@ -31,6 +32,7 @@ import { outsideWindow } from './waits.ts';
 /** The most fundamental first: the first guard that objects gives the reason. */
 export const guards: readonly Guard[] = [
   { code: 'moved_from_unknown', check: movedFromUnknown },
+  { code: 'moved_in_flight', check: earlierOpen },
   { code: undefined, check: refused },
   { code: 'suspended', check: suspended },
   { code: 'ip_in_use', check: attached },

@@ -8,7 +8,7 @@ import type { Diff, Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress } from '../core/kind-facts.ts';
 import { edit, giveScope, outside, run, setting, settleFirst } from '../core/remedy.ts';
 import type { Binding, Intent } from '../core/state.ts';
-import type { Draft } from './draft.ts';
+import { type Draft, isToBeMade } from './draft.ts';
 import type { GuardInput, Objection, PlanFacts } from './objections.ts';
 import { described, ignoring, isNone, notOurs, type Register, unmanagedFor } from './unmanaged.ts';
 
@@ -57,21 +57,14 @@ function takesAwaited(subject: Subject, world: World, kinds: GuardInput['kinds']
   return takesFree(subject, world, kinds) !== undefined && world.subjectsOf('ip').some(waits);
 }
 
-/**
- * A purchase needs proof that nothing of its line exists: no earlier key has an open creation or a binding, and no key
- * of the line was answered with a resource.
- */
-export function lineOpen(
-  { subject: { key, kind, desired, binding, parent }, diff: { verdict } }: Draft,
+/** A purchase needs proof that nothing of its line exists: no earlier key has an open creation or a binding. */
+export function earlierOpen(
+  draft: Draft,
   { register, openIntents, world }: GuardInput,
 ): Objection | undefined {
-  if (verdict.verdict === 'delete') return takenBackSoon(world, parent ?? key);
-  if (verdict.verdict === 'adopt' && desired?.held?.by === 'found')
-    return world.settings.unmanaged === 'ignore' && factsOf(kind).bought
-      ? answeredWith(desired, verdict.target, world)
-      : undefined;
-  // A replacement buys too.
-  const isBought = verdict.verdict === 'create' || verdict.verdict === 'replace';
+  const { key, kind, desired, binding } = draft.subject;
+  // A replacement buys too. The reads may show the resource of the open creation already.
+  const isBought = isToBeMade(draft) || draft.diff.verdict.verdict === 'replace';
   if (!isBought || desired === undefined) return undefined;
   // Another entry of the spec has a line of its own.
   const earlier = [...register.line(desired)].filter(
@@ -90,6 +83,21 @@ export function lineOpen(
       remedies: open?.phase === 'blocked' ? settleFirst(each) : [run('apply')],
     };
   }
+  return undefined;
+}
+
+/** No key of the line of a purchase was answered with a resource. */
+export function lineOpen(
+  { subject: { key, kind, desired, binding, parent }, diff: { verdict } }: Draft,
+  { register, world }: GuardInput,
+): Objection | undefined {
+  if (verdict.verdict === 'delete') return takenBackSoon(world, parent ?? key);
+  if (verdict.verdict === 'adopt' && desired?.held?.by === 'found')
+    return world.settings.unmanaged === 'ignore' && factsOf(kind).bought
+      ? answeredWith(desired, verdict.target, world)
+      : undefined;
+  const isBought = verdict.verdict === 'create' || verdict.verdict === 'replace';
+  if (!isBought || desired === undefined) return undefined;
   if (binding !== undefined) return besideReleased(desired, register, world);
   const elsewhere = register.answeredElsewhere.get(key);
   if (elsewhere !== undefined)

@@ -10,6 +10,7 @@ import type { GuardInput, Objection } from '../../src/plan/objections.ts';
 import {
   besideUnresolved,
   confusableWith,
+  earlierOpen,
   isPurchase,
   lineOpen,
   perhapsEarlier,
@@ -264,6 +265,20 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
     ],
     ['an earlier key without either', 'ips.a', old],
     [
+      'an earlier key with an open creation, which the reads show already',
+      'ips.a',
+      { ...old, open: [open('ips.old')] },
+      ` ${opened} → vdcsync apply`,
+      { verdict: 'blocked', verb: 'create' },
+    ],
+    [
+      'an earlier key with an open write, and an update',
+      'ips.a',
+      { ...old, open: [open('ips.old')] },
+      undefined,
+      { verdict: 'blocked', verb: 'update' },
+    ],
+    [
       'an earlier key of two that is bound',
       'ips.a',
       { register: line('ips.a', 'ips.older', 'ips.old'), bindings: oldBound },
@@ -355,7 +370,8 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
       { verdict: 'update', target: '7' },
     ],
   ])('%s', (_name, key, given, text, verdict) => {
-    expect(ask(lineOpen, key, given, verdict)).toBe(text);
+    const both: typeof lineOpen = (draft, input) => earlierOpen(draft, input) ?? lineOpen(draft, input);
+    expect(ask(both, key, given, verdict)).toBe(text);
   });
 
   test('a creation without an entry has no line', () => {

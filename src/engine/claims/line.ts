@@ -144,8 +144,8 @@ export function withHeldObjects(
  * found its resource, or an entry names the id of a resource that was bound since.
  */
 export function isOutdated(run: Run): boolean {
-  if (run.moves.waiting.length > 0) return false;
-  const { desired, bindings } = run;
+  const { desired, bindings, moves } = run;
+  if (moves.waiting.length > 0) return false;
   const isNew = (key: ResourceKey) => run.world.subjects.get(key)?.desired?.held === undefined;
   const isFound = [...run.lines().held()].some(([key, { holder }]) => holder.is === 'found' && isNew(key));
   const renamed = withRenames(desired, bindings).resources;

@@ -124,12 +124,14 @@ async function waitAndResend(
  * does not report that end. These writes therefore wait at least as long as the creation may take. @assumption A34
  * @assumption A43
  */
-function mostWaitMs(run: Run, { key, kind, createdAt }: Intent): number {
+function mostWaitMs(run: Run, { key, kind, verb, createdAt }: Intent): number {
   const deadlineMs = (waiting: KindName) => run.kindOf(waiting).timing.deadlineMs;
   const server = run.bindings.get(takeApart(key).parent ?? key);
   const serverMs =
     server === undefined ? 0 : deadlineMs(server.kind) - Math.max(0, createdAt - server.boundAt);
-  return Math.max(deadlineMs(kind), serverMs);
+  // The deadline of an ISO or a backup is that of its creation. No deletion takes longer than that of a server.
+  const own = verb === 'delete' ? Math.min(deadlineMs(kind), deadlineMs('server')) : deadlineMs(kind);
+  return Math.max(own, serverMs);
 }
 
 /** The effect is unknown. The key of a creation is asked. Evidence decides about updates and deletions. */

@@ -105,7 +105,7 @@ async function abandonedOutcome(run: Run, open: Intent): Promise<CommandResult> 
   return result(`The write (${verb}) of ${key} is given up. ${leftBehind(run, intent)}`);
 }
 
-/** What used the key exists. Without an answer, the next apply would buy the resource of the entry again. */
+/** The resource for which the key was used exists. Without an answer, the next apply would buy the resource of the entry again. */
 function refuseTaken(run: Run, intent: Intent): void {
   const { key } = intent;
   if (run.world.subjects.get(key)?.desired === undefined || questionOf(intent).conflict !== true) return;
