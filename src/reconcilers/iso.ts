@@ -145,8 +145,6 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
     }
     if (live !== undefined) return diffLive(subject, live, observed?.sameName ?? [], world);
     const changes = fromNothing({ name: desired.value.name, url: desired.value.url });
-    const lost = lostOf(subject, 'ISO');
-    if (lost.lost !== undefined) return { verdict: { verdict: 'create', changes, ...lost } };
     const [taken] = observed?.sameName ?? [];
     if (taken !== undefined) {
       return blocked(
@@ -162,7 +160,7 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
         ]),
       );
     }
-    return { verdict: { verdict: 'create', changes } };
+    return { verdict: { verdict: 'create', changes, ...lostOf(subject, 'ISO') } };
   },
 
   writes: {

@@ -144,8 +144,6 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
     const wanted = fromNothing({ name: entry.name, cidr: entry.cidr });
     if (live !== undefined)
       return { verdict: diffLive(subject, entry, live, observed?.sameName ?? [], world) };
-    const lost = lostOf(subject, 'network');
-    if (lost.lost !== undefined) return { verdict: { verdict: 'create', changes: wanted, ...lost } };
     // @assumption A16 The API may accept a second network of this name, and evidence could not distinguish the two.
     if (taken !== undefined) {
       return blocked(
@@ -155,7 +153,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
         waysWithName(subject, taken, world, waysWithTaken(subject, entry, taken)),
       );
     }
-    return { verdict: { verdict: 'create', changes: wanted } };
+    return { verdict: { verdict: 'create', changes: wanted, ...lostOf(subject, 'network') } };
   },
 
   writes: {
