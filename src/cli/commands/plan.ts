@@ -53,9 +53,8 @@ export async function plan(flags: PlanFlags, io: Io, destroy = false): Promise<E
 }
 
 /** An operation that only waits for an open write is a change: the next apply continues without a decision. */
-function detailed({ blocked, operations, warnings }: Plan): ExitCode {
+function detailed({ blocked, operations, warnings, summary }: Plan): ExitCode {
   if (!blocked.every(isWaiting)) return exitCodes.blocked;
-  return operations.length + blocked.length > 0 || warnings.some(isRecorded)
-    ? exitCodes.changes
-    : exitCodes.done;
+  const changes = operations.length + blocked.length + (summary.in_progress ?? 0);
+  return changes > 0 || warnings.some(isRecorded) ? exitCodes.changes : exitCodes.done;
 }
