@@ -63,7 +63,8 @@ export const plantedBugs: readonly Planted[] = [
     name: 'polled after the task has ended',
     file: 'api/tasks.ts',
     find: '      if (end !== undefined) {\n',
-    replace: '      if (end !== undefined) {\n        for (let more = 0; more < 3; more++) await poll(task, signal);\n',
+    replace:
+      '      if (end !== undefined) {\n        for (let more = 0; more < 3; more++) await poll(task, signal);\n',
   },
   {
     name: 'a key sent again after 23 h',

@@ -6,7 +6,7 @@ import { factsOf, isAddress } from '../../core/kind-facts.ts';
 import { giveScope, run as runs } from '../../core/remedy.ts';
 import type { TaskId } from '../../core/resources.ts';
 import type { Binding, Facts, InPhase, Intent, StateChange } from '../../core/state.ts';
-import { attributionOf, isAnother, makerOf, mayReplace, ownerOf } from '../claims/claims.ts';
+import { attributionOf, identityChanged, isAnother, makerOf, mayReplace, ownerOf } from '../claims/claims.ts';
 import { deleted, released, retiring } from '../claims/release.ts';
 import type { Run } from '../run.ts';
 import { staleMs } from '../timing.ts';
@@ -103,14 +103,15 @@ function answeredWith(
   key: Intent['key'],
 ): { readonly isFree: boolean; readonly changes: StateChange[] } {
   const before = run.claims.get(objectName(object));
+  // The API may have given out the id of a bound object that is gone. @assumption A17
   const owner = [...run.bindings.values()].find((each) => objectName(each) === objectName(object));
-  if (owner !== undefined || !isFindable(before))
+  const isGone = owner !== undefined && identityChanged(run, owner.key);
+  if ((owner !== undefined && !isGone) || !isFindable(before))
     return { isFree: false, changes: answeredFor(owner ?? before, key) };
   const { kind, id, identity } = object;
-  return {
-    isFree: true,
-    changes: [{ type: 'claim', claim: { kind, id, identity, holder, at: run.deps.clock.now() } }],
-  };
+  const claim = { kind, id, identity, holder, at: run.deps.clock.now() };
+  const ended = isGone ? released(run, owner.key, `its id ${id} was given to ${key}`) : [];
+  return { isFree: true, changes: [...ended, { type: 'claim', claim }] };
 }
 
 function foundUnder({ desired: { scope } }: Run, key: Intent['key']) {
