@@ -144,8 +144,11 @@ async function tellApart(
 ): Promise<boolean> {
   const project = stage.emulator.world.projects[0] as Project;
   const [named] = runs(remedies, 'ignore');
-  // An earlier command has given a server of another user to the entry.
-  const given = named?.find((name) => stage.history.makerOf('server', name) === key);
+  // An earlier command has given a resource of another user to the entry.
+  const given = named
+    ?.map((name) => [name, project.ips.find(({ address }) => address === name)] as const)
+    .map(([name, ip]) => (ip === undefined ? (['server', name] as const) : (['ip', String(ip.id)] as const)))
+    .find(([sort, id]) => stage.history.makerOf(sort, id) === key)?.[1];
   const own = await freeId(stage, controller, { key, remedies }, ownId(stage, key) ?? given);
   const store = await controller.box.open(stage.clock.now());
   const bindings = await store.bindings();
