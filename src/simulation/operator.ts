@@ -146,9 +146,8 @@ async function tellApart(
   const [named] = runs(remedies, 'ignore');
   // An earlier command has given a resource of another user to the entry.
   const given = named
-    ?.map((name) => [name, project.ips.find(({ address }) => address === name)] as const)
-    .map(([name, ip]) => (ip === undefined ? (['server', name] as const) : (['ip', String(ip.id)] as const)))
-    .find(([sort, id]) => stage.history.makerOf(sort, id) === key)?.[1];
+    ?.map((name) => String(project.ips.find(({ address }) => address === name)?.id ?? name))
+    .find((id) => (['server', 'ip'] as const).some((sort) => stage.history.makerOf(sort, id) === key));
   const own = await freeId(stage, controller, { key, remedies }, ownId(stage, key) ?? given);
   const store = await controller.box.open(stage.clock.now());
   const bindings = await store.bindings();
