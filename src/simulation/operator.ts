@@ -272,7 +272,7 @@ async function settle(
   const { key } = blocked;
   const store = await controller.box.open(stage.clock.now());
   const intent = (await store.openIntents()).find((each) => each.key === key);
-  const isBound = (await store.bindings()).some((each) => each.key === key);
+  const isAnswered = (await store.bindings()).some((each) => each.key === key);
   await controller.box.release();
   const words = runs(blocked.remedies, 'resolve').map(([, ...each]) => each);
   if (intent === undefined && words.some(([word]) => word === '--retry')) {
@@ -282,8 +282,7 @@ async function settle(
     );
     return;
   }
-  // The answer to an earlier message may have bound the key.
-  if (intent === undefined && isBound) return;
+  if (intent === undefined && isAnswered) return;
   if (intent === undefined)
     return stage.fail('I12', `the message asks to resolve ${key}, but there is no open write`);
   const fact = truth(stage, intent);
