@@ -245,6 +245,8 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     ['is not managed', file({ key: 'ips.a', managed: false }), formerly('ips.a')],
     ['names another id', file({ key: 'ips.a', kind: 'ip', id: '5' }), formerly('ips.a')],
     ['names its id', file({ key: 'ips.a', kind: 'ip', id: '6' }), numbered('ips.b'), 'ips.b'],
+    ['names the id of another kind', file({ key: 'isos.a', kind: 'iso', id: '6' }), numbered('ips.b')],
+    ['names the id of no binding', file({ key: 'ips.a', kind: 'ip', id: '7' }), numbered('ips.b')],
     [
       'names its id, and has its server',
       file({ key: 'servers.a.x', kind: 'ip', id: '6', parent: 'servers.a' }),
