@@ -3,11 +3,14 @@ import { type Claim, objectName } from '../../../src/core/claims.ts';
 import { type ResourceKey, takeApart } from '../../../src/core/keys.ts';
 import type { Conclusive, WriteResult } from '../../../src/core/ports.ts';
 import type { Intent } from '../../../src/core/state.ts';
+import { TransportError } from '../../../src/core/transport.ts';
 import {
   askLineAgain,
   isProven,
   recover,
+  recovered,
   recoverLeft,
+  recoverRenamed,
   unprovenKeys,
 } from '../../../src/engine/run/recover.ts';
 import { kinds } from '../../../src/reconcilers/registry.ts';
@@ -705,5 +708,31 @@ describe('src/engine/run/recover.ts', () => {
     expect(log.map((each) => each.replace(/( \(\w+\))?: .*/, ''))).toEqual(steps);
     const marks = calls.filter(([name, , moment]) => name === 'mark' && moment === 'asked');
     expect(marks).toHaveLength(found === undefined && steps.length > 0 ? 1 : 0);
+  });
+
+  test.each([
+    ['once it has its binding', [], true],
+    ['not as long as it waits', [{}], false],
+  ])('a rename that waited is asked about %s', async (_name, waiting, is) => {
+    const steps: string[] = [];
+    const more = {
+      moves: { waiting },
+      cache: { since: () => ({ apiNow: () => sentAt }), forgetLists: () => void steps.push('forget') },
+      refresh: async () => void steps.push('refresh'),
+    };
+    const { run, log } = running({ answers: [taken, made('7')], seen: [live], more });
+    expect(await recoverRenamed(run)).toBe(is);
+    expect(steps).toEqual(is ? ['forget', 'refresh'] : []);
+    expect(log.length > 0).toBe(is);
+  });
+
+  test('a failed read ends a question, and so does the end of the run; another error does not', async () => {
+    const reason = new Error('stop');
+    const { run } = running({ more: { stop: AbortSignal.abort(reason) } });
+    const ask = (error: unknown) => recovered(run, () => Promise.reject(error));
+    expect(await ask(new TransportError('reset', 'unknown', 'ECONNRESET'))).toBeUndefined();
+    expect(await ask(reason)).toBeUndefined();
+    await expect(ask(new Error('bug'))).rejects.toThrow('bug');
+    expect(await recovered(run, async () => true)).toBe(true);
   });
 });
