@@ -149,7 +149,7 @@ function alongside({ operations }: Plan): string {
   return ` (${counted(count, 'address', 'addresses')} with ${count === 1 ? 'its server' : 'their servers'})`;
 }
 
-const newState = 'New state: apply adopts resources that a lost state created within 24 hours.';
+export const newState = 'New state: apply adopts resources that a lost state created within 24 hours.';
 
 /** A line about the cost and a line about the requests, if there are any. */
 export function costLines({ cost, effort, operations, new_state: isNew }: Plan): string[] {

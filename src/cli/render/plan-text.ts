@@ -16,7 +16,15 @@ import { counted } from '../../core/text.ts';
 import { moment } from '../../core/time.ts';
 import { consequences, liveOf } from '../../view/consequences.ts';
 import { type Paint, printable, type Style } from '../terminal.ts';
-import { costLines, groupsOf, openText, type PlanLine, type Sign, summaryLine } from './plan-groups.ts';
+import {
+  costLines,
+  groupsOf,
+  newState,
+  openText,
+  type PlanLine,
+  type Sign,
+  summaryLine,
+} from './plan-groups.ts';
 import { remedyLines } from './remedies.ts';
 import { changeLines, declaredChanges, shown, wrapped } from './values.ts';
 
@@ -230,10 +238,9 @@ function runLines(alike: readonly Blocked[], paint: Paint): string[] {
 /** Of a `destroy` that finds nothing: a lost state does not know the resources that are still billed. */
 export function nothingManaged({ project, warnings, new_state: isNew }: Plan, paint: Paint): string {
   const nothing = `Nothing to delete: the state manages no resource of project ${project.id}.`;
-  const hint = 'New state: `vdcsync apply` adopts resources that a lost state created within 24 hours.';
   return [
     ...warnings.flatMap((warning) => warningLines(warning, paint)),
-    ...(isNew ? [hint] : []),
+    ...(isNew ? [newState] : []),
     nothing,
     '',
   ].join('\n');

@@ -52,7 +52,7 @@ export async function operate(run: Run, operation: Operation): Promise<Turn> {
   if (operation.verb === 'adopt') return adopt(run, operation);
   const held = run.facts.allPaused();
   if (held !== undefined) return { now: 'blocked', ...held };
-  const other = (await confirmLost(run, operation)) ?? (await foundEarlier(run, operation));
+  const other = (await confirmLost(run, operation)) ?? (await lineHolds(run, operation));
   if (other !== undefined) return other;
   const queuedAt = run.deps.clock.now();
   return inWriteSlot(run, operation, () => beginAndSend(run, operation, queuedAt));
@@ -131,7 +131,8 @@ function boughtFor(run: Run, { key, verb, kind }: Operation): DesiredResource | 
   return run.bindings.has(key) ? undefined : desired;
 }
 
-async function foundEarlier(run: Run, operation: Operation): Promise<Turn | undefined> {
+/** Whether the line of a purchase has another object, or an earlier key of it shows one: the next plan adopts that. */
+async function lineHolds(run: Run, operation: Operation): Promise<Turn | undefined> {
   const desired = boughtFor(run, operation);
   const line = desired && run.lines().of(desired);
   // The object that the entry took back is gone, and the next run takes back an older one.
@@ -204,7 +205,9 @@ function isJustCreated(run: Run, firewall: ResourceKey, server: ResourceKey): bo
 
 /** Observes the resource and the resources that it depends on: its server may be another server by now. */
 async function observeFor(run: Run, operation: Operation): Promise<World> {
-  const last = operation.verb === 'create' ? await lastCreation(run, operation.key) : undefined;
+  // Only the key of a top-level resource is asked.
+  const isAsked = operation.verb === 'create' && takeApart(operation.key).parent === undefined;
+  const last = isAsked ? await lastCreation(run, operation.key) : undefined;
   // A new state knows no resource that a list would have to show, so one list does not show that there is none.
   if (last !== undefined && partsOf(last).because === 'unused')
     run.cache.forget(run.kindOf(last.kind).writes.stale(last.request));
