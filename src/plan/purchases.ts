@@ -363,7 +363,8 @@ function mayDuplicate({ subject, diff }: Draft, { world, endsReplacement = false
 }
 
 export function isPurchase({ kind }: Subject, { verdict }: Diff): boolean {
-  return verdict.verdict === 'create' && factsOf(kind).bought === true;
+  const isMade = verdict.verdict === 'create' || verdict.verdict === 'replace';
+  return isMade && factsOf(kind).bought === true;
 }
 
 /** @source API §4: servers cannot be listed */

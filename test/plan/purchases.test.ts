@@ -141,6 +141,8 @@ describe('src/plan/purchases.ts: unmanaged resources', () => {
       { parts: theirs, settings: 'unmanaged: ignore' },
       false,
     ],
+    ['a replacement', 'servers.web', { parts: theirs }, true, { verdict: 'replace' }],
+    ['a replacement of a network', 'networks.n', { parts: theirs }, false, { verdict: 'replace' }],
     ['the end of a replacement', 'servers.web', { parts: theirs, input: { endsReplacement: true } }, false],
     [
       'the end of a replacement in an exclusive project',
@@ -734,8 +736,15 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
   test('a purchase is a creation of a kind that is bought', () => {
     const is = (kind: string, verdict: string) =>
       isPurchase({ kind } as never, { verdict: { verdict } } as never);
-    expect([is('ip', 'create'), is('server', 'create'), is('network', 'create'), is('ip', 'update')]).toEqual(
-      [true, true, false, false],
-    );
+    expect(
+      (['create', 'replace', 'update'] as const).map((verdict) => [
+        is('ip', verdict),
+        is('network', verdict),
+      ]),
+    ).toEqual([
+      [true, false],
+      [true, false],
+      [false, false],
+    ]);
   });
 });
