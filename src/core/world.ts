@@ -1,5 +1,5 @@
-import { addressObject, objectName } from './claims.ts';
-import type { ExpiredEntry } from './desired.ts';
+import { addressObject, objectName, serverObject } from './claims.ts';
+import { type ExpiredEntry, namedAddress } from './desired.ts';
 import { isUnconfirmed, partsOf } from './intent.ts';
 import { type ResourceKey, retiredFrom } from './keys.ts';
 import type { Subject, World, WorldParts } from './kind.ts';
@@ -159,6 +159,14 @@ function beforeItsId(creation: Intent | undefined): string | undefined {
   const isAnswered = creation.phase === 'accepted' && creation.notSeenAt === undefined;
   if (isAnswered && answer?.id !== undefined) return isExposed;
   return answer?.id !== undefined || isUnconfirmed(creation) ? mayBeExposed : undefined;
+}
+
+/** The server that the server of the key has replaced, if it still holds the address that the entry names. */
+export function predecessorHolding({ key, desired }: Subject, world: World): string | undefined {
+  const id = world.idOf(namedAddress(desired?.value) ?? key);
+  const holder = world.ip(id ?? '')?.server_id ?? null;
+  const owner = holder === null ? undefined : world.keyOf(serverObject(holder));
+  return owner !== undefined && retiredFrom(owner) === key ? String(holder) : undefined;
 }
 
 /** The expired entry of the resource, or of the server that the resource is in. */

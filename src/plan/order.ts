@@ -2,6 +2,7 @@ import { comesWithServer, type ResourceKey, retiredFrom, retiringKey, takeApart 
 import type { ResourceKind, Subject, World } from '../core/kind.ts';
 import { factsOf, type KindName } from '../core/kind-facts.ts';
 import { type Operation, type OperationId, operationId, type Selection } from '../core/plan.ts';
+import { predecessorHolding } from '../core/world.ts';
 import type { ReplacementTurn } from './replacements.ts';
 
 /** Determines for every operation which others come first. */
@@ -105,14 +106,17 @@ export function prerequisites(
 
 /**
  * The keys that must exist before a retiring server, or its address, is deleted: the server that took over its key,
- * and the resources that the spec declares inside that server. A backup is taken when it is due.
+ * and the resources that the spec declares inside that server. A backup is taken when it is due. A server that must be
+ * replaced again, because its address is that of the retiring one, need not be complete.
  */
-export function successorsOf(key: ResourceKey, { subjects, childrenOf }: World): readonly ResourceKey[] {
+export function successorsOf(key: ResourceKey, world: World): readonly ResourceKey[] {
+  const { subjects, childrenOf } = world;
   const successor = retiredFrom(key);
   const isWanted = ({ desired, kind }: Subject) =>
     desired?.managed === true && factsOf(kind).repeats !== true;
   const server = successor === undefined ? undefined : subjects.get(successor);
   if (successor === undefined || server === undefined || !isWanted(server)) return [];
+  if (predecessorHolding(server, world) !== undefined) return [successor];
   return [
     successor,
     ...childrenOf(successor).flatMap((each) => (isWanted(each) && !comesWithServer(each) ? [each.key] : [])),

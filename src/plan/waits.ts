@@ -66,8 +66,9 @@ export function hold(
   const waiting = withUnusable(candidates, missing, refused, world);
   const waitsFor = (operation: Operation): ResourceKey => {
     const links = linksOf(operation).flatMap((id) => (waiting.has(id) ? (present.get(id) ?? []) : []));
-    const other = links.find(({ key }) => key !== operation.key)?.key;
-    const key = missing.get(operation.id) ?? other ?? links.map(waitsFor)[0] ?? operation.key;
+    const other = links.find(({ key }) => key !== operation.key);
+    const through = other !== undefined && isToRetire(other.key) ? waitsFor(other) : other?.key;
+    const key = missing.get(operation.id) ?? through ?? links.map(waitsFor)[0] ?? operation.key;
     return isToRetire(key) ? serverAfter(key) : key;
   };
   const blockedKeys = new Set(

@@ -96,6 +96,35 @@ describe('src/engine/claims/release.ts: a server is replaced, the new one first'
     expect([servers(played), addresses(played)]).toEqual([[[2002, 2]], [[5001, 2002]]]);
   });
 
+  test('an address that the replaced server still holds waits for its deletion, and the replacement after it', async () => {
+    const named = (address: string) => `ips: {web: {}}\n${file(1).replace('{new: true}', address)}`;
+    const without = named('').replace(', public_ipv4: ', '').replace('enabled: true', 'enabled: false');
+    const played = rig();
+    await played.apply(named('{ip: web}'));
+    const refusal = { do: 'answer', status: 422, code: 'invalid_request', effect: 'none' } as const;
+    played.emulator.setFaults([faultRule({ path: 'add_network_interface' }, refusal)]);
+    await played.apply(without);
+    played.emulator.setFaults([]);
+    const settled = { type: 'absent' } as const;
+    await played.clock.run(
+      played.engine.resolve(load(without), 'servers.web.network_interfaces.backend' as ResourceKey, settled),
+    );
+
+    const plan = await played.plan(named('{ip: web}'));
+
+    expect(plan.operations.map(({ id }) => id)).toEqual([
+      'create:servers.web.network_interfaces.backend',
+      'delete:servers.web~2001',
+    ]);
+    // The next server has a public interface, and this one has none.
+    expect(plan.blocked.map(({ code }) => code)).toEqual(['firewall_no_public_iface']);
+    expect(plan.warnings.map(({ message }) => message).join()).toContain(
+      'Server 2001, which retires, has that address. Once it is deleted, another plan replaces the server again',
+    );
+    expect((await played.apply(named('{ip: web}'))).outcome).toBe('converged');
+    expect([servers(played), addresses(played)]).toEqual([[[2003, 1]], [[5001, 2003]]]);
+  });
+
   test('the old server stays while a resource inside the new one is missing', async () => {
     const played = await made();
     const refusal = { do: 'answer', status: 422, code: 'invalid_request', effect: 'none' } as const;

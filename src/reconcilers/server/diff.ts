@@ -6,6 +6,7 @@ import type { Change, Verb, Warning } from '../../core/plan.ts';
 import { edit, outside, run } from '../../core/remedy.ts';
 import { restoring } from '../../core/restoring.ts';
 import { flowYaml } from '../../core/text.ts';
+import { predecessorHolding } from '../../core/world.ts';
 import { poolCautions } from '../address-pool.ts';
 import { blocked, fromNothing, incomplete, lostOf, toNothing, unchanged } from '../existence.ts';
 import { addressAlongside, addressOf, addressProblem, mayExchangeWarning } from './address.ts';
@@ -106,6 +107,8 @@ function diffReplace(
   changes: readonly Change[],
 ): Diff {
   const { subject, entry, live, world } = existing;
+  // The API attaches free addresses only: the server that this one has replaced is deleted first.
+  if (predecessorHolding(subject, world) !== undefined) return unchanged;
   const resolved = resolveBody(entry, world, []);
   if ('problem' in resolved)
     return impossible('update', subject.key, needing(existing, resolved.problem, changes));

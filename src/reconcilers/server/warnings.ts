@@ -3,6 +3,7 @@ import { member } from '../../core/json.ts';
 import type { Subject } from '../../core/kind.ts';
 import type { Change, Warning } from '../../core/plan.ts';
 import { edit, run } from '../../core/remedy.ts';
+import { predecessorHolding } from '../../core/world.ts';
 import { ownAddress } from '../address-pool.ts';
 import { chosen } from '../existence.ts';
 import { knownOf, madeOf } from './body.ts';
@@ -158,10 +159,15 @@ function surplusCards({ subject, live, world }: Existing): Warning[] {
 
 /** A server without the address that its entry names. */
 function misattached(existing: Existing): Warning[] {
-  const { subject, entry, live } = existing;
+  const { subject, entry, live, world } = existing;
   const wanted = entry.public_ipv4;
   if (wanted === undefined || !('ip' in wanted) || holdsNamed(existing)) return [];
   const held = live.addresses.map(({ address }) => address).join(', ');
-  const message = `the server has ${held === '' ? 'no address' : held} instead of ips.${wanted.ip}. The API does not document how to attach an address to an existing server: attach it in the client area`;
+  const predecessor = predecessorHolding(subject, world);
+  const how =
+    predecessor === undefined
+      ? 'The API does not document how to attach an address to an existing server: attach it in the client area'
+      : `Server ${predecessor}, which retires, has that address. Once it is deleted, another plan replaces the server again`;
+  const message = `the server has ${held === '' ? 'no address' : held} instead of ips.${wanted.ip}. ${how}`;
   return [{ code: 'address_not_as_declared', key: subject.key, message }];
 }
