@@ -75,8 +75,8 @@ function isBound(truth: Truth, running: Running, intent: Intent, sort: ResourceS
     .executionsOf(controller.file.lines.nameOf(intent.key))
     .some((each) => each.id === id && history.isLive(each));
   if (history.birthBoundAs(binding)?.number === birth.number || again) return true;
-  if (controller.behind && looksTheSame(truth, running, binding, birth))
-    giveUp('a state put back, and a newer resource with the id and the identity of an older one');
+  if ((controller.behind || intent.attempt > 0) && looksTheSame(truth, running, binding, birth))
+    giveUp('a newer resource with the id and the identity of a deleted one');
   else fail('I8', `${sort} ${id} is not the resource that was bound to ${binding.key}`);
   return true;
 }
@@ -119,18 +119,17 @@ function isProtectedByFile({ desired }: Running, key: Intent['key']): boolean {
 }
 
 /**
- * A resource that this spec created later for another entry, and that has the id and the identity of the bound one: a
- * state that was put back knows only the older one, and no documented read shows the difference. @assumption A17
+ * A resource that was created later, and has the id and the identity of the bound one: a state that was put back, or
+ * that deletes the older one, knows only that one, and no documented read shows the difference. @assumption A17
  */
 function looksTheSame(
   truth: Truth,
   { mirror }: Running,
-  { key, identity }: Binding,
+  { identity }: Binding,
   { sort, id }: Birth,
 ): boolean {
   const { history, emulator } = truth;
-  const maker = history.makerOf(sort, id);
-  if (!emulator.readings.reuseIds || maker === undefined || maker === key) return false;
+  if (!emulator.readings.reuseIds || history.makerOf(sort, id) === undefined) return false;
   const { ips, networks, isos } = projectOf(truth);
   if (sort !== 'server') {
     const lists = { ip: ips, network: networks, iso: isos };
