@@ -12,6 +12,9 @@ describe('src/cli/settings/call-flags.ts', () => {
       "vdcsync adopt --emulator -f 'my shop.yaml' --prices p.yaml ips.web",
     );
     expect(told({})).toBe('vdcsync adopt ips.web');
+    // `adopt` takes a bare name for a mistake if there is no state of that name yet.
+    expect(told({ state: 'shop' })).toBe('vdcsync adopt --state ./shop ips.web');
+    expect(told({ state: 'shop.db' })).toBe('vdcsync adopt --state shop.db ips.web');
   });
 
   test.each([

@@ -12,7 +12,7 @@ import type { Resolution } from '../../engine/deps.ts';
 import { openSession } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { remedyLines } from '../render/remedies.ts';
-import type { CommonFlags } from '../settings/call-flags.ts';
+import { type CommonFlags, isBareName } from '../settings/call-flags.ts';
 import { stateLocation } from '../settings/config.ts';
 import { refuseNoState, refuseSecondState } from '../settings/own-state.ts';
 import { checkedKey } from '../settings/selection.ts';
@@ -88,8 +88,7 @@ async function settleHere(
   const { projectId, token } = desired;
   await refuseSecondState(projectId, flags, io);
   const begins = command.command === 'adopt' || command.command === 'ignore';
-  // A state name without a path is more often a mistake than a new file.
-  if (!begins || /^[\w-]+$/.test(flags.state ?? '')) await refuseNoState(flags, io);
+  if (!begins || isBareName(flags.state ?? '')) await refuseNoState(flags, io);
   const { engine, close } = await openSession(flags, io, {
     mode: 'write',
     projectId,

@@ -29,12 +29,17 @@ export function stateNameOf(url: string): string | null {
   return URL.parse(url)?.searchParams.getAll('state').at(-1) ?? null;
 }
 
+/** A word without a path or an extension. As a new state, it is more often a mistake than a file. */
+export function isBareName(location: string): boolean {
+  return /^[\w-]+$/.test(location);
+}
+
 /**
  * A state's location as a shell takes it. A URL may hold a password, which no message repeats: where the environment
  * has it, the variable is named; else host, database and state alone.
  */
 export function stateWord(location: string, { VDCSYNC_STATE: known = '' }: NodeJS.ProcessEnv): string {
-  if (!isUrl(location)) return shellWord(location);
+  if (!isUrl(location)) return shellWord(isBareName(location) ? `./${location}` : location);
   const [name, usual] = [location, known].map(stateNameOf);
   if (withoutName(known) === withoutName(location) && /^[\w.-]*$/.test(name ?? '')) {
     const more = name === usual ? '' : `${known.includes('?') ? '&' : '?'}state=${name ?? 'default'}`;
