@@ -22,15 +22,19 @@ async function destroyed(before: string, file: string) {
 
 describe('src/engine/run/start.ts: destroy goes by what the spec says now', () => {
   test.each([
-    ['in its entry', web(', protect: true')],
-    ['under another key', web(', protect: true, moved: {from: servers.web}').replace('web:', 'shop:')],
-    ['under another key, by its id', `${head}servers:\n  shop: {id: 2001, protect: true}\n`],
-  ])('what is protected %s stays, with its address', async (_where, file) => {
+    ['in its entry', 'web', web(', protect: true')],
+    [
+      'under another key',
+      'shop',
+      web(', protect: true, moved: {from: servers.web}').replace('web:', 'shop:'),
+    ],
+    ['under another key, by its id', 'shop', `${head}servers:\n  shop: {id: 2001, protect: true}\n`],
+  ])('what is protected %s stays, with its address', async (_where, name, file) => {
     const { report, left } = await destroyed(web(), file);
 
     expect([report.outcome, left]).toEqual(['blocked', [1, 1]]);
-    expect(codesOf(report)).toMatchObject({ 'servers.web': 'protected' });
-    expect(report.blocked.map(resolveOf).join()).toContain('protect: false');
+    expect(codesOf(report)).toMatchObject({ [`servers.${name}`]: 'protected' });
+    expect(report.blocked.map(resolveOf).join()).toContain(`\`protect: false\` in servers.${name}`);
   });
 
   test.each([

@@ -118,10 +118,10 @@ async function load({ store, hidden }: EngineDeps, file: Desired, destroy: boole
   const bound = hidden.recorded(await store.bindings());
   const stored = new Map(bound.map((binding) => [binding.key, flagged(binding)]));
   const intents = new Map(hidden.recorded(await store.openIntents()).map((intent) => [intent.key, intent]));
-  const asked = destroy ? withoutManaged(file, [...stored.values()]) : withHeldObjects(file, claims, stored);
-  const desired = ownNames(withRenames(asked, stored), stored, intents);
-  const { moves, held: waitingMoves } = movesOf(desired, stored, intents);
+  const asked = ownNames(withRenames(withHeldObjects(file, claims, stored), stored), stored, intents);
+  const { moves, held: waitingMoves } = movesOf(asked, stored, intents);
   const bindings = movedBindings(stored, moves);
+  const desired = destroy ? withoutManaged(asked, [...bindings.values()]) : asked;
   return { desired, flaggedBy: flagged, bindings, claims, intents, moves, waitingMoves };
 }
 
