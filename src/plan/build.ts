@@ -16,7 +16,7 @@ import { type Draft, operatedKey } from './draft.ts';
 import { expiryWarnings, flagsChange } from './flags.ts';
 import { choose, type JudgeInput, type Judgement, judgeAll, possibleOf, type Release } from './judge.ts';
 import { perhapsRenamed } from './moved-from.ts';
-import { blockedIntent, openWrites } from './open-writes.ts';
+import { blockedIntent, isBegun, openWrites } from './open-writes.ts';
 import { isSelected } from './order.ts';
 import { costOf, effortOf, mostOf, summarise } from './totals.ts';
 import { objectedTo } from './waits.ts';
@@ -70,13 +70,22 @@ export function buildPlan(input: PlanInput): Planned {
   const inFlight = openWrites(byKey(input.openIntents), world);
   const judged = judgeAll(input, inFlight);
   const possible = possibleOf(input, judged, inFlight);
-  const { operations: chosenOnes, releases, timely } = choose(possible, selection);
-  const operations = chosenOnes.map((each) => withOpen(each, inFlight));
+  const { operations: chosenOnes, releases, timely } = choose(possible, selection, inFlight);
+  const operations = chosenOnes.map((each) =>
+    isBegun(each, inFlight) ? { ...each, open: true as const } : each,
+  );
   const everythingBlocked = byKey([...blockedBy(input, judged, inFlight), ...possible.held]);
 
   const chosen = new Set(operations.map(({ key }) => key));
+  const inProgress = new Set(
+    [...inFlight.values()].flatMap(({ phase, key }) => (phase === 'blocked' ? [] : [key])),
+  );
   const isShown = (key: ResourceKey | null) =>
-    selection === undefined || key === null || chosen.has(key) || isSelected(selection, key);
+    selection === undefined ||
+    key === null ||
+    chosen.has(key) ||
+    inProgress.has(key) ||
+    isSelected(selection, key);
   const waiting = new Set(waitingMoves.map(({ key }) => key));
   const blocked = everythingBlocked.filter(({ key }) => isShown(key) || waiting.has(key));
   const { drafts } = judged;
@@ -96,20 +105,23 @@ export function buildPlan(input: PlanInput): Planned {
       ...noLongerDeclared(draft, world),
     ]),
     ...consequences,
-    ...releases.map(({ key, reason }): Warning => ({ code: 'released', key, message: reason })),
+    // An open deletion says why the resource is gone.
+    ...releases.flatMap(({ key, reason }): Warning[] =>
+      inProgress.has(key) ? [] : [{ code: 'released', key, message: reason }],
+    ),
     ...[...inFlight.values()].flatMap(inFlightWarning),
     ...warningsBeside(input, { drafts, operations, missing }),
   ].filter(({ key }) => isShown(key));
   // A selection leaves out operations, and no danger. Outputs show only the first warnings.
   warnings.unshift(...exposedServers(world, { intents: [...inFlight.values()] }));
-  const open = [...inFlight.values()].filter(({ phase, key }) => phase !== 'blocked' && isShown(key));
-  const concerned = new Set(
-    [...possible.operations, ...everythingBlocked, ...possible.releases, ...open].map(({ key }) => key),
-  );
+  const concerned = new Set([
+    ...[...possible.operations, ...everythingBlocked, ...possible.releases].map(({ key }) => key),
+    ...inProgress,
+  ]);
   const reckon = reckoning(input, { drafts, allowed, releases });
   const plan = assemble(input, {
     ...{ drafts, reckon, operations, blocked, warnings, releases, concerned },
-    inProgress: open.length,
+    inProgress: inProgress.size,
   });
   const pending = drafts.flatMap(({ subject: { key }, diff }) => (diff.pending && isShown(key) ? [key] : []));
   const most = new Map(carriedOut.map((draft) => [operatedKey(draft), mostOf(draft)]));
@@ -173,12 +185,6 @@ interface Parts {
   readonly concerned: ReadonlySet<ResourceKey>;
   /** Keys with an open write of an earlier run. */
   readonly inProgress: number;
-}
-
-/** Marks an operation whose write an earlier run has sent. */
-function withOpen(operation: Operation, inFlight: ReadonlyMap<ResourceKey, Intent>): Operation {
-  const open = inFlight.get(operation.key);
-  return open?.verb === operation.verb && open.phase !== 'blocked' ? { ...operation, open: true } : operation;
 }
 
 function assemble(input: PlanInput, parts: Parts): Plan {

@@ -20,7 +20,7 @@ import { type Draft, draftAll, isDeletion, isRenewed, operatedKey, operationsOf 
 import { guards, impactOf } from './guards.ts';
 import { entriesFromUnknown } from './moved-from.ts';
 import type { Coded, GuardInput, Objection, PlanFacts } from './objections.ts';
-import { unconfirmedCreations } from './open-writes.ts';
+import { isBegun, unconfirmedCreations } from './open-writes.ts';
 import { isSelected, linked, order, select } from './order.ts';
 import { isPurchase } from './purchases.ts';
 import { begunIn, turnsOf } from './replacements.ts';
@@ -76,7 +76,7 @@ function judge(input: JudgeInput, inFlight: ReadonlyMap<ResourceKey, Intent>, he
   const unconfirmed = unconfirmedCreations(inFlight);
   const objections = withCaps(left, new Map([...guarded, ...capped]), input, (soFar, cap) => {
     const possible = possibleOf(input, { drafts, objections: soFar }, inFlight);
-    const going = new Set(choose(possible, input.selection).operations.map(({ key }) => key));
+    const going = new Set(choose(possible, input.selection, inFlight).operations.map(({ key }) => key));
     // A purchase whose outcome is open may be billed already.
     const isOpen = ({ subject: { key } }: Draft) => unconfirmed.has(key) && !going.has(key);
     return [
@@ -164,13 +164,20 @@ function releaseOf({ subject, diff }: Draft): Release[] {
     : [];
 }
 
-/** The selected part. `timely`: all releases that are possible now, also outside the selection. */
+/**
+ * The selected part, with the operations that an earlier run has sent: the next apply finishes them in any case.
+ * `timely`: all releases that are possible now, also outside the selection.
+ */
 export function choose(
   { candidates, requirements, operations, releases }: Possible,
   selection: Selection | undefined,
+  inFlight: ReadonlyMap<ResourceKey, Intent>,
 ) {
   const required = operations.map((each) => ({ ...each, needs: requirements.get(each.id) ?? each.needs }));
-  const going = new Set(select(required, selection).map(({ id }) => id));
+  const sent = operations.filter(
+    (each) => isBegun(each, inFlight) && inFlight.get(each.key)?.phase !== 'waiting',
+  );
+  const going = new Set([...select(required, selection), ...sent].map(({ id }) => id));
   const chosen = operations
     .filter(({ id }) => going.has(id))
     .map((each) => ({ ...each, needs: each.needs.filter((id) => going.has(id)) }));

@@ -4,7 +4,7 @@ import { digestOf } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
 import { factsOf } from '../core/kind-facts.ts';
-import type { Blocked } from '../core/plan.ts';
+import type { Blocked, Operation } from '../core/plan.ts';
 import { edit, outside, type Remedy, run, setting } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
@@ -14,6 +14,15 @@ export function openWrites(intents: readonly Intent[], world: World): ReadonlyMa
   return new Map(
     intents.filter((intent) => !isOvertaken(intent, world)).map((intent) => [intent.key, intent]),
   );
+}
+
+/** An earlier run has sent the write of the operation, which the next apply finishes. */
+export function isBegun(
+  { key, verb }: Pick<Operation, 'key' | 'verb'>,
+  inFlight: ReadonlyMap<ResourceKey, Intent>,
+): boolean {
+  const open = inFlight.get(key);
+  return open?.verb === verb && open.phase !== 'blocked';
 }
 
 /** The API refused the entry, and the spec has another entry now. */

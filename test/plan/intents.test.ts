@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { digestOf } from '../../src/core/json.ts';
+import type { ResourceKey } from '../../src/core/keys.ts';
 import type { Intent } from '../../src/core/state.ts';
 import { codesOf, idsOf } from '../reconcilers/support.ts';
 import { resolveOf } from '../support/resolve.ts';
@@ -150,6 +151,24 @@ describe('src/plan/open-writes.ts: writes that are not settled', () => {
     expect(plan.operations.filter(({ open }) => open).map(({ id }) => id)).toEqual(['create:networks.a']);
     expect(plan.summary).toMatchObject({ create: create - 1, in_progress: 1, unchanged });
     expect(plan.effort.writes).toBe(before.effort.writes - 1);
+  });
+
+  test('one under way is shown outside the selection too, unless the write waits for what the selection leaves out', () => {
+    const chosen = (phase: string) => {
+      const selection = {
+        targets: ['servers.web' as ResourceKey],
+        excludes: ['networks.a' as ResourceKey],
+      };
+      const plan = planOf(worldOf(desired), { openIntents: [intent({ phase })], selection });
+      return [idsOf(plan), plan.summary.in_progress, plan.warnings.map(({ code }) => code)];
+    };
+
+    expect(chosen('accepted')).toEqual([
+      ['create:networks.a', 'create:servers.web'],
+      1,
+      expect.arrayContaining(['in_flight']),
+    ]);
+    expect(chosen('waiting')).toEqual([['create:servers.web'], 1, expect.arrayContaining(['in_flight'])]);
   });
 
   test('a creation that is unconfirmed is in progress too', () => {
