@@ -6,16 +6,19 @@ const slider = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb
 describe('src/engine/run/plan.ts: `project.scope` changes', () => {
   test('the plan says that the keys of young servers belong to the earlier scope, for a day', async () => {
     const played = rig();
-    const file = (scope: string) =>
-      `version: 1\nproject: {id: 4711, scope: ${scope}}\nservers: {web: {${slider}}}\n`;
-    const warned = async (scope: string) =>
-      (await played.plan(file(scope))).warnings.map(({ code, message }) => `${code} ${message}`);
+    const file = (scope: string, entry = `web: {${slider}}`) =>
+      `version: 1\nproject: {id: 4711, scope: ${scope}}\nservers: {${entry}}\n`;
+    const warned = async (scope: string, entry?: string) =>
+      (await played.plan(file(scope, entry))).warnings.map(({ code, message }) => `${code} ${message}`);
     await played.apply(file('blue'));
 
     expect(await warned('blue')).toEqual([]);
     expect(await warned('green')).toEqual([
       expect.stringMatching(/^scope_changed .* of servers\.web belong to the earlier scope/),
     ]);
+    expect(await warned('green', `www: {${slider}, name: web, moved: {from: servers.web}}`)).toContainEqual(
+      expect.stringMatching(/^scope_changed .* of servers\.www belong to the earlier scope/),
+    );
     await played.clock.advance(24 * 3_600_000);
     expect(await warned('green')).toEqual([]);
   });

@@ -124,10 +124,15 @@ export async function planFor(run: Run, deletedBefore: number, increasedBefore?:
 async function formerScope(run: Run): Promise<readonly ResourceKey[]> {
   if (run.mode.repeating !== undefined) return [];
   const done = await run.deps.store.intents({ outcome: 'done', limit: 100 });
+  const keyNow = new Map(
+    [...run.bindings.values()].flatMap(({ key, formerKeys = [] }) =>
+      [...formerKeys, key].map((each) => [each, key] as const),
+    ),
+  );
   return done.flatMap((intent) => {
-    const { key, kind, verb } = intent;
-    const isPurchase = verb === 'create' && factsOf(kind).container === true;
-    if (!isPurchase || !run.bindings.has(key) || !keyIsFresh(run, intent)) return [];
+    const key = keyNow.get(intent.key);
+    const isPurchase = intent.verb === 'create' && factsOf(intent.kind).container === true;
+    if (!isPurchase || key === undefined || !keyIsFresh(run, intent)) return [];
     return isInScope(run, intent) ? [] : [key];
   });
 }
