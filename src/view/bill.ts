@@ -165,7 +165,7 @@ function billedOf(facts: ProjectFacts, addresses: readonly AddressView[] | null)
     .map(({ id, identity }) => ({ id, what: `address ${identity.address ?? id}`, key: null, since: null }));
   const outside = [...foreign.filter(({ kind }) => factsOf(kind).container), ...claims.filter(isFoundServer)];
   const others = [
-    ...new Set([...serversShown({ ips: facts.world?.ips ?? [] }), ...outside.map(({ id }) => Number(id))]),
+    ...new Set([...serversShown(facts.world ?? { ips: [] }), ...outside.map(({ id }) => Number(id))]),
   ]
     .map((id) => ({ id: String(id), what: `server ${id}`, key: null, since: null }))
     .filter(({ what }) => !known.has(what));

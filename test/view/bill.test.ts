@@ -250,6 +250,11 @@ describe('src/view/bill.ts: the billed resources', () => {
       ['9: server 9 null null', '51: address a51 null null'],
     ],
     [
+      'a listed server',
+      { more: { world: { ips: [], observed: new Map(), servers: [{ id: 9, name: 'x' }] } } },
+      ['9: server 9 null null'],
+    ],
+    [
       'a bound server of an address',
       { ips: [ip(51, 9)], bindings: [bound('servers.w', 'server', '9')] },
       [`9: server 9 servers.w ${at(1_000)}`, '51: address a51 null null'],

@@ -114,7 +114,8 @@ async function lookLive(
   return readLive(flags, io, { projectId, token: desired?.token }, async (session) => {
     const { clock, timeScale } = session;
     const refreshedAt = clock.now();
-    const world = { ips: await session.reads.ips(), networks: [], observed: new Map() };
+    const [ips, servers] = await Promise.all([session.reads.ips(), session.reads.servers?.()]);
+    const world = { ips, networks: [], observed: new Map(), ...(servers === undefined ? {} : { servers }) };
     const plan = desired && (await session.engine.plan(desired));
     return { world, plan, prices: session.profile.prices, refreshedAt, now: clock.now(), timeScale };
   });
