@@ -1,5 +1,5 @@
 import { partsOf } from '../../src/core/intent.ts';
-import { namesakeOf, type ResourceKey, takeApart } from '../../src/core/keys.ts';
+import { namesakeOf, type ResourceKey, retiredFrom, takeApart } from '../../src/core/keys.ts';
 import { type Operation, type OperationId, operationId, type Plan } from '../../src/core/plan.ts';
 import type { Project } from '../../src/emulator/world.ts';
 import { type Controller, keysAsked } from '../../src/simulation/controller.ts';
@@ -76,14 +76,15 @@ export function checkAsShown(
     stage.fail('I14', `planned by the dry run, but neither done nor reported: ${less.join(', ')}`);
 }
 
-/** A warning shows a rename, with the resources inside the server, and the network interfaces in the network. */
+/** A warning shows a rename, with the replaced server, the resources inside, and the network interfaces in the network. */
 function renamedIn({ warnings }: Plan): (id: OperationId) => boolean {
   const moved = new Set(warnings.flatMap(({ code, key }) => (code === 'moved' ? [key] : [])));
   return (id) => {
     const key = id.slice('adopt:'.length) as ResourceKey;
     if (id !== operationId('adopt', key)) return false;
     const parsed = takeApart(key);
-    return [key, parsed.parent, namesakeOf(parsed)].some((each) => each !== undefined && moved.has(each));
+    const related = [key, parsed.parent, namesakeOf(parsed)].filter((each) => each !== undefined);
+    return related.some((each) => moved.has(retiredFrom(each) ?? each));
   };
 }
 

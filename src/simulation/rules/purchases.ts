@@ -145,6 +145,8 @@ export class Purchases {
       giveUp(
         'a lost state had another key for the ISO, no `moved` names that key, and no read shows its URL',
       );
+    else if (another && first.kind === 'network' && this.#isAnotherNetwork(first, execution, intent))
+      giveUp('a lost state had a network of another name and subnet for the key, which is forgotten');
     else if ((another || behind) && this.#isReleasedByAnotherEntry(first, intent, running))
       giveUp(
         'the spec released the resource under another key, which neither `moved` nor the state connects',
@@ -189,6 +191,13 @@ export class Purchases {
     if (made === undefined || made.key === key || holderOf(mirror, first) !== undefined) return false;
     if (member(made.request.body, 'name') === member(request.body, 'name')) return false;
     return member(entryOf(controller.file.model, key)?.moved, 'from') !== made.key;
+  }
+
+  /** No key shows the network any more, and nothing in it is as the entry asks. @source API §8 */
+  #isAnotherNetwork(first: Execution, { atMs }: Execution, { request }: Intent): boolean {
+    const made = this.#truth.history.writeOf(first)?.request.body;
+    const isSame = (field: string) => member(made, field) === member(request.body, field);
+    return atMs - first.atMs >= keyLifeMs && !isSame('name') && !isSame('cidr');
   }
 
   /** For the state, the resource is one that an entry with another key released, and nothing connects the two keys. */
