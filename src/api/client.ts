@@ -1,10 +1,9 @@
 import type { Clock, Random } from '../core/clock.ts';
 import { ConfigError } from '../core/errors.ts';
 import { HiddenTexts } from '../core/hidden-texts.ts';
-import type { ReadPort, TaskWatch, WritePort } from '../core/ports.ts';
+import type { ReadPort, TaskWatch, Tracing, WritePort } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import type { RequestCounts } from '../core/progress.ts';
-import type { Tracing } from '../core/tracing.ts';
 import type { Transport } from '../core/transport.ts';
 import { type ApiAnswer, createApiClock } from './answer.ts';
 import type { BudgetWait } from './budget.ts';

@@ -1,8 +1,8 @@
 import type { Clock } from '../core/clock.ts';
 import { ConfigError } from '../core/errors.ts';
 import type { HiddenTexts } from '../core/hidden-texts.ts';
+import { type Span, type SpanAttributes, type Tracing, traced } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
-import { type Span, type SpanAttributes, type Tracing, traced } from '../core/tracing.ts';
 import { type HttpRequest, type HttpResponse, type Transport, TransportError } from '../core/transport.ts';
 import { type ApiAnswer, type ApiClock, readAnswer } from './answer.ts';
 import { Budget, type BudgetWait, type Slot } from './budget.ts';

@@ -23,8 +23,15 @@ import type { LockHolder } from '../state/owner-lock.ts';
 import type { Replica } from '../state/postgres-sessions.ts';
 import { span } from './render/values.ts';
 import type { CommonFlags } from './settings/call-flags.ts';
-import { baseUrlOf, clockOf, logSettings, profileOf, randomOf, stateLocation } from './settings/config.ts';
-import { tokenSource } from './settings/token.ts';
+import {
+  baseUrlOf,
+  clockOf,
+  logSettings,
+  profileOf,
+  randomOf,
+  stateLocation,
+  tokenSource,
+} from './settings/config.ts';
 import { type Io, version } from './terminal.ts';
 
 /** Everything a command works with, put together for one project. */

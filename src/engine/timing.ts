@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.ts';
 import type { Operation } from '../core/plan.ts';
+import { type Span, type Tracing, untraced } from '../core/ports.ts';
 import type { OperationResult } from '../core/progress.ts';
-import { type Span, type Tracing, untraced } from '../core/tracing.ts';
 
 /** The moments of an intent that are timed. */
 export type Moment =

@@ -1,5 +1,5 @@
 import { type Context, context, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
-import type { Span, SpanAttributes, Tracing } from '../core/tracing.ts';
+import type { Span, SpanAttributes, Tracing } from '../core/ports.ts';
 
 export interface OpenTelemetryOptions {
   readonly version: string;

@@ -2,11 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { readTokenFile, tokenSource } from '../../src/cli/settings/token.ts';
+import { readTokenFile, tokenSource } from '../../src/cli/settings/config.ts';
 import type { Io } from '../../src/cli/terminal.ts';
 import { folderWith } from './run.ts';
 
-describe('src/cli/settings/token.ts', () => {
+describe('src/cli/settings/config.ts', () => {
   test('a regular file of at most 8 KiB is read, also through a link inside its folder', () => {
     const folder = folderWith({ 'tokens/real': 'abc\n' });
     symlinkSync('real', join(folder, 'tokens/link'));

@@ -22,8 +22,7 @@ import { deletionsNow, openProject, projectFlags } from '../daemon/projects.ts';
 import { type DaemonSettings, type RunFlags, readDaemonSettings, sourceOf } from '../daemon/settings.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { callFlags } from '../settings/call-flags.ts';
-import { logSettings } from '../settings/config.ts';
-import { tokenSource } from '../settings/token.ts';
+import { logSettings, tokenSource } from '../settings/config.ts';
 import { type Io, listenForDaemonSignals, version } from '../terminal.ts';
 
 /** The number of specs that a replica keeps, of the projects that it has reconciled. */

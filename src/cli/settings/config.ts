@@ -1,6 +1,18 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import {
+  closeSync,
+  constants,
+  existsSync,
+  fstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  realpathSync,
+  statSync,
+} from 'node:fs';
+import { join, resolve, sep } from 'node:path';
 import type { Clock, Random } from '../../core/clock.ts';
+import type { TokenPlace } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { type ApiProfile, documentedProfile } from '../../core/profile.ts';
 import { type Remedy, run } from '../../core/remedy.ts';
@@ -126,4 +138,131 @@ export function clockOf({ clock = systemClock }: Pick<Io, 'clock'>): Clock {
 /** The randomness of a call. */
 export function randomOf({ random = systemRandom }: Pick<Io, 'random'>): Random {
   return random;
+}
+
+/**
+ * The source of the project's tokens: the variable, or a file or a folder of files, which are read again each
+ * time, so that a new token is used without a restart. A token is never a flag: arguments are world-readable.
+ */
+export function tokenSource(io: Io, place?: TokenPlace): () => readonly string[] {
+  const { value, file, below } = place === undefined ? usualPlace(io) : namedPlace(place, io);
+  if (value && file) throw new ConfigError('VDC_TOKEN and VDC_TOKEN_FILE are both set: unset one', true);
+  if (value) {
+    const token = [checkedToken(value, place?.env ?? 'VDC_TOKEN')];
+    return () => token;
+  }
+  if (!file) throw new ConfigError('no token: set VDC_TOKEN or VDC_TOKEN_FILE, or try --emulator', true);
+  const path = resolve(io.cwd, file);
+  let last = checkedTokens(tokenTexts(path, below), file);
+  return () => {
+    try {
+      last = checkedTokens(tokenTexts(path, below), file);
+    } catch {
+      // During the rotation of a secret its file may be absent for a moment. Until then the last value is used.
+    }
+    return last;
+  };
+}
+
+function tokenTexts(path: string, below: string | undefined): readonly string[] {
+  try {
+    return readTokenFiles(path, below);
+  } catch (error) {
+    if (error instanceof ConfigError) throw error;
+    throw new ConfigError(`the token file ${path} cannot be read: ${reasonOf(error)}`);
+  }
+}
+
+function usualPlace({ env }: Io) {
+  return { value: env.VDC_TOKEN, file: env.VDC_TOKEN_FILE, below: undefined };
+}
+
+/** The token place of the spec takes precedence over the environment, because it belongs to this project alone. */
+function namedPlace({ env: name, file, below }: TokenPlace, { env }: Io) {
+  if (name === undefined) return { value: undefined, file, below };
+  const value = env[name];
+  if (value) return { value, file: undefined, below: undefined };
+  throw new ConfigError(`no token: the spec names the variable ${name}, which is not set`, true);
+}
+
+/** More tokens than this are a mistake: a project has no use for them. */
+const mostTokens = 16;
+
+/** One token a line; empty lines do not count. */
+function checkedTokens(texts: readonly string[], source: string): readonly string[] {
+  const lines = texts.flatMap((text) => text.split('\n')).filter((line) => line.trim() !== '');
+  if (lines.length > mostTokens)
+    throw new ConfigError(
+      `${source} has ${lines.length} lines: a project can have at most ${mostTokens} tokens`,
+    );
+  return lines.length === 0 ? [checkedToken('', source)] : lines.map((line) => checkedToken(line, source));
+}
+
+function checkedToken(text: string, source: string): string {
+  const token = text.trim();
+  if (token === '') throw new ConfigError(`${source} holds no token`);
+  // The message must not repeat a text that may be most of a secret.
+  if (!/^[\x21-\x7e]+$/.test(token)) {
+    throw new ConfigError(`${source} has spaces or characters that a token cannot have. Check the value`);
+  }
+  return token;
+}
+
+/** No API token is longer; a longer file is something else. */
+const mostBytes = 8 * 1024;
+
+/** More files than this are something else than a folder of tokens. */
+const mostFiles = 64;
+
+/**
+ * The texts of a token file, or of every file in a folder, by name. Names that begin with a dot are left out:
+ * Kubernetes keeps the versions of a secret under these names.
+ *
+ * @throws as `readTokenFile`
+ */
+function readTokenFiles(path: string, below?: string): readonly string[] {
+  const real = realpathSync(path);
+  refuseOutside(path, real, below);
+  if (!statSync(real).isDirectory()) return [readTokenFile(path, below)];
+  const names = readdirSync(path)
+    .filter((name) => !name.startsWith('.'))
+    .sort();
+  if (names.length > mostFiles)
+    throw new ConfigError(
+      `the token folder ${path} has ${names.length} files: at most ${mostFiles} are possible`,
+    );
+  return names.map((name) => readTokenFile(join(path, name), below));
+}
+
+/**
+ * The text of a token file: a regular file of at most 8 KiB, so that no device, pipe or large file is read.
+ *
+ * @param below the folder that the file has to be in, with all symbolic links followed
+ * @throws ConfigError if the file cannot be used; the message shows no part of its content. The system's error if no file can be read
+ */
+export function readTokenFile(path: string, below?: string): string {
+  const real = realpathSync(path);
+  refuseOutside(path, real, below);
+  // Without blocking: the open of a pipe waits for a writer.
+  const handle = openSync(real, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
+  try {
+    const stats = fstatSync(handle);
+    if (!stats.isFile()) throw new ConfigError(`the token file ${path} is not a regular file`);
+    const bytes = Buffer.alloc(mostBytes + 1);
+    const length = readSync(handle, bytes, 0, bytes.length, 0);
+    if (length > mostBytes)
+      throw new ConfigError(`the token file ${path} is larger than 8 KiB, so it cannot be a token`);
+    return bytes.toString('utf8', 0, length);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+function refuseOutside(path: string, real: string, below: string | undefined): void {
+  if (below !== undefined && !real.startsWith(withSeparator(realpathSync(below))))
+    throw new ConfigError(`the token file ${path} leads out of ${below}: put the file itself there`);
+}
+
+function withSeparator(folder: string): string {
+  return folder.endsWith(sep) ? folder : `${folder}${sep}`;
 }

@@ -12,10 +12,10 @@ import {
   type Plan,
   type Proofs,
 } from '../../core/plan.ts';
+import { traced } from '../../core/ports.ts';
 import type { OperationResult } from '../../core/progress.ts';
 import { outside, paying, run, run as runs } from '../../core/remedy.ts';
 import type { StateChange } from '../../core/state.ts';
-import { traced } from '../../core/tracing.ts';
 import { buildPlan } from '../../plan/build.ts';
 import { newFlags } from '../../plan/flags.ts';
 import type { Release } from '../../plan/judge.ts';
