@@ -141,10 +141,12 @@ export class Purchases {
       giveUp('the resource was bought under another `project.scope`, and the spec ignores it');
     else if (behind && isRenamedSince(first, intent, running))
       giveUp('an old copy of the state has another key for the resource, and no `moved` names that key');
-    else if (another && first.kind === 'iso' && this.#isRenamedIso(first, intent, running))
+    else if (another && first.kind === 'iso' && this.#isRenamedUnbound(first, intent, running))
       giveUp(
         'a lost state had another key for the ISO, no `moved` names that key, and no read shows its URL',
       );
+    else if (behind && first.kind === 'network' && this.#isRenamedUnbound(first, intent, running))
+      giveUp('an old copy of the state is older than the network and its rename, which no `moved` shows');
     else if (another && first.kind === 'network' && this.#isAnotherNetwork(first, execution, intent))
       giveUp('a lost state had a network of another name and subnet for the key, which is forgotten');
     else if ((another || behind) && this.#isReleasedByAnotherEntry(first, intent, running))
@@ -185,8 +187,8 @@ export class Purchases {
     return maker.controller.file !== file && made !== undefined && lineOf(made.key) !== lineOf(key);
   }
 
-  /** The state has no binding to the ISO, and neither its key nor its name shows that it is the entry's. @source API §2 */
-  #isRenamedIso(first: Execution, { key, request }: Intent, { mirror, controller }: Running): boolean {
+  /** The state has no binding to the resource, and neither its key nor its name shows whose it is. @source API §2 */
+  #isRenamedUnbound(first: Execution, { key, request }: Intent, { mirror, controller }: Running): boolean {
     const made = this.#truth.history.writeOf(first);
     if (made === undefined || made.key === key || holderOf(mirror, first) !== undefined) return false;
     if (member(made.request.body, 'name') === member(request.body, 'name')) return false;
