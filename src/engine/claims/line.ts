@@ -3,12 +3,12 @@ import type { Desired, DesiredResource } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { isInside, type ResourceKey, retiredFrom, retiringKey } from '../../core/keys.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';
+import { factsOf } from '../../core/kind-facts.ts';
 import { run as runs } from '../../core/remedy.ts';
 import { restoring } from '../../core/restoring.ts';
 import type { Binding, Intent } from '../../core/state.ts';
 import { createWorld } from '../../core/world.ts';
 import { draftOne } from '../../plan/draft.ts';
-import { isOvertaken } from '../../plan/open-writes.ts';
 import { boundIn, type Move, type Moves, type Run } from '../run.ts';
 import { waitingFor, withRenames } from './moves.ts';
 
@@ -174,8 +174,8 @@ export async function takeBack(run: Run): Promise<boolean> {
  */
 export async function giveBack(run: Run, key: ResourceKey, id: string): Promise<string | undefined> {
   const move = { from: retiringKey(key, id), to: key };
-  const before = run.bindings.get(key);
-  const [subject, retiring] = [key, move.from].map((each) => run.world.subjects.get(each));
+  const [before, retiring] = [key, move.from].map((each) => run.bindings.get(each));
+  const subject = run.world.subjects.get(key);
   if (subject !== undefined && retiring !== undefined && isSatisfied(run, subject)) {
     const { verdict } = diffWith(run, subject, retiring);
     const kept = verdict.verdict === 'replace' ? [restoring(verdict.changes, key, run.world.subjects)] : [];
@@ -200,10 +200,10 @@ export async function giveBack(run: Run, key: ResourceKey, id: string): Promise<
 }
 
 function returnsOf(run: Run): Moves {
-  const servers = run.world.serverSubjects();
+  const servers = [...run.bindings.values()].filter(({ kind }) => factsOf(kind).container);
   const retiring = Map.groupBy(servers, ({ key }) => retiredFrom(key));
-  const all = servers.flatMap((subject) => {
-    const back = retiringAsDeclared(run, subject, retiring.get(subject.key) ?? []);
+  const all = run.world.serverSubjects().flatMap((subject) => {
+    const back = retiringAsDeclared(run, subject, retiring.get(subject.key));
     return back === undefined ? [] : [{ from: back.key, to: subject.key }];
   });
   const held = all.flatMap((move) => waitingFor(openIn(run, move), move));
@@ -214,13 +214,12 @@ function returnsOf(run: Run): Moves {
  * The oldest retiring server of the key that needs no replacement, if the present one needs one: the data of the entry
  * are on its disks.
  */
-function retiringAsDeclared(run: Run, subject: Subject, retiring: readonly Subject[]): Subject | undefined {
+function retiringAsDeclared(run: Run, subject: Subject, retiring?: readonly Binding[]): Binding | undefined {
   // The differences of a server are found last, because few keys have a retiring server.
-  if (retiring.length === 0 || subject.desired?.managed !== true || isSatisfied(run, subject))
+  if (retiring === undefined || subject.desired?.managed !== true || isSatisfied(run, subject))
     return undefined;
   return retiring
-    .filter(({ binding }) => binding?.tainted === undefined)
-    .sort((one, other) => (one.binding?.boundAt ?? 0) - (other.binding?.boundAt ?? 0))
+    .toSorted((one, other) => one.boundAt - other.boundAt)
     .find((each) => run.world.isThere(each.key) && isAsDeclared(diffWith(run, subject, each)));
 }
 
@@ -233,30 +232,29 @@ function isAsDeclared({ verdict: { verdict } }: Diff): boolean {
 }
 
 /** The diff of the key if its retiring server had the key. */
-function diffWith({ world, deps }: Run, subject: Subject, retiring: Subject): Diff {
+function diffWith({ world, deps }: Run, subject: Subject, retiring: Binding): Diff {
   const after = withServerOf(world, subject, retiring);
   return draftOne(deps.kinds, after, after.subjects.get(subject.key) ?? subject).diff;
 }
 
 /** The world in which the key has its retiring server. */
-function withServerOf(world: World, subject: Subject, { key: retired, binding }: Subject): World {
+function withServerOf(world: World, subject: Subject, retiring: Binding): World {
   const { key } = subject;
-  const subjects = new Map(world.subjects);
-  subjects.delete(retired);
-  if (binding !== undefined) subjects.set(key, { ...subject, binding: { ...binding, key } });
-  const observed = new Map(world.observed);
-  const seen = observed.get(retired);
-  observed.delete(retired);
+  const [subjects, observed] = [new Map(world.subjects), new Map(world.observed)];
+  subjects.delete(retiring.key);
+  subjects.set(key, { ...subject, binding: { ...retiring, key } });
+  const seen = observed.get(retiring.key);
+  observed.delete(retiring.key);
   if (seen !== undefined) observed.set(key, seen);
   return createWorld({ ...world, subjects, observed });
 }
 
 /** The writes whose effect decides which of the two servers exist. A refused write had no effect. */
-function openIn({ intents, world }: Run, { from, to }: Move) {
+function openIn({ intents }: Run, { from, to }: Move) {
   return [...intents.values()].filter((intent) => {
     const isPart = [from, to].some((key) => intent.key === key || isInside(intent.key, key));
     const isRefused = intent.phase === 'blocked' && intent.blocked.until === 'file';
-    return isPart && !isRefused && !isOvertaken(intent, world);
+    return isPart && !isRefused;
   });
 }
 

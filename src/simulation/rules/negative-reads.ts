@@ -62,7 +62,7 @@ export class NegativeReads {
     }
     if (isOpen) this.#truth.fail('I6', `${intent.key} was closed as ${outcome} with an open key`);
     // The key holds the answer to another request, so no send of this write was carried out.
-    if (outcome === 'void' && unconfirmed?.question.conflict) return;
+    if (unconfirmed?.question.conflict) return;
     this.#check(running, before, `closed as ${outcome}`);
   }
 

@@ -65,6 +65,12 @@ describe('src/engine/claims/line.ts: the keys of a line', () => {
     ['the keys of a released resource', { claims: [claim('1', released('ips.b', 'ips.a'))] }, a, ['ips.b']],
     ['no further key of a found resource', { claims: [claim('1', found('ips.a'))] }, a, []],
     [
+      'the key that was asked for it',
+      { claims: [claim('1', { ...found('ips.b'), askedFor: 'ips.a' })] },
+      a,
+      ['ips.b'],
+    ],
+    [
       'no key of an ignored resource',
       { claims: [claim('1', { is: 'ignored', by: 'operator', formerKey: 'ips.a', formerKeys: ['ips.b'] })] },
       a,

@@ -1,0 +1,264 @@
+import { describe, expect, test } from 'vitest';
+import type { ConfigError } from '../../../src/core/errors.ts';
+import type { ResourceKey } from '../../../src/core/keys.ts';
+import type { Subject, WorldParts } from '../../../src/core/kind.ts';
+import type { Binding, Intent } from '../../../src/core/state.ts';
+import { createWorld } from '../../../src/core/world.ts';
+import { giveBack, isOutdated, takeBack } from '../../../src/engine/claims/line.ts';
+import { stubRun } from '../intents/stub-run.ts';
+
+const web = 'servers.web' as ResourceKey;
+const bound = (key: string, id: string, applied: string, more: object = {}) =>
+  ({ key, id, kind: 'server', applied, boundAt: 1, ...more }) as unknown as Binding;
+const inside = (key: string, parentId: string) => bound(key, parentId, 'x', { kind: 'firewall', parentId });
+const [one, two] = [bound('servers.web~2001', '2001', 'small'), bound('servers.web', '2002', 'large')];
+
+/** A server of another size is replaced, unless `grown` can be made of `small` in place. */
+const server = {
+  diff: ({ desired, binding }: Subject, seen: unknown) => {
+    const [from, to] = [binding?.applied, (desired?.value as { size?: string })?.size];
+    if (seen === undefined) return { verdict: { verdict: 'create', changes: [] } };
+    if (from === 'odd') return { verdict: { verdict: 'blocked' } };
+    if (from === to) return { verdict: { verdict: 'unchanged' } };
+    return {
+      verdict: { verdict: to === 'grown' ? 'update' : 'replace', changes: [{ path: 'size', from, to }] },
+    };
+  },
+};
+
+interface Given {
+  readonly bindings?: readonly Binding[];
+  readonly size?: string;
+  readonly entry?: object | null;
+  readonly gone?: readonly string[];
+  readonly intents?: readonly object[];
+  readonly waiting?: readonly object[];
+  readonly repeating?: true;
+}
+
+/** The entry of `servers.web` asks for a size, and servers may retire from its key. */
+function scene(given: Given = {}) {
+  const { bindings = [one, two], size = 'small', entry = {}, gone = [], intents = [], waiting = [] } = given;
+  const desired = { key: web, kind: 'server', managed: true, value: { size }, ...entry };
+  const subjects = new Map<ResourceKey, object>(
+    bindings.map((binding) => [binding.key, { key: binding.key, kind: binding.kind, binding }]),
+  );
+  if (entry !== null) subjects.set(web, { ...(subjects.get(web) ?? { key: web, kind: 'server' }), desired });
+  const there = bindings.filter(({ key, kind }) => kind === 'server' && !gone.includes(key));
+  const observed = new Map(there.map(({ key, id }) => [key, { id }]));
+  const calls: unknown[] = [];
+  const { run } = stubRun({
+    more: {
+      world: createWorld({ subjects, observed, ips: [], networks: [] } as unknown as WorldParts),
+      bindings: new Map(bindings.map((each) => [each.key, each])),
+      intents: new Map((intents as readonly Intent[]).map((each) => [each.key, each])),
+      moves: {
+        waiting,
+        renew: (next: object) => void calls.push(next),
+        keep: async () => void calls.push('kept'),
+      },
+      refresh: async (since?: number) => void calls.push(`refresh ${since}`),
+      mode: { repeating: given.repeating },
+    },
+  });
+  (run.deps as { kinds: unknown }).kinds = new Map([['server', server]]);
+  return { run, calls };
+}
+
+const exchanged = [
+  { from: 'servers.web', to: 'servers.web~2002' },
+  { from: 'servers.web~2001', to: 'servers.web' },
+];
+
+describe('src/engine/claims/line.ts: a retiring server as the spec asks for it', () => {
+  async function taken(given: Given) {
+    const { run, calls } = scene(given);
+    const isHeld = await takeBack(run);
+    return { isHeld, calls };
+  }
+
+  test('takes its key back, and the other one retires, each with what is inside', async () => {
+    const parts = [
+      inside('servers.web~2001.firewall', '2001'),
+      inside('servers.web.firewall', '2002'),
+      bound('servers.web2', '2003', 'small'),
+    ];
+    expect(await taken({ bindings: [one, two, ...parts] })).toEqual({
+      isHeld: false,
+      calls: [
+        {
+          moves: [
+            exchanged[0],
+            { from: 'servers.web.firewall', to: 'servers.web~2002.firewall' },
+            exchanged[1],
+            { from: 'servers.web~2001.firewall', to: 'servers.web.firewall' },
+          ],
+          held: [],
+        },
+        'refresh undefined',
+      ],
+    });
+  });
+
+  test('a daemon plans from the reads that it has', async () => {
+    expect((await taken({ repeating: true })).calls.at(-1)).toBe('refresh 0');
+  });
+
+  test.each<[string, Given]>([
+    ['no server retires', { bindings: [two] }],
+    ['the present one is as the spec asks', { size: 'large' }],
+    ['the present one is changed in place', { size: 'grown' }],
+    ['the retiring one has other values too', { size: 'third' }],
+    ['the retiring one cannot be compared', { bindings: [bound('servers.web~2001', '2001', 'odd'), two] }],
+    ['the retiring one is gone', { gone: ['servers.web~2001'] }],
+    [
+      'the retiring one failed',
+      { bindings: [bound('servers.web~2001', '2001', 'small', { tainted: { since: 0, reason: 'x' } }), two] },
+    ],
+    ['the entry is not managed', { entry: { managed: false } }],
+    ['the spec has no such entry', { entry: null }],
+    ['a rename waits', { waiting: [{}] }],
+    [
+      'only a part retires',
+      { bindings: [bound('servers.web~2001', '2001', 'small', { kind: 'firewall' }), two] },
+    ],
+  ])('stays where %s', async (_name, given) => {
+    expect(await taken(given)).toEqual({ isHeld: false, calls: [] });
+  });
+
+  test('where several are, the oldest one takes the key', async () => {
+    const named = (id: string, boundAt: number) => bound(`servers.web~${id}`, id, 'small', { boundAt });
+    const [old, middle, young] = [named('2003', 5), named('2001', 6), named('2004', 9)];
+    for (const retiring of [
+      [old, middle, young],
+      [young, old, middle],
+      [middle, young, old],
+    ]) {
+      const { calls } = await taken({ bindings: [...retiring, two] });
+      expect(calls[0]).toMatchObject({ moves: [exchanged[0], { from: 'servers.web~2003', to: web }] });
+    }
+  });
+
+  test('nothing of the key retires if the key has no server', async () => {
+    expect((await taken({ bindings: [one], gone: [] })).calls[0]).toMatchObject({ moves: [exchanged[1]] });
+    const left = inside('servers.web.firewall', '2002');
+    expect((await taken({ bindings: [one, left] })).calls[0]).toMatchObject({
+      moves: [{ from: 'servers.web.firewall', to: 'servers.web~2002.firewall' }, exchanged[1]],
+    });
+  });
+
+  const open = (key: string, more: object = {}) => ({
+    key,
+    kind: 'server',
+    verb: 'delete',
+    phase: 'accepted',
+    ...more,
+  });
+  const until = (what?: string) => ({
+    phase: 'blocked',
+    blocked: { code: 'x', reason: '', candidates: [], until: what },
+  });
+  test.each<[string, object, boolean]>([
+    ['of the retiring one', open('servers.web~2001'), true],
+    ['of the present one', open('servers.web'), true],
+    ['inside the retiring one', open('servers.web~2001.firewall'), true],
+    ['of another server', open('servers.web2'), false],
+    ['that an operator must settle', open('servers.web', until()), true],
+    ['that the API refused', open('servers.web', until('file')), false],
+    [
+      'that waits, whatever refused it before',
+      open('servers.web', { ...until('file'), phase: 'waiting' }),
+      true,
+    ],
+  ])('waits for an open write %s', async (_name, intent, waits) => {
+    const { isHeld, calls } = await taken({ intents: [intent] });
+
+    expect(isHeld).toBe(waits);
+    expect(calls[0]).toMatchObject(waits ? { moves: [], held: [{}] } : { moves: exchanged, held: [] });
+    expect(calls).toHaveLength(waits ? 1 : 2);
+  });
+});
+
+describe('src/engine/claims/line.ts: an operator gives a key back', () => {
+  const given = async (scenery: Given) => {
+    const { run, calls } = scene(scenery);
+    return { id: await giveBack(run, web, '2001'), calls };
+  };
+  const refused = (scenery: Given) =>
+    given(scenery).then(
+      () => expect.fail('not refused'),
+      ({ message, misuse, remedies }: ConfigError) => ({ message, misuse, remedies }),
+    );
+
+  test('to a retiring server, and the present one retires', async () => {
+    expect(await given({})).toEqual({ id: '2002', calls: [{ moves: exchanged, held: [] }, 'kept'] });
+    expect((await given({ bindings: [one] })).id).toBeUndefined();
+    expect((await given({ size: 'third' })).id).toBe('2002');
+    expect((await given({ size: 'large', bindings: [two] })).id).toBe('2002');
+    expect((await given({ size: 'large', entry: null, bindings: [one] })).id).toBeUndefined();
+  });
+
+  test('unless the spec asks for the present one: the next apply would take the key again', async () => {
+    expect(await refused({ size: 'large' })).toEqual({
+      message:
+        'servers.web is bound to 2002, which has the values of the spec. Server 2001 retires, and has other values.',
+      misuse: false,
+      remedies: [
+        {
+          ...{ type: 'edit', path: 'servers.web', set: { size: 'small' }, when: 'to keep server 2001' },
+          next: [{ type: 'run', command: 'apply', args: [] }],
+        },
+      ],
+    });
+    expect((await refused({ size: 'small', bindings: [one, bound(web, '2002', 'small')] })).remedies).toEqual(
+      [],
+    );
+  });
+
+  test('unless a write of one of them is open', async () => {
+    const intents = [{ key: web, kind: 'server', verb: 'update', phase: 'accepted' }];
+    expect(await refused({ intents })).toEqual({
+      message: 'servers.web has an open write (update). Let it end first.',
+      misuse: false,
+      remedies: [{ type: 'run', command: 'apply', args: [] }],
+    });
+  });
+});
+
+describe('src/engine/claims/line.ts: the spec is combined with the state again', () => {
+  const found = { kind: 'server', id: '2001', holder: { is: 'found', key: web } };
+  const asks = (more: object = {}) => ({ key: web, kind: 'server', managed: true, value: {}, ...more });
+  const outdated = (held: object | undefined, resources: readonly object[], more: object = {}) => {
+    const { run } = stubRun({
+      more: {
+        desired: { resources },
+        bindings: new Map(),
+        world: { subjects: new Map(resources.map((desired) => [(desired as Subject).key, { desired }])) },
+        lines: () => ({ held: () => new Map(held === undefined ? [] : [[web, held]]) }),
+        moves: { waiting: [] },
+        ...more,
+      },
+    });
+    return isOutdated(run);
+  };
+  const named = [asks({ key: 'servers.other' }), asks({ key: 'servers.b', id: '2001' })];
+  const bindings = new Map([['servers.a', bound('servers.a', '2001', 'small')]]);
+
+  test.each<[string, boolean, boolean]>([
+    ['a key of the line was answered with a resource', outdated(found, [asks()]), true],
+    ['the plan has the resource already', outdated(found, [asks({ held: { by: 'found' } })]), false],
+    ['no plan has read the entry', outdated(found, [], { world: { subjects: new Map() } }), true],
+    ['the key has no entry', outdated(found, [], { world: { subjects: new Map([[web, {}]]) } }), true],
+    [
+      'a resource was released',
+      outdated({ ...found, holder: { is: 'released', formerKey: web } }, [asks()]),
+      false,
+    ],
+    ['a rename waits', outdated(found, [asks()], { moves: { waiting: [{}] } }), false],
+    ['nothing came', outdated(undefined, [asks()]), false],
+    ['an entry names the id of a key that has left', outdated(undefined, named, { bindings }), true],
+    ['no key has that id', outdated(undefined, named), false],
+  ])('where %s', (_name, is, expected) => {
+    expect(is).toBe(expected);
+  });
+});
