@@ -207,6 +207,13 @@ export function idInSpec(desired: Pick<DesiredResource, 'id' | 'held'> | undefin
   return desired?.held === undefined ? desired?.id : undefined;
 }
 
+/** The name by which an entry with `managed: false` and without `id` means an existing resource. */
+export function nameInSpec({ managed, id, parent, value }: DesiredResource): string | undefined {
+  const { name } = value;
+  const isNamed = !managed && id === undefined && parent === undefined && typeof name === 'string';
+  return isNamed ? name.trim() : undefined;
+}
+
 /** The address that the entry asks for; no fields where it asks for none. */
 export function wantedAddress(entry: EntryFields | undefined): WantedAddress {
   return entry?.public_ipv4 ?? {};

@@ -111,7 +111,8 @@ export function buildPlan(input: PlanInput): Planned {
     ),
     ...[...inFlight.values()].flatMap(inFlightWarning),
     ...warningsBeside(input, { drafts, operations, missing }),
-  ].filter(({ key }) => isShown(key));
+    // The state records every rename, whatever is selected.
+  ].filter(({ code, key }) => code === 'moved' || isShown(key));
   // A selection leaves out operations, and no danger. Outputs show only the first warnings.
   warnings.unshift(...exposedServers(world, { intents: [...inFlight.values()] }));
   const concerned = new Set([
@@ -236,16 +237,21 @@ function byPath(changes: Operation['changes']): Operation['changes'] {
   return [...changes].sort((one, other) => (one.path < other.path ? -1 : 1));
 }
 
-/** Covers the operations and their reasons, but not the time of the observation. */
+/**
+ * Covers the operations and their reasons, but not the time of the observation, nor the operations that an earlier run
+ * has begun: these need no approval, and may have ended when the plan is applied.
+ */
 function digestOfPlan({ world, desiredDigest }: PlanInput, { operations, blocked, releases }: Parts): string {
+  const begun = new Set(operations.flatMap(({ id, open }) => (open ? [id] : [])));
+  const left = operations.filter(({ open }) => !open);
   return digestOf({
     project: world.project.id,
     desired: desiredDigest,
-    operations: operations.map(({ id, changes, needs, target }) => ({
+    operations: left.map(({ id, changes, needs, target }) => ({
       id,
       // The digest of the spec covers the values of the environment.
       changes: byPath(withoutSeals(changes)),
-      needs,
+      needs: needs.filter((each) => !begun.has(each)),
       target,
     })),
     blocked: blocked.map(({ key, verb, code }) => ({ key, verb, code })),

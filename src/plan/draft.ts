@@ -1,4 +1,4 @@
-import type { DesiredResource } from '../core/desired.ts';
+import { type DesiredResource, nameInSpec } from '../core/desired.ts';
 import { childKey, comesWithServer, nounOf, type ResourceKey, retiringKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Seen, Subject, World } from '../core/kind.ts';
 import { factsOf, type KindName } from '../core/kind-facts.ts';
@@ -102,16 +102,20 @@ function givenUp(drafts: readonly Draft[], world: World): ReadonlyMap<ResourceKe
   const named = new Map(
     drafts.flatMap(({ subject: { key, kind, parent, desired } }) => {
       if (parent !== undefined || desired === undefined) return [];
-      // An entry that is bound to another resource names its id all the same.
+      // An entry that is bound to another resource names its id all the same. A list may lack the name of an entry.
       const ids = [desired.id, world.idOf(key)].filter((id) => id !== undefined);
-      return ids.map((id) => [`${kind} ${id}`, desired] as const);
+      const name = nameInSpec(desired);
+      const names = [...ids.map(String), ...(name === undefined ? [] : [`named ${name}`])];
+      return names.map((each) => [`${kind} ${each}`, desired] as const);
     }),
   );
   return new Map(
     drafts.flatMap(({ subject }) => {
       const { key, kind, desired, binding } = subject;
       const isLeft = desired === undefined || comesWithServer(subject);
-      const owner = isLeft ? named.get(`${kind} ${binding?.id}`) : undefined;
+      if (!isLeft || binding === undefined) return [];
+      const { id, identity } = binding;
+      const owner = named.get(`${kind} ${id}`) ?? named.get(`${kind} named ${identity.name}`);
       return owner === undefined ? [] : [[key, owner] as const];
     }),
   );

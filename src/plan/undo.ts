@@ -34,6 +34,8 @@ export interface UndoInput {
   readonly journal: readonly Intent[];
   /** The live id of each binding. */
   readonly bound: ReadonlyMap<ResourceKey, string>;
+  /** The renames of the present spec that no apply has recorded: the new key of each bound one. */
+  readonly renames: ReadonlyMap<ResourceKey, ResourceKey>;
   /** The present spec. */
   readonly desired: Desired;
   readonly kinds: ReadonlyMap<KindName, ResourceKind>;
@@ -80,24 +82,18 @@ export function undoing(input: UndoInput): Undoing {
  *
  * @throws ConfigError which names the edit or the command that comes first
  */
-function refuseKept({ run, desired, bound }: UndoInput, key: ResourceKey, isRemoved: boolean): void {
+function refuseKept({ run, desired, renames }: UndoInput, key: ResourceKey, isRemoved: boolean): void {
   const { parent = key } = takeApart(key);
-  const own = takeApart(parent).kind;
-  const takesOver = ({ kind, moved, ...each }: DesiredResource) =>
-    moved === parent || (kind === own && idInSpec(each) === bound.get(parent));
-  const renamed = desired.resources.find((each) => takesOver(each) && !bound.has(each.key));
-  if (renamed !== undefined && bound.has(parent))
+  const renamed = desired.resources.find((each) => each.key === renames.get(parent));
+  if (renamed !== undefined) {
+    const field = renamed.moved === parent ? 'moved' : idInSpec(renamed) !== undefined ? 'id' : undefined;
+    const when = `to undo the run with the entry ${parent}`;
     throw new ConfigError(
       `the spec renames ${parent} to ${renamed.key}, and no apply has recorded that. Undo the run ${run} before you rename the entry, or change the spec after the rename`,
       false,
-      [
-        edit(renamed.key, {
-          remove: [renamed.moved === parent ? 'moved' : 'id'],
-          when: `to undo the run with the entry ${parent}`,
-        }),
-        runs('apply'),
-      ],
+      [...(field === undefined ? [] : [edit(renamed.key, { remove: [field], when })]), runs('apply')],
     );
+  }
   const present = desired.resources.find((each) => each.key === parent);
   if (present === undefined) return;
   const field = !present.managed
@@ -187,7 +183,7 @@ class Past {
     if (first === undefined || this.#isNew(key)) return undefined;
     if (first.entry === undefined)
       throw new ConfigError(
-        `the run ${this.#run} deleted ${key}, and the journal has no earlier write of ${key}: it was adopted. Write its entry into the spec again, and apply`,
+        `the run ${this.#run} deleted ${key}, and the journal has no earlier write of ${key}: it was adopted or renamed. Write its entry into the spec again, and apply`,
       );
     const value = Object.fromEntries(first.changes.map(({ path, from }) => [fieldOf(path), from]));
     return withoutNulls({ ...first.entry.value, ...value });

@@ -148,7 +148,7 @@ export function countedAlone({ unlisted, isNew, declaredAbsent }: Register, { se
 /** Without the state, the idempotency keys of these servers cannot be asked any more. @source API §8.1 */
 export function scopeChanged(keys: readonly ResourceKey[]): Warning[] {
   if (keys.length === 0) return [];
-  const message = `\`project.scope\` has changed, and the idempotency keys of ${keys.join(', ')} belong to the earlier scope. If the state is lost in the next 24 hours, vdcsync cannot find a server without an address, and buys it again`;
+  const message = `\`project.scope\` has changed, and the idempotency keys of ${[...new Set(keys)].join(', ')} belong to the earlier scope. If the state is lost in the next 24 hours, vdcsync cannot find a server without an address, and buys it again`;
   const when = 'if the change was not intended';
   const remedies = [edit('project', { choose: { scope: [] }, when })];
   return [{ code: 'scope_changed', key: null, message, remedies }];

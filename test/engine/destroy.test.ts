@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { faultRule } from '../../src/emulator/faults.ts';
 import { codesOf } from '../reconcilers/support.ts';
 import { resolveOf } from '../support/resolve.ts';
 import { type Rig, rig } from '../support/rig.ts';
@@ -46,5 +47,42 @@ describe('src/engine/run/start.ts: destroy goes by what the spec says now', () =
     expect([report.outcome, left]).toEqual(['converged', [1, 1]]);
     expect(report.plan.blocked).toEqual([]);
     expect(await store.bindings()).toEqual([]);
+  });
+
+  test('what an entry with `managed: false` names by its name is released, even if the list lacks it', async () => {
+    const before = `${head}networks: {x: {cidr: 10.20.0.0/24}}\nisos: {r: {url: "https://mirror.example.com/a.iso"}}\n`;
+    const file = `${head.replace('{', '{prune: true, ')}networks: {n: {managed: false, name: x}}\nisos: {q: {managed: false, name: r}}\n`;
+    for (const destroy of [true, false]) {
+      const played = rig();
+      await played.apply(before);
+      const cut = { do: 'truncate_list', keep: 0 } as const;
+      played.emulator.setFaults(destroy ? [] : [faultRule({ path: 'list_isos' }, cut)]);
+
+      await played.apply(file, { destroy });
+
+      const [{ networks = [], isos = [] } = {}] = played.emulator.world.projects;
+      expect([networks.map(({ name }) => name), isos.map(({ name }) => name)]).toEqual([
+        ['default', 'x'],
+        ['r'],
+      ]);
+    }
+  });
+
+  test('the file protects the resource of a reverted rename that an open write holds', async () => {
+    const played = rig();
+    const shop = (more: string) => web(`, replace: allowed${more}`).replace('web:', 'shop:');
+    await played.apply(web(', replace: allowed'));
+    await played.apply(shop(', moved: {from: servers.web}'));
+    played.emulator.setFaults([faultRule({ path: 'delete_server' }, { do: 'task', outcome: 'stuck' })]);
+    const larger = (file: string) => file.replace('cores: 1', 'cores: 2');
+    await played.apply(larger(shop('')));
+    played.emulator.setFaults([]);
+
+    const report = await played.apply(larger(web(', replace: allowed, protect: true')), { destroy: true });
+
+    expect(report.outcome).toBe('blocked');
+    expect(report.blocked.map(({ code }) => code)).toContain('moved_in_flight');
+    const [project] = played.emulator.world.projects;
+    expect(project?.servers.map(({ id }) => id)).toContain(2002);
   });
 });

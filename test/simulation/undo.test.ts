@@ -169,7 +169,12 @@ async function undone(played: Rig, desired: Desired, profile: ApiProfile): Promi
   if (run === undefined || run.writes.length !== journal.length - sent)
     return { end: 'run', wrong: ['the run is not the edit'] };
   const bound = new Map((await played.store.bindings()).map(({ key, id }) => [key, id]));
-  const way = undoing({ ...{ run: run.name, writes: run.writes, journal, bound }, desired, kinds, profile });
+  const way = undoing({
+    ...{ run: run.name, writes: run.writes, journal, bound, renames: new Map() },
+    desired,
+    kinds,
+    profile,
+  });
   const report = await apply(played, way.desired, way.selection);
   if (report.outcome !== 'converged') {
     // The API attaches any free address, and an unused one of the spec is free too.
@@ -229,7 +234,7 @@ describe('src/plan/undo.ts', () => {
     const bound = new Map((await played.store.bindings()).map(({ key, id }) => [key, id]));
     const { name = '', writes = [] } = run ?? {};
     const way = undoing({
-      ...{ run: name, writes, journal, bound },
+      ...{ run: name, writes, journal, bound, renames: new Map() },
       ...{ desired, kinds, profile: clientProfile },
     });
     const { results } = await apply(played, way.desired, way.selection);

@@ -5,6 +5,7 @@ import { collections } from '../../core/kind-facts.ts';
 import type { Plan, Selection } from '../../core/plan.ts';
 import { didYouMeanKey, nearMiss } from '../../core/suggest.ts';
 import { counted } from '../../core/text.ts';
+import { renamesOf } from '../../engine/claims/moves.ts';
 import { type Undoing, undoing } from '../../plan/undo.ts';
 import { kinds } from '../../reconcilers/registry.ts';
 import { undoTexts } from '../../view/consequences.ts';
@@ -125,8 +126,10 @@ async function undoingOf(
 ): Promise<Undoing> {
   const journal = await store.intents({ limit: mostWrites });
   const { name, writes } = runNamed(run, runsIn(journal, clock.now()));
-  const bound = new Map((await store.bindings()).map(({ key, id }) => [key, id] as const));
-  return undoing({ run: name, writes, journal, bound, desired, kinds, profile });
+  const bindings = new Map((await store.bindings()).map((binding) => [binding.key, binding]));
+  const bound = new Map([...bindings.values()].map(({ key, id }) => [key, id]));
+  const renames = renamesOf(desired, bindings);
+  return undoing({ run: name, writes, journal, bound, renames, desired, kinds, profile });
 }
 
 /** Before the plan: the losses that it does not give back. */

@@ -107,6 +107,18 @@ export function withRenames(desired: Desired, bindings: ReadonlyMap<ResourceKey,
   return { ...desired, resources };
 }
 
+/** The renames of the spec that the state has not recorded: the new key of each bound one. */
+export function renamesOf(
+  desired: Desired,
+  bindings: ReadonlyMap<ResourceKey, Binding>,
+): ReadonlyMap<ResourceKey, ResourceKey> {
+  return new Map(
+    withRenames(desired, bindings).resources.flatMap(({ key, moved }) =>
+      moved !== undefined && bindings.has(moved) && !bindings.has(key) ? [[moved, key] as const] : [],
+    ),
+  );
+}
+
 /** The keys, and those of the servers that they are inside. */
 function standingKeys(keys: readonly ResourceKey[]): ReadonlySet<ResourceKey> {
   return new Set(keys.flatMap((key) => [key, takeApart(key).parent ?? key]));

@@ -13,6 +13,9 @@ import { leftoverChanges } from './release.ts';
 
 interface StateOptions {
   readonly deps: Pick<EngineDeps, 'store' | 'clock' | 'kinds'>;
+  /** The spec with its renames. */
+  readonly asked: Desired;
+  /** The part of it that the run carries out. */
   readonly desired: Desired;
   readonly cache: ReadCache;
   /** The loaded bindings, under the keys that the spec has renamed them to. */
@@ -28,7 +31,7 @@ interface StateOptions {
 }
 
 export function createRunState(options: StateOptions): Omit<RunMemory, 'view' | 'world'> {
-  const { desired, cache, bindings, claims, intents, flaggedBy, onChange } = options;
+  const { asked, desired, cache, bindings, claims, intents, flaggedBy, onChange } = options;
   const { store, clock, kinds } = options.deps;
   const moves = [...options.moves];
   const waiting = [...options.waitingMoves];
@@ -102,7 +105,7 @@ export function createRunState(options: StateOptions): Omit<RunMemory, 'view' | 
   const moving: RunMoves = {
     all: moves,
     waiting,
-    renew(next = movesOf(desired, bindings, intents)) {
+    renew(next = movesOf(asked, bindings, intents)) {
       const moved = movedBindings(bindings, next.moves);
       lines = undefined;
       bindings.clear();

@@ -85,7 +85,8 @@ async function withRecovery(
 ): Promise<readonly Blocked[]> {
   const isAskedFirst = async ({ key, verb, code }: Blocked) =>
     (code === 'unmanaged_resources' || (code === 'name_exists' && verb === 'create' && isNew)) &&
-    !(await isProven(run, key));
+    // A replacement asks the next key of the server.
+    (verb === 'update' || !(await isProven(run, key)));
   return Promise.all(
     blocked.map(async (each) =>
       (await isAskedFirst(each)) ? { ...each, remedies: [recovering, ...each.remedies] } : each,
@@ -94,7 +95,7 @@ async function withRecovery(
 }
 
 const recovering = runs('apply', [], {
-  when: 'if this spec created it less than 24 hours ago, and the state was lost: vdcsync then finds it by its idempotency key',
+  when: 'if this spec created it less than 24 hours ago, and the state was lost or put back: vdcsync then finds it by its idempotency key',
 });
 
 /** The plan from the last refresh of the run. */

@@ -1,5 +1,5 @@
 import { objectName } from '../../core/claims.ts';
-import type { Desired, DesiredResource } from '../../core/desired.ts';
+import { type Desired, type DesiredResource, nameInSpec } from '../../core/desired.ts';
 import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import type { ProofChecks, World } from '../../core/kind.ts';
 import { factsOf, isAddress } from '../../core/kind-facts.ts';
@@ -62,7 +62,7 @@ export async function openRun(
   const cache = repeating?.cache ?? createReadCache(deps.reads('operation', ended), clock, token);
   if (repeating !== undefined) cache.forgetLists();
   refuseOtherState(file, await store.info());
-  const { desired, flaggedBy, ...loaded } = await load(deps, file, destroy);
+  const { asked, desired, flaggedBy, ...loaded } = await load(deps, file, destroy);
   const stopwatch = repeating?.stopwatch ?? createStopwatch(clock, profile.timeScale);
   stopwatch.keep(new Set([...loaded.intents.values()].map(({ id }) => id)));
   const broken = new AbortController();
@@ -102,7 +102,10 @@ export async function openRun(
   const hasServers = desired.resources.some(({ kind }) => factsOf(kind).container);
   const proofChecks = hasServers ? await knownChecks(store) : undefined;
   const seen = createView({ deps, desired, cache, bindings, onRefresh: repeating?.onRefresh, proofChecks });
-  const state = createRunState({ ...{ deps, desired, cache, flaggedBy, onChange: seen.follow }, ...loaded });
+  const state = createRunState({
+    ...{ deps, asked, desired, cache, flaggedBy, onChange: seen.follow },
+    ...loaded,
+  });
   await seen.view.refresh(repeating === undefined ? undefined : 0);
   return joined(context, joined(state, seen));
 }
@@ -111,18 +114,19 @@ function never(): AbortSignal {
   return new AbortController().signal;
 }
 
-/** Loads the state, and combines the spec with the state. */
+/** Loads the state, and combines the spec with the state. `asked`: the spec with its renames, also for a `destroy`. */
 async function load({ store, hidden }: EngineDeps, file: Desired, destroy: boolean) {
-  const flagged = (binding: Binding) => (destroy ? flaggedBy(binding, file) : binding);
   const claims = new Map(hidden.recorded(await store.claims()).map((claim) => [objectName(claim), claim]));
-  const bound = hidden.recorded(await store.bindings());
-  const stored = new Map(bound.map((binding) => [binding.key, flagged(binding)]));
+  const stored = new Map(hidden.recorded(await store.bindings()).map((binding) => [binding.key, binding]));
   const intents = new Map(hidden.recorded(await store.openIntents()).map((intent) => [intent.key, intent]));
   const asked = ownNames(withRenames(withHeldObjects(file, claims, stored), stored), stored, intents);
+  const flagged = (binding: Binding) => (destroy ? flaggedBy(binding, asked) : binding);
   const { moves, held: waitingMoves } = movesOf(asked, stored, intents);
-  const bindings = movedBindings(stored, moves);
+  const bindings = new Map(
+    [...movedBindings(stored, moves)].map(([key, binding]) => [key, flagged(binding)]),
+  );
   const desired = destroy ? withoutManaged(asked, [...bindings.values()]) : asked;
-  return { desired, flaggedBy: flagged, bindings, claims, intents, moves, waitingMoves };
+  return { asked, desired, flaggedBy: flagged, bindings, claims, intents, moves, waitingMoves };
 }
 
 function createFacts(pauses: Map<string, Pause>): RunFacts {
@@ -189,9 +193,11 @@ function flaggedBy(binding: Binding, { resources }: Desired): Binding {
   };
 }
 
-/** Matches by the current key, the previous key, or the id of the entry. */
-function isOf({ key, kind, id }: Binding, entry: DesiredResource): boolean {
-  return entry.key === key || entry.moved === key || (entry.kind === kind && entry.id === id);
+/** Matches by the current key, the previous key, or the id or the name of the entry. */
+function isOf({ key, kind, id, identity }: Binding, entry: DesiredResource): boolean {
+  if (entry.key === key || entry.moved === key) return true;
+  const isNamed = identity.name !== undefined && identity.name === nameInSpec(entry);
+  return entry.kind === kind && (entry.id === id || isNamed);
 }
 
 /** The highest age of an observation that decides an operation, in ms. */

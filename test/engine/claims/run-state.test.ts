@@ -50,6 +50,7 @@ function state({
   };
   const run = createRunState({
     deps: { store, clock: { now: () => 50 }, kinds } as never,
+    asked: { resources: entries, scope: undefined } as never,
     desired: { resources: entries, scope: undefined } as never,
     cache: { forget: (stale: unknown) => void forgotten.push(stale) } as never,
     bindings: new Map(bindings.map((each) => [each.key, each])),
