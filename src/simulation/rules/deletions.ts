@@ -66,6 +66,7 @@ function isBound(truth: Truth, running: Running, intent: Intent, sort: ResourceS
   const server = running.desired.resources.find((each) => each.key === takeApart(binding.key).parent);
   if ((server ?? binding).protect || isProtectedByFile(running, intent.key))
     fail('I8', `${binding.key} is protected and deleted`);
+  if (isUnmanaged(running, binding)) fail('I8', `${binding.key} is deleted, and the spec does not manage it`);
   if (birth === undefined) return false;
   const { stateSince, confirmed } = controller;
   if (!intent.key.endsWith('.public_ipv4') && birth.number < stateSince && !confirmed.has(birth.number))
@@ -113,9 +114,24 @@ function atOnce(replace: unknown): number {
   return (replace as { readonly at_once?: number } | undefined)?.at_once ?? 1;
 }
 
-/** The entry of the key, or the entry that the key has become, says so. */
-function isProtectedByFile({ desired }: Running, key: Intent['key']): boolean {
-  return desired.resources.some((each) => each.protect && (each.key === key || each.moved === key));
+/** The entry of the key, or the entry that the key has become, says so. A reverted rename has no `moved`. */
+function isProtectedByFile({ desired, controller, mirror }: Running, key: Intent['key']): boolean {
+  const { lines } = controller.file;
+  const isRenamed = (own: Intent['key']) =>
+    retiredFrom(key) === undefined && !mirror.bindings.has(own) && lines.nameOf(own) === lines.nameOf(key);
+  return desired.resources.some(
+    (each) => each.protect && (each.key === key || each.moved === key || isRenamed(each.key)),
+  );
+}
+
+/** An entry with `managed: false` names the resource by its id, or by its name. */
+function isUnmanaged({ desired }: Running, { kind, id, identity }: Binding): boolean {
+  return desired.resources.some(
+    (each) =>
+      each.kind === kind &&
+      !each.managed &&
+      (each.id === undefined ? each.value.name === identity.name : each.id === id),
+  );
 }
 
 /**
