@@ -111,7 +111,7 @@ export function buildPlan(input: PlanInput): Planned {
     ),
     ...[...inFlight.values()].flatMap(inFlightWarning),
     ...warningsBeside(input, { drafts, operations, missing }),
-    // The state records every rename, whatever is selected.
+    // The state records every rename, also outside the selection.
   ].filter(({ code, key }) => code === 'moved' || isShown(key));
   // A selection leaves out operations, and no danger. Outputs show only the first warnings.
   warnings.unshift(...exposedServers(world, { intents: [...inFlight.values()] }));

@@ -232,17 +232,19 @@ function diffOfServer(subject: Subject<IpEntry>, live: Ip | undefined, world: Wo
   }
   const server = parent === undefined ? undefined : world.subjects.get(parent);
   if (server?.desired?.managed === false) return staysWith(live, `${parent} is no longer managed`);
-  if (server?.binding !== undefined && server.binding.id !== binding.parentId)
-    return staysWith(
-      live,
-      `it was created with server ${binding.parentId}, and ${parent} is server ${server.binding.id} now`,
-    );
+  if (server?.binding !== undefined && server.binding.id !== binding.parentId) {
+    const why = `it was created with server ${binding.parentId}, and ${parent} is server ${server.binding.id} now`;
+    return diffExchanged(server, live, world) ?? staysWith(live, why);
+  }
   const stays = server?.desired !== undefined && server.binding?.id === binding.parentId;
   // A server that is gone is created again, with a new address, unless `id:` binds it or drift is only reported.
   const isMade = server?.desired?.id === undefined && world.settings.drift === 'correct';
   const remade = stays && isMade && !isSeen(server.key, world);
   if (stays && !remade)
-    return (server && diffExchanged(server, live, world)) ?? diffBesideServer(subject, live);
+    return (
+      (live.server_id === null ? diffExchanged(server, live, world) : undefined) ??
+      diffBesideServer(subject, live)
+    );
   // The new server takes it.
   if (parent !== undefined && formerAddress(parent, world) !== undefined) return unchanged;
   if (!isKept(subject, server, world)) return diffLeaving(subject, live, world);
@@ -277,11 +279,12 @@ function diffUnbound({ parent, desired }: Subject<IpEntry>, world: World): Diff 
   return { verdict: { verdict: 'adopt', target: String(own.id), reason } };
 }
 
-/** Its server has got another address since, which belongs to the key from now on. */
-function diffExchanged(server: Subject, live: Ip, world: World): Diff | undefined {
-  const own = live.server_id === null ? ownAddress(server, world) : undefined;
-  if (own === undefined) return undefined;
-  const reason = `server ${own.server_id} has ${own.address} now, and ${live.address} is detached`;
+/** Its server has another address now, which belongs to the key from now on. */
+function diffExchanged(server: Subject | undefined, live: Ip, world: World): Diff | undefined {
+  const own = server && ownAddress(server, world);
+  if (server === undefined || own === undefined || own.id === live.id) return undefined;
+  const end = live.server_id === null ? 'is detached' : `belongs to server ${live.server_id}`;
+  const reason = `server ${own.server_id} has ${own.address} now, and ${live.address} ${end}`;
   return {
     verdict: { verdict: 'adopt', target: String(own.id), reason },
     leftBilled: [`${live.address} stays billed: ${server.key} has ${own.address} now`],

@@ -39,11 +39,11 @@ export function memoryBox(name: string): MachineBox {
     lose() {
       store = undefined;
       generation += 1;
-      recorder.clear();
+      recorder.reset();
     },
     restore: () => false,
     get changes() {
-      return recorder.length;
+      return recorder.changes.length;
     },
     async cut(back) {
       if (store === undefined) return;
@@ -55,27 +55,27 @@ export function memoryBox(name: string): MachineBox {
   };
 }
 
-type Change = (store: StateStore) => Promise<void>;
+export type Change = (store: StateStore) => Promise<void>;
 
 /** The changes of a state that identify resources. Notes of requests are kept separately. */
 const identifying = new Set<PropertyKey>([...changing, 'putNote']);
 
 /** All durable changes of a state, in order: any number of them, made again, are the state as it was then. */
 interface Recorder {
-  readonly length: number;
+  readonly changes: readonly Change[];
   /** The same store, with each change noted once it is durable. */
   record(store: StateStore): StateStore;
   /** Forgets the last `back` changes, and makes the others again in a new store. */
   cut(back: number, store: StateStore): Promise<void>;
-  /** Keeps the first `length` changes. */
-  clear(length?: number): void;
+  /** The state is a new one, or an earlier one with these changes. */
+  reset(changes?: readonly Change[]): void;
 }
 
 export function createRecorder(): Recorder {
-  let changes: Change[] = [];
+  let changes: readonly Change[] = [];
   return {
-    get length() {
-      return changes.length;
+    get changes() {
+      return changes;
     },
     record: (store) =>
       new Proxy(store, {
@@ -85,7 +85,7 @@ export function createRecorder(): Recorder {
           return async (...given: unknown[]) => {
             await method.apply(target, given);
             if (String(given[0]).startsWith('used:')) return;
-            changes.push((other) => Reflect.get(other, name).apply(other, given));
+            changes = [...changes, (other) => Reflect.get(other, name).apply(other, given)];
           };
         },
       }),
@@ -93,8 +93,8 @@ export function createRecorder(): Recorder {
       changes = changes.slice(0, Math.max(0, changes.length - back));
       for (const change of changes) await change(store);
     },
-    clear(length = 0) {
-      changes = changes.slice(0, length);
+    reset(earlier = []) {
+      changes = earlier;
     },
   };
 }

@@ -41,12 +41,12 @@ export class PostgresBoxes implements MachineBoxes {
       lose: () => {
         place = this.#next(name);
         createdAt = undefined;
-        recorder.clear();
+        recorder.reset();
       },
       // A database has no copy of each run.
       restore: () => false,
       get changes() {
-        return recorder.length;
+        return recorder.changes.length;
       },
       cut: async (back) => {
         if (createdAt === undefined) return;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { StateStore } from '../../src/core/state.ts';
 import { openState } from '../../src/state/open.ts';
-import { createRecorder, type MachineBox } from './machine-box.ts';
+import { type Change, createRecorder, type MachineBox } from './machine-box.ts';
 
 /** Memory that has the manners of a disk, where the machine has it. */
 const fastFolders = ['/dev/shm', tmpdir()];
@@ -15,7 +15,7 @@ export function sqliteBox(name: string): MachineBox {
   const file = join(folder, `${name}.db`);
   const files = (path: string) => ['', '-wal', '-shm', '.lock', '.owner'].map((suffix) => `${path}${suffix}`);
   const recorder = createRecorder();
-  const lengths: number[] = [];
+  const kept: (readonly Change[])[] = [];
   let generation = 0;
   let copies = 0;
   let store: StateStore | undefined;
@@ -26,7 +26,7 @@ export function sqliteBox(name: string): MachineBox {
   return {
     async open(now) {
       if (existsSync(file)) {
-        lengths[copies % mostCopies] = recorder.length;
+        kept[copies % mostCopies] = recorder.changes;
         copyFileSync(file, `${file}.${copies++ % mostCopies}`);
       }
       store = recorder.record(await openFile(now));
@@ -39,18 +39,18 @@ export function sqliteBox(name: string): MachineBox {
     lose() {
       erase();
       generation += 1;
-      recorder.clear();
+      recorder.reset();
     },
     restore(back) {
       if (copies === 0) return false;
       const place = (copies - 1 - Math.min(back, copies - 1, mostCopies - 1)) % mostCopies;
       erase();
       copyFileSync(`${file}.${place}`, file);
-      recorder.clear(lengths[place]);
+      recorder.reset(kept[place]);
       return true;
     },
     get changes() {
-      return recorder.length;
+      return recorder.changes.length;
     },
     async cut(back) {
       if (!existsSync(file)) return;

@@ -148,7 +148,7 @@ export function isOutdated(run: Run): boolean {
   if (moves.waiting.length > 0) return false;
   const isNew = (key: ResourceKey) => run.world.subjects.get(key)?.desired?.held === undefined;
   const isFound = [...run.lines().held()].some(([key, { holder }]) => holder.is === 'found' && isNew(key));
-  const renamed = withRenames(desired, bindings).resources;
+  const renamed = withRenames(desired, bindings, run.intents).resources;
   return isFound || renamed.some(({ moved }, at) => moved !== desired.resources[at]?.moved);
 }
 

@@ -83,13 +83,17 @@ export function ownNames(
 
 /**
  * The spec with the renames that no `moved` states. An entry without a binding takes over the binding of a key that the
- * spec leaves out: the key that the entry became before a reverted rename, or the key of the object that its `id` names.
+ * spec leaves out: the key that the entry became before a reverted rename, the key that its `moved` became since, or the
+ * key of the object that its `id` names.
  */
-export function withRenames(desired: Desired, bindings: ReadonlyMap<ResourceKey, Binding>): Desired {
+export function withRenames(
+  desired: Desired,
+  bindings: ReadonlyMap<ResourceKey, Binding>,
+  intents: ReadonlyMap<ResourceKey, Intent> = new Map(),
+): Desired {
   const named = new Set(desired.resources.flatMap(({ key, moved }) => [key, moved]));
   const left = [...bindings.values()].filter(({ key }) => !named.has(key) && retiredFrom(key) === undefined);
-  const isNew = ({ key, managed, moved }: DesiredResource) =>
-    managed && moved === undefined && !bindings.has(key);
+  const isNew = ({ key, moved }: DesiredResource) => moved === undefined && !bindings.has(key);
   const fresh = desired.resources.filter(isNew);
   const unnamed = new Set(fresh.flatMap(({ key, id }) => (id === undefined ? [key] : [])));
   const became = new Map(
@@ -98,10 +102,27 @@ export function withRenames(desired: Desired, bindings: ReadonlyMap<ResourceKey,
       return former === undefined ? [] : [[former, key] as const];
     }),
   );
+  const given = new Set(became.values());
+  const becameSince = (from: ResourceKey) => {
+    const [one, another] = left.filter(
+      ({ key, formerKeys = [] }) => formerKeys.includes(from) && !given.has(key),
+    );
+    return another === undefined ? one : undefined;
+  };
+  const isStanding = (key: ResourceKey) => bindings.has(key) || intents.has(key);
+  const movedNow = (each: DesiredResource): ResourceKey | undefined => {
+    const { key, kind, id, parent, held, managed, moved } = each;
+    if (moved !== undefined) {
+      if (isStanding(key) || isStanding(moved)) return undefined;
+      const since = becameSince(moved);
+      return since !== undefined && (id ?? since.id) === since.id ? since.key : undefined;
+    }
+    const isNamed = managed && id !== undefined && parent === undefined && held === undefined;
+    if (bindings.has(key)) return undefined;
+    return isNamed ? left.find((its) => its.kind === kind && its.id === id)?.key : became.get(key);
+  };
   const resources = desired.resources.map((each): DesiredResource => {
-    const { key, kind, id, parent, held } = each;
-    const isNamed = id !== undefined && parent === undefined && held === undefined && isNew(each);
-    const moved = isNamed ? left.find((its) => its.kind === kind && its.id === id)?.key : became.get(key);
+    const moved = movedNow(each);
     return moved === undefined ? each : { ...each, moved };
   });
   return { ...desired, resources };

@@ -38,7 +38,7 @@ export function isInScope(
   return idempotencyKey(run, { key, verb, incarnation, attempt }) === recorded;
 }
 
-/** The incarnation of a key, as a number, in one `project.scope`. */
+/** The incarnation of a key, as a number: those that had another idempotency key do not count. */
 interface Numbered {
   readonly incarnation: number;
   /** See the field of an intent. */
@@ -46,17 +46,17 @@ interface Numbered {
 }
 
 /**
- * The present incarnation of the key of a top-level resource. The state counts the resources that are gone, and the keys
- * of another `project.scope` say nothing about the keys of this scope. After a change of the scope, the incarnations
- * therefore begin again, as in a new state, or continue after the last key of this scope that the state has used.
+ * The present incarnation of the key of a top-level resource. The state counts the resources that are gone or replaced,
+ * but a resource may have had its idempotency key under another name, or in another `project.scope`. The incarnations of
+ * a key therefore begin with its first creation in this scope, as a new state expects, and continue after its last one.
  *
  * @param ahead incarnations after the present one
  */
 export async function incarnationOf(run: Run, key: ResourceKey, ahead = 0): Promise<Numbered> {
   const count = (await run.deps.store.incarnation(key)) + ahead;
   const [newest, ...older] = await creationsOf(run, key);
-  if (newest === undefined || isInScope(run, newest)) {
-    const { elsewhere = 0 } = newest ?? {};
+  if (newest !== undefined && isInScope(run, newest)) {
+    const { elsewhere = 0 } = newest;
     return { incarnation: Math.max(0, count - elsewhere), elsewhere };
   }
   const last = older.find((each) => partsOf(each).outcome !== 'void' && isInScope(run, each));

@@ -35,18 +35,23 @@ export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Prog
     outcome: 'void',
     text: 'its idempotency key holds the answer to another request',
   });
-  const next = await beginIntent(run, operation, request, { ...begun, question: unasked, ahead: 1 });
-  const { held, asking } = await probeKey(run, next);
-  if (held.is === 'taken' || (held.is === 'accepted' && held.answer.replayed))
-    return close(
-      run,
-      asking,
-      { outcome: 'void', text: 'an earlier state used this idempotency key' },
-      { changes: [{ type: 'next_incarnation', key }], retryAfterMs: 0 },
-    );
-  if (held.is === 'fenced')
-    await close(run, asking, { outcome: 'absent', text: 'no earlier state used this idempotency key' });
-  else await close(run, asking, { outcome: 'void', text: 'the API did not answer for this idempotency key' });
+  for (let earlier = true; earlier; ) {
+    const next = await beginIntent(run, operation, request, { ...begun, question: unasked, ahead: 1 });
+    const { held, asking } = await probeKey(run, next);
+    if (held.is === 'taken' || (held.is === 'accepted' && held.answer.replayed))
+      return close(
+        run,
+        asking,
+        { outcome: 'void', text: 'an earlier state used this idempotency key' },
+        { changes: [{ type: 'next_incarnation', key }], retryAfterMs: 0 },
+      );
+    // A state that asked before left the key fenced, and has used the next one, if any.
+    earlier = held.is === 'fenced' && held.earlier && asking.attempt < mostAttempts - 1;
+    if (held.is === 'fenced')
+      await close(run, asking, { outcome: 'absent', text: 'no earlier state used this idempotency key' });
+    else
+      await close(run, asking, { outcome: 'void', text: 'the API did not answer for this idempotency key' });
+  }
   const question = { ...unasked, stage: 'taken', conflict: true } as const;
   const same = await beginIntent(run, operation, request, { ...begun, question });
   // The new record replaces the previous record, so it keeps the time and number of its sends.

@@ -189,6 +189,12 @@ async function transferred(run: Run, intent: Intent, own: Binding): Promise<Stat
   const { repeats } = factsOf(own.kind);
   const { setting } = run.kindOf(own.kind);
   const before = run.bindings.get(own.key);
+  // An earlier state had the idempotency key for the replaced resource itself.
+  if (id === intent.replaces && isReplay(intent)) {
+    const changes = [{ type: 'next_incarnation', key } as const];
+    const text = `its idempotency key was used for ${id} before`;
+    return close(run, intent, { outcome: 'void', text }, { changes, retryAfterMs: 0 });
+  }
   // The resource that is bound to a key must not leave the state without a warning.
   const stays = before !== undefined && before.parentId === own.parentId && before.id !== id;
   if (stays && !repeats && !setting && before.id !== intent.replaces) {

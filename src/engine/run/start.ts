@@ -119,7 +119,11 @@ async function load({ store, hidden }: EngineDeps, file: Desired, destroy: boole
   const claims = new Map(hidden.recorded(await store.claims()).map((claim) => [objectName(claim), claim]));
   const stored = new Map(hidden.recorded(await store.bindings()).map((binding) => [binding.key, binding]));
   const intents = new Map(hidden.recorded(await store.openIntents()).map((intent) => [intent.key, intent]));
-  const asked = ownNames(withRenames(withHeldObjects(file, claims, stored), stored), stored, intents);
+  const asked = ownNames(
+    withRenames(withHeldObjects(file, claims, stored), stored, intents),
+    stored,
+    intents,
+  );
   const flagged = (binding: Binding) => (destroy ? flaggedBy(binding, asked) : binding);
   const { moves, held: waitingMoves } = movesOf(asked, stored, intents);
   const bindings = new Map(

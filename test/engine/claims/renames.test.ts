@@ -242,7 +242,7 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     ['leaves it to its new entry', file('ips.a', 'ips.b'), formerly('ips.a')],
     ['leaves it to the entry that names it', file('ips.a', 'ips.c<ips.b'), formerly('ips.a')],
     ['never had it', file('ips.a'), formerly('ips.z')],
-    ['is not managed', file({ key: 'ips.a', managed: false }), formerly('ips.a')],
+    ['is not managed', file({ key: 'ips.a', managed: false }), formerly('ips.a'), 'ips.b'],
     ['names another id', file({ key: 'ips.a', kind: 'ip', id: '5' }), formerly('ips.a')],
     ['names its id', file({ key: 'ips.a', kind: 'ip', id: '6' }), numbered('ips.b'), 'ips.b'],
     ['names the id of another kind', file({ key: 'isos.a', kind: 'iso', id: '6' }), numbered('ips.b')],
@@ -264,10 +264,63 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
       numbered('servers.b~6'),
     ],
     ['names another key', file('ips.a<ips.y'), formerly('ips.a'), 'ips.y'],
+    ['names an earlier key of it', file('ips.d<ips.a'), formerly('ips.z', 'ips.a'), 'ips.b'],
+    [
+      'names an earlier key of it, and is not managed',
+      file({ key: 'ips.d', moved: 'ips.a', managed: false }),
+      formerly('ips.a'),
+      'ips.b',
+    ],
+    [
+      'names an earlier key of it, and its id',
+      file({ key: 'ips.d', moved: 'ips.a', id: '6' }),
+      new Map([[key('ips.b'), { ...formerly('ips.a').get(key('ips.b')), id: '6' } as Binding]]),
+      'ips.b',
+    ],
+    [
+      'names an earlier key of it, and another id',
+      file({ key: 'ips.d', moved: 'ips.a', id: '5' }),
+      new Map([[key('ips.b'), { ...formerly('ips.a').get(key('ips.b')), id: '6' } as Binding]]),
+      'ips.a',
+    ],
+    [
+      'names an earlier key of it, beside its entry',
+      file('ips.d<ips.a', 'ips.b'),
+      formerly('ips.a'),
+      'ips.a',
+    ],
+    [
+      'names an earlier key of it, which has another resource',
+      file('ips.d<ips.a'),
+      new Map([...formerly('ips.a'), ...boundTo('ips.a')]),
+      'ips.a',
+    ],
+    [
+      'names an earlier key of it, and is bound',
+      file('ips.d<ips.a'),
+      new Map([...formerly('ips.a'), ...boundTo('ips.d')]),
+      'ips.a',
+    ],
+    [
+      'names an earlier key of two resources',
+      file('ips.d<ips.a'),
+      new Map([...formerly('ips.a'), [key('ips.c'), { key: 'ips.c', formerKeys: ['ips.a'] } as never]]),
+      'ips.a',
+    ],
     ['is bound', file('ips.a'), new Map([...formerly('ips.a'), ...boundTo('ips.a')])],
     ['finds a binding that was never renamed', file('ips.a'), boundTo('ips.b')],
   ])('an entry whose resource was renamed %s', (_name, desired, bindings, moved) => {
     expect(withRenames(desired, bindings).resources[0]?.moved).toBe(moved);
+  });
+
+  test('an earlier key with an open write may have another resource', () => {
+    const { resources } = withRenames(file('ips.d<ips.a'), formerly('ips.a'), openOf('ips.a'));
+    expect(resources[0]?.moved).toBe('ips.a');
+  });
+
+  test('the resource goes to the entry of its earlier name, and not to one that names it', () => {
+    const { resources } = withRenames(file('ips.d<ips.z', 'ips.a'), formerly('ips.z', 'ips.a'));
+    expect(resources.map(({ moved }) => moved)).toEqual(['ips.z', 'ips.b']);
   });
 
   test('of two entries whose resource it was, the later name takes it back', () => {

@@ -31,7 +31,7 @@ describe('src/engine/claims/scope.ts', () => {
   });
 
   test.each<[string, readonly Intent[], number, object]>([
-    ['without creations, as the state counts', [], 2, { incarnation: 2, elsewhere: 0 }],
+    ['without creations, the first', [], 2, { incarnation: 0, elsewhere: 2 }],
     ['in one scope, as the state counts', [creation('1')], 2, { incarnation: 2, elsewhere: 0 }],
     ['of a new scope, the first', [elsewhere('1'), elsewhere('0')], 2, { incarnation: 0, elsewhere: 2 }],
     [

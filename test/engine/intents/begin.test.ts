@@ -28,11 +28,16 @@ function beginning({
   subjects = [networkX] as readonly { readonly key: string }[],
   incarnations = {} as Readonly<Record<string, number>>,
   attempts = -1,
+  /** Each record begins the next attempt. */
+  counts = false,
   scope = undefined as string | undefined,
   bound = [] as readonly string[],
   random = 0,
   answers = [] as readonly WriteResult[],
   behaviour = { storesRefusals: true } as object,
+  past = (own?: string): readonly Intent[] => [
+    intentOf({ phase: 'closed', outcome: 'absent', incarnation: '0', attempt: 0 }, own),
+  ],
 } = {}) {
   const made = stubRun({ ageMs: 100_000 });
   const log: unknown[] = [];
@@ -61,9 +66,11 @@ function beginning({
         incarnation: async (key: string) => incarnations[key] ?? 0,
         lastAttempt: async (...given: unknown[]) => {
           log.push(given);
-          return attempts;
+          if (!counts) return attempts;
+          const begun = log.filter((each) => (each as Intent).incarnation === given[2]);
+          return begun.length - 1;
         },
-        intents: async () => [],
+        intents: async () => past(scope),
         note: async () => ({ create_network: behaviour }),
       },
       writes: {
@@ -141,6 +148,13 @@ describe('src/engine/intents/begin.ts', () => {
     ['of the next incarnation', { incarnations: { 'networks.x': 4 } }, {}, {}, { incarnation: '4' }],
     ['of later incarnations', {}, {}, { ahead: 2 }, { incarnation: '2' }],
     ['that replaces another', { bound: ['9'] }, replacement, {}, { incarnation: '1', replaces: '9' }],
+    [
+      'that replaces another, under a key that was never sent',
+      { bound: ['9'], past: () => [], incarnations: { 'networks.x': 4 } },
+      replacement,
+      {},
+      { incarnation: '0', elsewhere: 5, replaces: '9' },
+    ],
     ['that replaces nothing', {}, replacement, {}, { incarnation: '0' }],
     ['with another beside it', { bound: ['9'] }, {}, {}, { incarnation: '0' }],
     [
@@ -196,7 +210,11 @@ describe('src/engine/intents/begin.ts', () => {
 describe('src/engine/intents/next-incarnation.ts', () => {
   const fence: WriteResult = { type: 'answer', status: 422, requestId: 'r', replayed: true };
   const taken: WriteResult = { ...fence, status: 409, code: 'reused', replayed: false };
-  const fenced = [fence];
+  const fresh: WriteResult = {
+    ...{ ...fence, replayed: false, code: 'no' },
+    invalidParams: [{ name: 'vdcsync_probe', reason: '' }],
+  };
+  const fenced = [fresh, fence];
   const storesRefusals = { storesRefusals: true, reuse: { status: 409, code: 'reused' } };
   const conflict = (why?: string) =>
     intentOf({
@@ -272,6 +290,19 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     expect(recorded.at(-1)).toMatchObject({ stage: { unconfirmed } });
   });
 
+  test('a fenced key of the next incarnation leads to its next attempt, and at most eight are asked', async () => {
+    const { then, begun, ends } = await play([fence, taken]);
+    expect(then).toMatchObject({ now: 'closed', outcome: 'void' });
+    expect(begun.map(({ incarnation }) => incarnation)).toEqual(['1', '1']);
+    expect(ends).toEqual([['void', []], ['absent', []], nextIncarnation]);
+
+    const attempts = (await play(Array(20).fill(fence), conflict('lost'), { counts: true })).begun;
+    expect(attempts.map(({ incarnation, attempt }) => `${incarnation}/${attempt}`)).toEqual([
+      ...Array.from({ length: 8 }, (_, at) => `1/${at}`),
+      expect.stringMatching(/^0/),
+    ]);
+  });
+
   test('without a reason, the first answer counts as lost', async () => {
     expect((await play(fenced, conflict())).then).toMatchObject({ unconfirmed: { why: 'lost' } });
   });
@@ -344,7 +375,7 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     ['under an old key', asked({ firstSentAt: sentAt - 24 * 3_600_000 }), [taken], {}],
     ['whose request is not possible yet', asked(), [taken], { writes: refusing }],
     ['while its class is paused', asked(), [taken], { held: true }],
-    ['of a key that is free by now', asked(), fenced, {}],
+    ['of a key that is free by now', asked(), [fence], {}],
     ['without an answer', asked(), [{ type: 'ambiguous', reason: 'reset' }], {}],
   ])('a conflict %s remains', async (_name, intent, answers, given) => {
     expect(await again(intent, answers, given)).toEqual([]);
@@ -366,10 +397,6 @@ describe('src/engine/intents/next-incarnation.ts', () => {
   const serverX = { key: 'servers.x', kind: 'server', desired: entry };
   const found = { key: 'servers.x', kind: 'server', id: '1', recovered: true };
   const many = Array(9).fill(fence) as readonly WriteResult[];
-  const fresh: WriteResult = {
-    ...{ ...fence, replayed: false, code: 'no' },
-    invalidParams: [{ name: 'vdcsync_probe', reason: '' }],
-  };
   /** A run with bound servers, whose next keys give these answers. */
   function bound(answers: readonly WriteResult[], more: object) {
     const given = {

@@ -73,6 +73,7 @@ function running(given: Given) {
   const log: string[] = [];
   const changes: object[] = [];
   const asked: object[] = [];
+  const begun: Intent[] = [];
   const stub = stubRun();
   const answers = [...(given.answers ?? [])];
   const seen = [...(given.seen ?? [])];
@@ -126,6 +127,7 @@ function running(given: Given) {
       writes: writesOf(kind),
     }),
     begin: async (intent: Intent) => {
+      begun.unshift(intent);
       intents.set(intent.key, intent);
       const { name } = intent.request.body as { name?: string };
       const as = name === undefined ? '' : ` as ${name}`;
@@ -168,7 +170,7 @@ function running(given: Given) {
         ...stub.run.deps.store,
         intents: async (of: { key?: string; outcome?: string; limit: number }) => {
           if (of.limit < 50) return [];
-          return (given.past ?? []).filter(
+          return [...begun.filter(() => of.limit > 50), ...(given.past ?? [])].filter(
             (each) =>
               (of.key === undefined || each.key === of.key) &&
               (of.outcome === undefined || partOutcome(each) === of.outcome),
