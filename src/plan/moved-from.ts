@@ -91,11 +91,12 @@ function madeEarlier(
   const { register, openIntents } = input;
   const line = register.line({ key, ...(desired?.moved && { moved: desired.moved }) });
   const isOfLine = (each: { readonly key: ResourceKey }) => line.has(each.key);
-  if (!register.isNew || openIntents.some(isOfLine) || register.declaredAbsent.some(isOfLine))
-    return undefined;
+  if (openIntents.some(isOfLine) || register.declaredAbsent.some(isOfLine)) return undefined;
+  // A state that is not new may be an old copy. The resource of the previous key is then one that its list shows.
+  if (!register.isNew && input.kinds.get(subject.kind)?.creation?.unmanaged === undefined) return undefined;
   if (isAccountedFor(subject, input)) return undefined;
   const { reason, remedies } = perhapsMadeAs(subject, from, facts.matches().get(key));
-  return { reason: `the state is new, and ${reason}`, remedies };
+  return { reason: `${register.isNew ? 'the state is new, and ' : ''}${reason}`, remedies };
 }
 
 /** An earlier state may have created the resource under another key of its line. */

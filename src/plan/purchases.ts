@@ -6,9 +6,9 @@ import { partsOf } from '../core/intent.ts';
 import { nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress } from '../core/kind-facts.ts';
-import { edit, giveScope, outside, run, setting, settleFirst } from '../core/remedy.ts';
+import { edit, giveScope, outside, type Remedy, run, setting, settleFirst } from '../core/remedy.ts';
 import type { Binding, Intent } from '../core/state.ts';
-import { type Draft, isToBeMade } from './draft.ts';
+import { type Draft, draftOne, isToBeMade } from './draft.ts';
 import type { GuardInput, Objection, PlanFacts } from './objections.ts';
 import { described, ignoring, isNone, notOurs, type Register, unmanagedFor } from './unmanaged.ts';
 
@@ -41,10 +41,21 @@ export function unmanaged(draft: Draft, input: GuardInput, { matches }: PlanFact
       run('adopt', [key, id ?? 'ID'], {
         when: `if ${key} ${id === undefined ? one : `is ${ip === undefined ? `server ${id}` : `address ${ip.address} (id ${ip.id})`}`}`,
       }),
+      ...(isAddress(kind) ? adoptions(found.servers, input) : []),
       { ...ignoring(found), when: notOurs(found) },
       setting('unmanaged', 'ignore', ignoringAll),
     ],
   };
+}
+
+/** The servers that wait for the address have no objection of their own, but one of them may be the unmanaged server. */
+function adoptions([server, another]: readonly number[], { world, kinds }: GuardInput): Remedy[] {
+  if (server === undefined || another !== undefined) return [];
+  const waiting = world.serverSubjects().filter((each) => {
+    const isNew = each.desired?.managed === true && each.binding === undefined;
+    return isNew && draftOne(kinds, world, each).diff.verdict.verdict === 'blocked';
+  });
+  return waiting.map(({ key }) => run('adopt', [key, server], { when: `if server ${server} is ${key}` }));
 }
 
 /**

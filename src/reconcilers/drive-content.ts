@@ -1,3 +1,4 @@
+import { appliedServer } from '../core/applied.ts';
 import { member } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
@@ -20,8 +21,8 @@ export function isoWanted({ iso }: DriveEntry, world: World): string | null | un
 }
 
 /**
- * The content of the drive, from the reads or from the last write of this spec; the drive of a new server
- * is empty. `undefined`: unknown.
+ * The content of the drive, from the reads or from the last write of this spec; the drive of a new server is empty, unless
+ * an earlier state created it. `undefined`: unknown.
  */
 export function contentOf({ key, parent, binding }: Subject, world: World): string | null | undefined {
   const seen = world.observed.get(key) as DriveObserved | undefined;
@@ -29,8 +30,8 @@ export function contentOf({ key, parent, binding }: Subject, world: World): stri
   const applied = member(binding?.applied, 'iso') as string | null | undefined;
   if (applied !== undefined) return applied;
   const server = parent === undefined ? undefined : world.subjects.get(parent);
-  const made = member(server?.binding?.applied, 'body') != null;
-  return made || seen === undefined ? null : undefined;
+  const { mayBeOlder } = appliedServer(server?.binding);
+  return !mayBeOlder || seen === undefined ? null : undefined;
 }
 
 /** The drives of this spec's servers that are known to hold the ISO. */

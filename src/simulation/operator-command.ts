@@ -2,6 +2,7 @@ import { ApiProblem, ConfigError, NotAbsentError, TooSoonError } from '../core/e
 import type { ResourceKey } from '../core/keys.ts';
 import { type CommandResult, type Remedy, stepsOf } from '../core/remedy.ts';
 import { TransportError } from '../core/transport.ts';
+import type { Execution } from '../emulator/world.ts';
 import type { Controller } from './controller.ts';
 import { withoutEntry } from './edited-file.ts';
 import type { StoryStage } from './stage.ts';
@@ -116,4 +117,25 @@ export async function releaseOnce(
   await controller.box.release();
   if (!isBound) return;
   await command(stage, controller, file, `forget ${key}`, (engine, desired) => engine.forget(desired, key));
+}
+
+/**
+ * The id of the resource that this spec made under the key, if it still exists and only the state has lost it. Of
+ * several, it is the offered one, otherwise the last one.
+ */
+export function ownId(stage: StoryStage, key: ResourceKey, offered?: string): string | undefined {
+  const live = stage.executionsOf(key).filter((each) => stage.history.isLive(each));
+  return apiId(live.find((each) => apiId(each) === offered) ?? live.at(-1));
+}
+
+/** The id by which the API names the created resource. The history names the server of a part as well. */
+export function apiId(made: Execution | undefined): string | undefined {
+  return made?.id?.split('/').at(-1);
+}
+
+/** The arguments of each command of that name. */
+export function runs(remedies: readonly Remedy[], command: string): readonly (readonly string[])[] {
+  return stepsOf(remedies).flatMap((step) =>
+    step.type === 'run' && step.command === command ? [step.args] : [],
+  );
 }

@@ -4,14 +4,14 @@ import { partsOf } from '../core/intent.ts';
 import { type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Blocked } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
-import { type Remedy, resolveText, stepsOf } from '../core/remedy.ts';
+import { resolveText, stepsOf } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import type { Execution, Project } from '../emulator/world.ts';
 import type { Resolution } from '../engine/deps.ts';
 import { cleanUp, clearRules, eject, leave, releaseFree, releaseReported } from './client-area.ts';
 import type { Controller } from './controller.ts';
 import { entryOf } from './edited-file.ts';
-import { adopt, command, releaseOnce } from './operator-command.ts';
+import { adopt, apiId, command, ownId, releaseOnce, runs } from './operator-command.ts';
 import { correctedIdentity, edit, valid } from './operator-edits.ts';
 import { isSort } from './resource-history.ts';
 import { isLike } from './rest.ts';
@@ -148,6 +148,7 @@ async function tellApart(
   const given = named
     ?.map((name) => String(project.ips.find(({ address }) => address === name)?.id ?? name))
     .find((id) => (['server', 'ip'] as const).some((sort) => stage.history.makerOf(sort, id) === key));
+  const isOwn = (its = '', id = '') => ownId(stage, its as ResourceKey, id) === id;
   const own = await freeId(stage, controller, { key, remedies }, ownId(stage, key) ?? given);
   const store = await controller.box.open(stage.clock.now());
   const bindings = await store.bindings();
@@ -155,6 +156,11 @@ async function tellApart(
   await controller.box.release();
   if (own !== undefined && bound.get(key) !== own) {
     await adopt(stage, controller, file, key, own);
+    return true;
+  }
+  const [other, offered] = runs(remedies, 'adopt').find(([its, id]) => its !== key && isOwn(its, id)) ?? [];
+  if (other !== undefined && offered !== undefined) {
+    await adopt(stage, controller, file, other as ResourceKey, offered);
     return true;
   }
   if (named === undefined) return false;
@@ -355,20 +361,6 @@ function truth(stage: StoryStage, intent: Intent): Resolution {
 }
 
 /**
- * The id of the resource that this spec made under the key, if it still exists and only the state has lost it. Of
- * several, it is the offered one, otherwise the last one.
- */
-function ownId(stage: StoryStage, key: ResourceKey, offered?: string): string | undefined {
-  const live = stage.executionsOf(key).filter((each) => stage.history.isLive(each));
-  return apiId(live.find((each) => apiId(each) === offered) ?? live.at(-1));
-}
-
-/** The id by which the API names the created resource. The history names the server of a part as well. */
-function apiId(made: Execution | undefined): string | undefined {
-  return made?.id?.split('/').at(-1);
-}
-
-/**
  * The id of the own resource. If the id is bound to another key by now: the offered id, provided it was made for that
  * other key. A binding to an earlier resource with this id does not count as bound to another key. @assumption A17
  */
@@ -390,11 +382,4 @@ async function freeId(
     ...runs(remedies, 'resolve').flatMap(([, ...words]) => (words[0] === '--adopt' ? [words] : [])),
   ];
   return offered !== undefined && history.makerOf(kind, offered) === holder.key ? offered : undefined;
-}
-
-/** The arguments of each command of that name. */
-function runs(remedies: readonly Remedy[], command: string): readonly (readonly string[])[] {
-  return stepsOf(remedies).flatMap((step) =>
-    step.type === 'run' && step.command === command ? [step.args] : [],
-  );
 }
