@@ -71,11 +71,12 @@ export async function recover(run: Run): Promise<boolean> {
     // The creation itself asks the key of the resource, and not its earlier keys. If an ignored resource has used the
     // key, the creation shows that.
     const isIgnored = run.desired.settings.unmanaged === 'ignore' && factsOf(resource.kind).bought;
-    const isAsked = !isAlone && !isIgnored;
-    const isOwnAsked = isResumed(run, resource.key) || (isAsked && !(await isProven(run, resource.key)));
+    const earlier = await unprovenKeys(run, resource);
+    // An edit with the rename may have replaced the resource, so that an earlier key was answered with another one.
+    const mayBeAsked = !isIgnored && (!isAlone || earlier.some((key) => !run.intents.has(key)));
+    const isOwnAsked = isResumed(run, resource.key) || (mayBeAsked && !(await isProven(run, resource.key)));
     const own = isOwnAsked ? [resource.key] : [];
-    const keys = [...own, ...(await unprovenKeys(run, resource))];
-    if (await lookUp(run, resource, keys)) any = true;
+    if (await lookUp(run, resource, [...own, ...earlier])) any = true;
   }
   return any;
 }

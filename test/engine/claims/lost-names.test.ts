@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../../src/core/keys.ts';
+import { memoryState } from '../../../src/state/sqlite-driver.ts';
+import { load, type Rig, rig } from '../../support/rig.ts';
+
+const size = (cores: number) =>
+  `server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20, replace: allowed`;
+const file = (name: string, cores: number, more = '') => `servers: {${name}: {${size(cores)}${more}}}\n`;
+const servers = ({ emulator }: Rig) => emulator.world.projects[0]?.servers.map(({ id }) => id);
+
+/** The file is applied by a new state. */
+async function lost(played: Rig, spec: string): Promise<string> {
+  played.restart(memoryState({ createdAt: played.clock.now(), lineage: 'another' }));
+  return (await played.apply(spec)).outcome;
+}
+
+describe('src/engine/claims/scope.ts: a server without an address, whose state is lost after a replacement', () => {
+  test.each<[string, readonly string[]]>([
+    ['under a new name', [file('a', 1), file('b', 1, ', moved: {from: servers.a}'), file('b', 1)]],
+    ['taken over by its id', [file('a', 1), file('b', 1, ', id: 2001'), file('b', 1)]],
+    ['with a rename in one edit', [file('a', 1)]],
+    ['under its own name', [file('b', 1)]],
+  ])('%s, is found', async (name, before) => {
+    const played = rig();
+    for (const each of before) await played.apply(each);
+    const last = file('b', 2, name.endsWith('one edit') ? ', name: bb, moved: {from: servers.a}' : '');
+    await played.apply(last);
+    expect(servers(played)).toEqual([2002]);
+
+    expect(await lost(played, last)).toBe('converged');
+    expect(servers(played)).toEqual([2002]);
+  });
+
+  test('is found after each loss of the state', async () => {
+    const played = rig();
+    await played.apply(file('a', 1));
+    expect(await lost(played, file('a', 1))).toBe('converged');
+    await played.clock.run(played.engine.adopt(load(file('a', 1)), 'servers.a' as ResourceKey, '2001'));
+    await played.apply(file('a', 2));
+    expect(servers(played)).toEqual([2002]);
+
+    expect(await lost(played, file('a', 2))).toBe('converged');
+    expect(servers(played)).toEqual([2002]);
+  });
+
+  test('is replaced under the next key if its own key was answered with it', async () => {
+    const played = rig();
+    await played.apply(file('a', 1));
+    played.restart(memoryState({ createdAt: played.clock.now(), lineage: 'another' }));
+    const adopt = () => played.engine.adopt(load(file('a', 2)), 'servers.a' as ResourceKey, '2001');
+    await played.clock.run(adopt());
+    await played.clock.run(adopt());
+
+    // The operator has confirmed wrong values, and the edited entry is that of the creation.
+    expect((await played.apply(file('a', 1))).outcome).toBe('converged');
+    expect(servers(played)).toEqual([2002]);
+  });
+});
