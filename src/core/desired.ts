@@ -125,8 +125,13 @@ export interface ChangeWindow {
   readonly allow: readonly WindowVerb[];
 }
 
-/** An entry that has expired, by its own `expires` or by that of the project. */
-export interface ExpiredEntry extends Pick<DesiredResource, 'key' | 'protect' | 'moved'> {
+/**
+ * An entry that has expired, by its own `expires` or by that of the project. The resource of an entry with
+ * `managed: false` is protected.
+ */
+export interface ExpiredEntry extends Pick<DesiredResource, 'key' | 'kind' | 'id' | 'protect' | 'moved'> {
+  /** The name by which an entry with `managed: false` means its resource. */
+  readonly name?: string;
   /** `keep_ip` of the entry. */
   readonly keep: boolean;
   /** A time in RFC 3339. */
@@ -243,10 +248,13 @@ export function expiryOf(
 export function withoutExpired(desired: Desired, now: number): Desired {
   const own = new Map<ResourceKey, ExpiredEntry>();
   for (const entry of desired.resources) {
-    const { key, parent, protect, moved, value } = entry;
+    const { key, kind, id, parent, managed, moved, value } = entry;
     const expiry = parent === undefined ? expiryOf(entry, desired) : undefined;
-    if (expiry !== undefined && Date.parse(expiry.at) <= now)
-      own.set(key, { key, protect, keep: value.keep_ip === true, ...(moved && { moved }), ...expiry });
+    if (expiry === undefined || Date.parse(expiry.at) > now) continue;
+    const protect = entry.protect || !managed;
+    const name = nameInSpec(entry);
+    const names = { ...(moved && { moved }), ...(id && { id }), ...(name && { name }) };
+    own.set(key, { key, kind, protect, keep: value.keep_ip === true, ...names, ...expiry });
   }
   if (own.size === 0) return desired;
   const resources = desired.resources.filter(({ key, parent = key }) => !own.has(parent));

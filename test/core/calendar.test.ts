@@ -115,9 +115,19 @@ ips: {a: {${entry}}, b: {}}
     const left = withoutExpired(own, at);
     expect(keys(left)).toEqual(['ips.b']);
     expect(left.expired).toEqual([
-      { key: 'ips.a', protect: true, keep: false, at: '2028-02-29T00:00:00Z', of: 'entry' },
+      { key: 'ips.a', kind: 'ip', protect: true, keep: false, at: '2028-02-29T00:00:00Z', of: 'entry' },
     ]);
     expect(left.digest).not.toBe(own.digest);
+  });
+
+  test('an entry that is not managed protects the resource that it names, also after its end', () => {
+    const spec = load(
+      `networks: {n: {managed: false, name: x, expires: 2028-02-29T00:00:00Z}}\nips: {v: {id: 51, managed: false, moved: {from: ips.w}, expires: 2028-02-29T00:00:00Z}}\n`,
+    );
+    expect(withoutExpired(spec, at).expired).toMatchObject([
+      { key: 'networks.n', protect: true, name: 'x' },
+      { key: 'ips.v', protect: true, id: '51', moved: 'ips.w' },
+    ]);
   });
 
   test('a project that expires leaves out every entry, and the earlier moment of the two counts', () => {

@@ -1,4 +1,4 @@
-import type { Desired, DesiredResource } from '../../core/desired.ts';
+import type { Desired, DesiredResource, ExpiredEntry } from '../../core/desired.ts';
 import { childKey, namesakeOf, type ResourceKey, retiredFrom, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { edit, run, settleFirst } from '../../core/remedy.ts';
@@ -81,6 +81,11 @@ export function ownNames(
   return { ...desired, resources };
 }
 
+/** An entry, or one that has expired. */
+type Entry = Pick<DesiredResource, 'key' | 'kind' | 'id' | 'moved'> &
+  Partial<Pick<DesiredResource, 'parent' | 'held' | 'managed'>> &
+  Pick<ExpiredEntry, 'name'>;
+
 /**
  * The spec with the renames that no `moved` states. An entry without a binding takes over the binding of a key that the
  * spec leaves out: the key that the entry became before a reverted rename, the key that its `moved` became since, or the
@@ -91,10 +96,10 @@ export function withRenames(
   bindings: ReadonlyMap<ResourceKey, Binding>,
   intents: ReadonlyMap<ResourceKey, Intent> = new Map(),
 ): Desired {
-  const named = new Set(desired.resources.flatMap(({ key, moved }) => [key, moved]));
+  const entries: readonly Entry[] = [...desired.resources, ...(desired.expired ?? [])];
+  const named = new Set(entries.flatMap(({ key, moved }) => [key, moved]));
   const left = [...bindings.values()].filter(({ key }) => !named.has(key) && retiredFrom(key) === undefined);
-  const isNew = ({ key, moved }: DesiredResource) => moved === undefined && !bindings.has(key);
-  const fresh = desired.resources.filter(isNew);
+  const fresh = entries.filter(({ key, moved }) => moved === undefined && !bindings.has(key));
   const unnamed = new Set(fresh.flatMap(({ key, id }) => (id === undefined ? [key] : [])));
   const became = new Map(
     left.flatMap(({ key, formerKeys = [] }) => {
@@ -110,22 +115,24 @@ export function withRenames(
     return another === undefined ? one : undefined;
   };
   const isStanding = (key: ResourceKey) => bindings.has(key) || intents.has(key);
-  const movedNow = (each: DesiredResource): ResourceKey | undefined => {
-    const { key, kind, id, parent, held, managed, moved } = each;
+  const movedNow = ({ key, kind, id, name, parent, held, managed = true, moved }: Entry) => {
     if (moved !== undefined) {
       if (isStanding(key) || isStanding(moved)) return undefined;
       const since = becameSince(moved);
       return since !== undefined && (id ?? since.id) === since.id ? since.key : undefined;
     }
-    const isNamed = managed && id !== undefined && parent === undefined && held === undefined;
     if (bindings.has(key)) return undefined;
-    return isNamed ? left.find((its) => its.kind === kind && its.id === id)?.key : became.get(key);
+    const isById = managed && id !== undefined && parent === undefined && held === undefined;
+    const isIts = (its: Binding) =>
+      isById ? its.id === id : name !== undefined && its.identity.name === name;
+    return left.find((its) => its.kind === kind && isIts(its))?.key ?? (isById ? undefined : became.get(key));
   };
-  const resources = desired.resources.map((each): DesiredResource => {
+  const renamed = <Each extends Entry>(each: Each): Each => {
     const moved = movedNow(each);
     return moved === undefined ? each : { ...each, moved };
-  });
-  return { ...desired, resources };
+  };
+  const expired = desired.expired?.map(renamed);
+  return { ...desired, resources: desired.resources.map(renamed), ...(expired && { expired }) };
 }
 
 /** The renames of the spec that the state has not recorded: the new key of each bound one. */

@@ -313,6 +313,29 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     expect(withRenames(desired, bindings).resources[0]?.moved).toBe(moved);
   });
 
+  test.each<[string, object, ReadonlyMap<ResourceKey, Binding>, string?]>([
+    ['its earlier name', {}, formerly('ips.a'), 'ips.b'],
+    ['an earlier key', { key: 'ips.d', moved: 'ips.a' }, formerly('ips.a'), 'ips.b'],
+    ['its id', { id: '6' }, numbered('ips.b'), 'ips.b'],
+    ['another id', { id: '7' }, numbered('ips.b')],
+    [
+      'its name',
+      { name: 'x' },
+      new Map([[key('ips.b'), { key: 'ips.b', kind: 'ip', identity: { name: 'x' } } as never]]),
+      'ips.b',
+    ],
+    [
+      'another name',
+      { name: 'y' },
+      new Map([[key('ips.b'), { key: 'ips.b', kind: 'ip', identity: { name: 'x' } } as never]]),
+    ],
+  ])('an entry that has expired means the resource of %s', (_name, more, bindings, moved) => {
+    const expired = [{ key: 'ips.a', kind: 'ip', protect: true, ...more }];
+    const desired = { ...file(), expired } as unknown as Desired;
+    expect(withRenames(desired, bindings).expired?.[0]?.moved).toBe(moved);
+    expect(withRenames(file(), bindings)).not.toHaveProperty('expired');
+  });
+
   test('an earlier key with an open write may have another resource', () => {
     const { resources } = withRenames(file('ips.d<ips.a'), formerly('ips.a'), openOf('ips.a'));
     expect(resources[0]?.moved).toBe('ips.a');
