@@ -188,6 +188,12 @@ describe('src/engine/intents/transfer.ts', () => {
       'done, next servers.x, bind servers.x 7',
     ],
     [
+      'a replacement whose key was answered with the replaced one',
+      { ...server, replaces: '7', ...created('7', { to: 'unknown_send' }) },
+      has('servers.x', 'server', '7'),
+      'void, next servers.x',
+    ],
+    [
       'an answer to another key',
       ip,
       { open: [intentOf({ ...ip, ...created('7'), key: 'ips.y', firstSentAt: sentAt + 1 })] },
