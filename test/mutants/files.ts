@@ -35,7 +35,7 @@ export const mutated: readonly Mutated[] = [
   plan('guards', ['plan/guard-table'], 98),
   plan('purchases', ['plan/purchases'], 98),
   plan('unmanaged', ['plan/unmanaged'], 97),
-  claims('line', ['lines', 'take-back']),
+  claims('line', ['lines', 'take-back'], 95),
   claims('claims', ['claims', 'holders', 'identity'], 97),
   claims('moves', ['renames'], 96),
   claims('release', ['holders'], 97),
