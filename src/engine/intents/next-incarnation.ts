@@ -35,23 +35,17 @@ export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Prog
     outcome: 'void',
     text: 'its idempotency key holds the answer to another request',
   });
-  for (let earlier = true; earlier; ) {
-    const next = await beginIntent(run, operation, request, { ...begun, question: unasked, ahead: 1 });
-    const { held, asking } = await probeKey(run, next);
-    if (held.is === 'taken' || (held.is === 'accepted' && held.answer.replayed))
-      return close(
-        run,
-        asking,
-        { outcome: 'void', text: 'an earlier state used this idempotency key' },
-        { changes: [{ type: 'next_incarnation', key }], retryAfterMs: 0 },
-      );
-    // A state that asked before left the key fenced, and has used the next one, if any.
-    earlier = held.is === 'fenced' && held.earlier && asking.attempt < mostAttempts - 1;
-    if (held.is === 'fenced')
-      await close(run, asking, { outcome: 'absent', text: 'no earlier state used this idempotency key' });
-    else
-      await close(run, asking, { outcome: 'void', text: 'the API did not answer for this idempotency key' });
-  }
+  const { held, asking } = await askNext(run, operation, request, begun, (_intent, probe) => probe());
+  if (held.is === 'taken' || (held.is === 'accepted' && held.answer.replayed))
+    return close(
+      run,
+      asking,
+      { outcome: 'void', text: 'an earlier state used this idempotency key' },
+      { changes: [{ type: 'next_incarnation', key }], retryAfterMs: 0 },
+    );
+  if (held.is === 'fenced')
+    await close(run, asking, { outcome: 'absent', text: 'no earlier state used this idempotency key' });
+  else await close(run, asking, { outcome: 'void', text: 'the API did not answer for this idempotency key' });
   const question = { ...unasked, stage: 'taken', conflict: true } as const;
   const same = await beginIntent(run, operation, request, { ...begun, question });
   // The new record replaces the previous record, so it keeps the time and number of its sends.
@@ -95,6 +89,30 @@ export async function askAgain(run: Run, intent: Intent): Promise<void> {
 
 /** The most attempts of the next incarnation that are asked. */
 const mostAttempts = 8;
+
+type Probed = Awaited<ReturnType<typeof probeKey>>;
+
+/**
+ * Asks the keys of the next incarnation in turn. A state that asked before has left a key fenced, and has used the key
+ * of the next attempt, if any. Returns the answer of the last key, whose question is open still.
+ */
+async function askNext(
+  run: Run,
+  operation: WriteContext['operation'],
+  request: WriteRequest,
+  begun: Pick<Parameters<typeof beginIntent>[3], 'world' | 'preimage' | 'recovers'>,
+  inSlot: (intent: Intent, probe: () => Promise<Probed>) => Promise<Probed>,
+): Promise<Probed> {
+  for (let left = mostAttempts; ; left--) {
+    const intent = await beginIntent(run, operation, request, { ...begun, question: unasked, ahead: 1 });
+    const probed = await inSlot(intent, () => probeKey(run, intent));
+    if (probed.held.is !== 'fenced' || !probed.held.earlier || left === 1) return probed;
+    await close(run, probed.asking, {
+      outcome: 'absent',
+      text: 'an earlier state fenced this idempotency key',
+    });
+  }
+}
 
 /**
  * A new state found a server under its idempotency key. The earlier state may have begun to replace the server, with
@@ -152,19 +170,16 @@ async function isNextUsed(run: Run, { key, kind }: Binding): Promise<boolean | u
   const request = requestOf(run, operation);
   if (request === undefined || run.facts.heldBy(request, 'none') !== undefined) return undefined;
   const preimage = await preimageOf(run, operation, run.world);
-  const begun = { world: run.world, preimage, question: unasked, recovers: key, ahead: 1 };
-  for (let attempt = 0; attempt < mostAttempts; attempt++) {
-    const intent = await beginIntent(run, operation, request, begun);
-    const { held, asking } = await inWriteSlot(run, intent, () => probeKey(run, intent));
-    const isFenced = held.is === 'fenced';
-    const text = isFenced
-      ? 'no earlier state used this idempotency key, or one fenced the key'
-      : 'another server may have been created under this idempotency key';
-    await close(run, asking, { outcome: isFenced ? 'absent' : 'void', text });
-    if (!isFenced) return true;
-    if (!held.earlier) return false;
-  }
-  return true;
+  const begun = { world: run.world, preimage, recovers: key };
+  const { held, asking } = await askNext(run, operation, request, begun, (intent, probe) =>
+    inWriteSlot(run, intent, probe),
+  );
+  const isFenced = held.is === 'fenced';
+  const text = isFenced
+    ? 'no earlier state used this idempotency key, or one fenced the key'
+    : 'another server may have been created under this idempotency key';
+  await close(run, asking, { outcome: isFenced ? 'absent' : 'void', text });
+  return !isFenced || held.earlier;
 }
 
 /** `undefined`: the request needs a resource that does not exist yet, or an entry that has left the spec. */
