@@ -52,7 +52,8 @@ export function unmanaged(draft: Draft, input: GuardInput, { matches }: PlanFact
 function adoptions([server, another]: readonly number[], { world, kinds }: GuardInput): Remedy[] {
   if (server === undefined || another !== undefined) return [];
   const waiting = world.serverSubjects().filter((each) => {
-    const isNew = each.desired?.managed === true && each.binding === undefined;
+    const { desired, binding } = each;
+    const isNew = desired?.managed === true && desired.id === undefined && binding === undefined;
     return isNew && draftOne(kinds, world, each).diff.verdict.verdict === 'blocked';
   });
   return waiting.map(({ key }) => run('adopt', [key, server], { when: `if server ${server} is ${key}` }));

@@ -26,7 +26,7 @@ export const mutated: readonly Mutated[] = [
   intents('begin', ['begin', 'write-slot'], 100),
   intents('endings', ['endings', 'question'], 97),
   intents('transfer', ['transfer-step'], 96),
-  intents('next-incarnation', ['begin'], 98),
+  intents('next-incarnation', ['begin'], 97),
   intents('not-there', ['after-absence', 'endings'], 95),
   intents('bound-by', ['transfer-step']),
   intents('capacity', ['endings'], 98),

@@ -180,6 +180,21 @@ describe('src/plan/purchases.ts: unmanaged resources', () => {
     );
   });
 
+  test('an address names the servers that wait for it, and that the only unmanaged server may be', () => {
+    const waiting = { parts: { ips: [ip(51, 2001), ip(52)] } };
+    const named = 'vdcsync adopt servers.named 2001 (if server 2001 is servers.named)';
+    const bare = 'vdcsync adopt servers.bare';
+    const asked = (given: Given, key = 'ips.a') => ask(unmanaged, key, given) ?? '';
+    // The free address is in the way of the server, so that its creation is blocked.
+    expect(asked(waiting)).toContain(named);
+    expect(asked(waiting)).not.toContain(bare);
+    expect(asked({ parts: theirs })).not.toContain(named);
+    expect(asked({ parts: { ips: [ip(51, 2001), ip(52), ip(53, 2002)] } })).not.toContain(named);
+    expect(asked({ parts: free })).not.toContain('servers.');
+    expect(asked(waiting, 'servers.web')).not.toContain(named);
+    expect(asked({ ...waiting, bindings: [bound('servers.named', 'server', '7')] })).not.toContain(named);
+  });
+
   const list = 'unless the API profile has `list_servers`';
   test.each<[string, string, Given, boolean]>([
     ['a server without an address', 'servers.bare', { parts: theirs, isNew: true }, true],

@@ -18,6 +18,8 @@ export function editDrillOf(seed: number): Omit<Story, 'seed'> {
   if (reverting.happens(0.3)) return revertedDrillOf(reverting);
   const giving = chance(seed ^ 0x61f7);
   if (giving.happens(0.2)) return givenAwayDrillOf(giving);
+  const replacing = chance(seed ^ 0x4e9ace);
+  if (replacing.happens(0.35)) return replacedDrillOf(replacing);
   const dice = chance(seed ^ 0xd0111);
   const section = dice.pick(sections);
   const actions = dice.pick([renamedInFlight, destroyed, foundAndLeft])(dice, section);
@@ -71,6 +73,34 @@ function revertedDrillOf(dice: Chance): Omit<Story, 'seed'> {
       ...(dice.happens(0.5) ? [edited(third, inBetween()), edited(first, inBetween())] : []),
     ],
     pausesMs: [dice.pick([1_000, 60_000])],
+  };
+}
+
+/** A server is renamed, or named by its id, and replaced under its new name. Then the state is lost, or put back. */
+function replacedDrillOf(dice: Chance): Omit<Story, 'seed'> {
+  const of = { section: 'servers', place: 0 } as const;
+  const name = dice.pick(['as_it_is', 'kept', 'changed'] as const);
+  const image = { image: 'ubuntu-24.04', replace: 'allowed' };
+  const atRest = (what: OperatorAction): TimedAction => ({ when: 'at_rest', what });
+  const lost: OperatorAction = dice.happens(0.8)
+    ? { do: 'lose_the_state' }
+    : { do: 'put_state_back', changes: dice.between(1, 20) };
+  const address = dice.pick([{}, {}, { public_ipv4: { new: true } }]);
+  const spec: SpecModel = {
+    ...{ settings: { prune: true, max_deletions: 10 }, networks: {}, isos: {}, ips: {} },
+    servers: { web: { ...size, ...address, protect: dice.happens(0.3) } },
+  };
+  return {
+    ...{ state: 'memory', readings: {}, specs: [spec], faults: [], incidents: [] },
+    actions: [
+      atRest({ do: 'rename', of, to: 0, moved: dice.happens(0.7), name }),
+      ...(dice.happens(0.6) ? [atRest({ do: 'drop_moved', place: 0 })] : []),
+      ...(dice.happens(0.7) ? [atRest({ do: 'change_fields', of, all: false, fields: image })] : []),
+      ...(dice.happens(0.3) ? [atRest({ do: 'rename', of, to: 1, moved: dice.happens(0.7), name })] : []),
+      ...(dice.happens(0.7) ? [atRest(lost)] : []),
+      ...(dice.happens(0.4) ? [atRest({ do: 'destroy' })] : []),
+    ],
+    pausesMs: [dice.pick([1_000, 60_000, 90 * 60_000])],
   };
 }
 

@@ -9,6 +9,7 @@ import {
   movedBindings,
   movesOf,
   ownNames,
+  renamesOf,
   waitingFor,
   withRenames,
 } from '../../../src/engine/claims/moves.ts';
@@ -334,6 +335,16 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     const desired = { ...file(), expired } as unknown as Desired;
     expect(withRenames(desired, bindings).expired?.[0]?.moved).toBe(moved);
     expect(withRenames(file(), bindings)).not.toHaveProperty('expired');
+  });
+
+  test('the renames that no apply has recorded lead from the bound key to the new one', () => {
+    const of = (desired: Desired, bindings: ReadonlyMap<ResourceKey, Binding>) => [
+      ...renamesOf(desired, bindings),
+    ];
+    expect(of(file('ips.a', 'ips.c<ips.z'), formerly('ips.a'))).toEqual([['ips.b', 'ips.a']]);
+    expect(of(file('ips.c<ips.b'), formerly('ips.a'))).toEqual([['ips.b', 'ips.c']]);
+    expect(of(file('ips.b', 'ips.c<ips.z'), formerly('ips.a'))).toEqual([]);
+    expect(of(file('ips.c<ips.b'), new Map([...formerly('ips.a'), ...boundTo('ips.c')]))).toEqual([]);
   });
 
   test('an earlier key with an open write may have another resource', () => {

@@ -144,6 +144,15 @@ describe('src/engine/intents/begin.ts', () => {
   const none = [{ key: 'networks.x', kind: 'network' }];
   const put = { key: 'servers.x.firewall', kind: 'firewall', verb: 'update' };
   const ofServer = { 'servers.x': 3, 'servers.x.firewall': 2 };
+  const serverX = { key: 'servers.x', kind: 'server', desired: entry };
+  const partX = (name: string, kind: string, more: object = {}) =>
+    ({ ...firewallX, key: `servers.x.${name}`, kind, ...more }) as typeof firewallX;
+  const withParts = [
+    ...[serverX, firewallX, partX('backup', 'backup'), partX('iso', 'drive')],
+    partX('left', 'firewall', { desired: undefined }),
+    { ...firewallX, key: 'servers.y.firewall', parent: 'servers.y' },
+  ];
+  const created = { key: 'servers.x', kind: 'server' };
   test.each<[string, NonNullable<Parameters<typeof beginning>[0]>, object, object, object]>([
     ['of the next incarnation', { incarnations: { 'networks.x': 4 } }, {}, {}, { incarnation: '4' }],
     ['of later incarnations', {}, {}, { ahead: 2 }, { incarnation: '2' }],
@@ -154,6 +163,23 @@ describe('src/engine/intents/begin.ts', () => {
       replacement,
       {},
       { incarnation: '0', elsewhere: 5, replaces: '9' },
+    ],
+    ['that has waited', {}, {}, { queuedAt: sentAt + 99_000 }, { queuedAt: sentAt + 99_000 }],
+    ['that has hardly waited', {}, {}, { queuedAt: sentAt + 99_001 }, {}],
+    [
+      'of a server, with the parts that it gets',
+      { subjects: withParts },
+      created,
+      {},
+      { parts: ['servers.x.firewall', 'servers.x.iso'] },
+    ],
+    ['of an update of a server', { subjects: withParts }, { ...created, verb: 'update' }, {}, {}],
+    [
+      'of a later incarnation inside a server',
+      { subjects: [firewallX], incarnations: ofServer },
+      { ...put, verb: 'create' },
+      { ahead: 1 },
+      { incarnation: '3.3', parentId: '1' },
     ],
     ['that replaces nothing', {}, replacement, {}, { incarnation: '0' }],
     ['with another beside it', { bound: ['9'] }, {}, {}, { incarnation: '0' }],
@@ -183,8 +209,8 @@ describe('src/engine/intents/begin.ts', () => {
   ])('the record %s', async (_name, given, operation, more, expected) => {
     const { intent } = await begin(given, operation, more);
     expect(intent).toMatchObject(expected);
-    for (const field of ['replaces', 'parentId', 'recovers', 'unconfirmed'])
-      expect(Object.hasOwn(intent, field)).toBe(field in expected);
+    const partial = ['replaces', 'parentId', 'recovers', 'unconfirmed', 'queuedAt', 'parts'];
+    for (const field of partial) expect(Object.hasOwn(intent, field)).toBe(field in expected);
     const isEntry = intent.verb !== 'delete' && given.subjects !== none;
     expect(intent.entry).toEqual(isEntry ? entry : undefined);
   });
