@@ -79,7 +79,7 @@ function revertedDrillOf(dice: Chance): Omit<Story, 'seed'> {
 /** A server is renamed, or named by its id, and replaced under its new name. Then the state is lost, or put back. */
 function replacedDrillOf(dice: Chance): Omit<Story, 'seed'> {
   const of = { section: 'servers', place: 0 } as const;
-  const name = dice.pick(['as_it_is', 'kept', 'changed'] as const);
+  const name = dice.pick(['as_it_is', 'kept'] as const);
   const image = { image: 'ubuntu-24.04', replace: 'allowed' };
   const atRest = (what: OperatorAction): TimedAction => ({ when: 'at_rest', what });
   const lost: OperatorAction = dice.happens(0.8)

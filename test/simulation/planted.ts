@@ -388,14 +388,6 @@ export const plantedBugs: readonly Planted[] = [
     stories: '--actions',
   },
   {
-    name: '`destroy` reads the file without its renames',
-    file: 'engine/run/start.ts',
-    find: '  const { moves, held: waitingMoves } = movesOf(asked, stored, intents);',
-    replace:
-      '  const { moves, held: waitingMoves } = movesOf(destroy ? withoutManaged(file, []) : asked, stored, intents);',
-    stories: '--actions',
-  },
-  {
     name: 'the first key of a renamed resource is left out',
     file: 'engine/claims/scope.ts',
     find: '  if (newest !== undefined && isInScope(run, newest)) {\n    const { elsewhere = 0 } = newest;',

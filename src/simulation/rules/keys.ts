@@ -43,11 +43,23 @@ export class Keys {
     }
     const scope = scopeOf(running, key);
     this.#checkForm(scope, request, intent);
+    this.#checkTurn(intent);
     this.#checkAge(running, scope, intent);
     // Only the key of a creation is asked, and its original bytes are sent again. @source API §8.3
     if (intent.verb !== 'create' && this.#failed.has(scope))
       fail('I6', `${intent.key} was sent again under the key of a server error`);
     return intent;
+  }
+
+  /** A new state asks the keys of a resource in turn, and only as long as they were used. */
+  #checkTurn({ key, verb, incarnation, parentId }: Intent): void {
+    const before = Number(incarnation) - 1;
+    if (verb !== 'create' || parentId !== undefined || !(before >= 0)) return;
+    const isBegun = [...this.#truth.history.writes.values()].some(
+      (each) => each.key === key && each.verb === 'create' && Number(each.incarnation) === before,
+    );
+    if (!isBegun)
+      this.#truth.fail('I3', `${key} leaves out the idempotency key of its incarnation ${before}`);
   }
 
   changed(change: StateChange): void {
