@@ -390,9 +390,9 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'the first key of a renamed resource is left out',
     file: 'engine/claims/scope.ts',
-    find: '  if (newest !== undefined && isInScope(run, newest)) {\n    const { elsewhere = 0 } = newest;',
+    find: 'Math.max(0, Math.min(count - others, Math.max(-1, ...used) + 1))',
     replace:
-      '  if (newest === undefined || isInScope(run, newest)) {\n    const { elsewhere = 0 } = newest ?? {};',
+      'Math.max(0, used.length === 0 ? count - others : Math.min(count - others, Math.max(-1, ...used) + 1))',
     stories: '--actions',
   },
   {

@@ -53,22 +53,20 @@ interface Numbered {
  * @param ahead incarnations after the present one
  */
 export async function incarnationOf(run: Run, key: ResourceKey, ahead = 0): Promise<Numbered> {
+  const past = await creationsOf(run, key);
+  const own = past.filter((each) => isInScope(run, each));
+  const used = own.filter(isUsed).map((each) => Number(each.incarnation));
   const count = (await run.deps.store.incarnation(key)) + ahead;
-  const [newest, ...older] = await creationsOf(run, key);
-  if (newest !== undefined && isInScope(run, newest)) {
-    const { elsewhere = 0 } = newest;
-    return { incarnation: Math.max(0, count - elsewhere), elsewhere };
-  }
-  const last = older.find((each) => partsOf(each).outcome !== 'void' && isInScope(run, each));
-  const next = last === undefined ? 0 : Number(last.incarnation) + (hasNamed(last) ? 1 : 0);
-  const incarnation = Math.min(next, count);
-  return { incarnation, elsewhere: count - incarnation };
+  const others = own[0] === past[0] ? (own[0]?.elsewhere ?? 0) : 0;
+  const incarnation = Math.max(0, Math.min(count - others, Math.max(-1, ...used) + 1));
+  return { incarnation, elsewhere: Math.max(others, count - incarnation) };
 }
 
-/** The key of the creation names a resource. The next resource has another incarnation. */
-function hasNamed(intent: Intent): boolean {
+/** The key of the creation names a resource, or holds another answer. The next resource has another incarnation. */
+function isUsed(intent: Intent): boolean {
   const { outcome, because, answer } = partsOf(intent);
-  return outcome === 'done' || because === 'gone' || answer !== undefined;
+  const isAnswered = because === 'found' || because === 'gone' || because === 'taken';
+  return outcome === 'done' || isAnswered || answer !== undefined;
 }
 
 /** The last attempt at the creation in the present `project.scope`, or -1. */

@@ -33,6 +33,7 @@ export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Prog
   // The key was used before the first send of this creation, so that no send of it was carried out.
   await close(run, intent, {
     outcome: 'void',
+    because: 'taken',
     text: 'its idempotency key holds the answer to another request',
   });
   const { held, asking } = await askNext(run, operation, request, begun, (_intent, probe) => probe());
@@ -40,7 +41,7 @@ export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Prog
     return close(
       run,
       asking,
-      { outcome: 'void', text: 'an earlier state used this idempotency key' },
+      { outcome: 'void', because: 'taken', text: 'an earlier state used this idempotency key' },
       { changes: [{ type: 'next_incarnation', key }], retryAfterMs: 0 },
     );
   if (held.is === 'fenced')

@@ -70,7 +70,12 @@ function createNext(
   left: readonly StateChange[] = [],
 ): Promise<Progress> {
   const changes = [...left, { type: 'next_incarnation', key: intent.key } as const];
-  return close(run, intent, { outcome: 'absent', text: detail }, { changes, retryAfterMs: 0 });
+  return close(
+    run,
+    intent,
+    { outcome: 'absent', because: 'gone', text: detail },
+    { changes, retryAfterMs: 0 },
+  );
 }
 
 const replayedUnreported =

@@ -193,7 +193,7 @@ async function transferred(run: Run, intent: Intent, own: Binding): Promise<Stat
   if (id === intent.replaces && isReplay(intent)) {
     const changes = [{ type: 'next_incarnation', key } as const];
     const text = `its idempotency key was used for ${id} before`;
-    return close(run, intent, { outcome: 'void', text }, { changes, retryAfterMs: 0 });
+    return close(run, intent, { outcome: 'void', because: 'taken', text }, { changes, retryAfterMs: 0 });
   }
   // The resource that is bound to a key must not leave the state without a warning.
   const stays = before !== undefined && before.parentId === own.parentId && before.id !== id;
@@ -317,7 +317,7 @@ export async function endSuperseded(run: Run, intent: InPhase<'superseded'>): Pr
   if (left === undefined) return again(0);
   const changes = [{ type: 'next_incarnation', key: intent.key } as const, ...left];
   const text = `the id of its resource was given to ${intent.by}`;
-  return close(run, intent, { outcome: 'absent', text }, { changes });
+  return close(run, intent, { outcome: 'absent', because: 'gone', text }, { changes });
 }
 
 /**

@@ -32,11 +32,24 @@ describe('src/engine/claims/scope.ts', () => {
 
   test.each<[string, readonly Intent[], number, object]>([
     ['without creations, the first', [], 2, { incarnation: 0, elsewhere: 2 }],
-    ['in one scope, as the state counts', [creation('1')], 2, { incarnation: 2, elsewhere: 0 }],
+    ['in one scope, as the state counts', [creation('1', 0, done)], 2, { incarnation: 2, elsewhere: 0 }],
+    ['after a key that was not used, the same', [creation('1')], 2, { incarnation: 0, elsewhere: 2 }],
+    [
+      'after resources with other names, the next',
+      [creation('0', 0, done)],
+      3,
+      { incarnation: 1, elsewhere: 2 },
+    ],
+    [
+      'after a key with another answer, the next',
+      [creation('0', 0, { outcome: 'void', because: 'taken' })],
+      1,
+      { incarnation: 1, elsewhere: 0 },
+    ],
     ['of a new scope, the first', [elsewhere('1'), elsewhere('0')], 2, { incarnation: 0, elsewhere: 2 }],
     [
       'in a scope that began later, counted from there',
-      [creation('0', 0, { elsewhere: 2 }), elsewhere('1')],
+      [creation('0', 0, { ...done, elsewhere: 2 }), elsewhere('1')],
       3,
       { incarnation: 1, elsewhere: 2 },
     ],
@@ -79,7 +92,10 @@ describe('src/engine/claims/scope.ts', () => {
   test('the next incarnation of a new scope is its first', async () => {
     const of = run([elsewhere('0', 0, done)]);
     expect(await incarnationOf(of, key, 1)).toEqual({ incarnation: 0, elsewhere: 1 });
-    expect(await incarnationOf(run([creation('0')]), key, 1)).toEqual({ incarnation: 1, elsewhere: 0 });
+    expect(await incarnationOf(run([creation('0', 0, done)]), key, 1)).toEqual({
+      incarnation: 1,
+      elsewhere: 0,
+    });
   });
 
   test.each<[string, readonly Intent[], number]>([

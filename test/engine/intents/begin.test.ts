@@ -36,7 +36,7 @@ function beginning({
   answers = [] as readonly WriteResult[],
   behaviour = { storesRefusals: true } as object,
   past = (own?: string): readonly Intent[] => [
-    intentOf({ phase: 'closed', outcome: 'absent', incarnation: '0', attempt: 0 }, own),
+    intentOf({ phase: 'closed', outcome: 'done', incarnation: '9', attempt: 0 }, own),
   ],
 } = {}) {
   const made = stubRun({ ageMs: 100_000 });

@@ -146,6 +146,10 @@ function running(given: Given) {
     ) => {
       expect(then.every((each) => typeof each === 'object')).toBe(true);
       intents.delete(intent.key);
+      const isIts = ({ key, incarnation, attempt }: Intent) =>
+        key === intent.key && incarnation === intent.incarnation && attempt === intent.attempt;
+      const at = begun.findIndex(isIts);
+      if (at >= 0) begun[at] = { ...intent, phase: 'closed', ...ended } as unknown as Intent;
       for (const each of then as readonly { type: string; key?: string }[])
         if (each.type === 'next_incarnation')
           incarnations[each.key ?? ''] = (incarnations[each.key ?? ''] ?? 0) + 1;
@@ -319,12 +323,12 @@ describe('src/engine/run/recover.ts', () => {
     [
       'a key that refuses the original too',
       { answers: [taken, taken, ...unused] },
-      'begin ips.a 0.0 for ips.a; probe; send; void ips.a: its idempotency key holds the answer to another request; begin ips.a 1.1 for ips.a; probe; probe; absent ips.a: no earlier state used this idempotency key; begin ips.a 0.1 for ips.a; ips.a is unknown',
+      'begin ips.a 0.0 for ips.a; probe; send; void ips.a (taken): its idempotency key holds the answer to another request; begin ips.a 1.1 for ips.a; probe; probe; absent ips.a: no earlier state used this idempotency key; begin ips.a 0.1 for ips.a; ips.a is unknown',
     ],
     [
       'a key that refuses the original too, and an earlier replacement',
       { answers: [taken, taken, taken, ...unused] },
-      'begin ips.a 0.0 for ips.a; probe; send; void ips.a: its idempotency key holds the answer to another request; begin ips.a 1.1 for ips.a; probe; void ips.a: an earlier state used this idempotency key; begin ips.a 1.1 for ips.a; probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
+      'begin ips.a 0.0 for ips.a; probe; send; void ips.a (taken): its idempotency key holds the answer to another request; begin ips.a 1.1 for ips.a; probe; void ips.a (taken): an earlier state used this idempotency key; begin ips.a 1.1 for ips.a; probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
     ],
     [
       'an answer that is not a replay',
@@ -616,7 +620,8 @@ describe('src/engine/run/recover.ts', () => {
 
   const left = (more: object = {}) =>
     past('servers.old', {
-      ...{ outcome: 'absent', incarnation: '0', entry: { value: { name: 'old' }, protect: false } },
+      ...{ outcome: 'absent', because: 'gone', incarnation: '0' },
+      entry: { value: { name: 'old' }, protect: false },
       request: { name: 'create_server', path: {}, body: { name: 'old' } },
       ...more,
     });
