@@ -212,7 +212,7 @@ export interface RecordedWrite {
   readonly changes: readonly Change[];
   /** Increases when the resource is gone. The incarnation of a child contains that of its server: `2.0`. */
   readonly incarnation: string;
-  /** The incarnations of the key that ended under another `project.scope`, if any: the state counts them too. */
+  /** The counted incarnations that had another idempotency key: of another name, or in another `project.scope`. */
   readonly elsewhere?: number;
   /** Increases only where the outcome table requires a new key. */
   readonly attempt: number;
