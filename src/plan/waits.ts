@@ -52,18 +52,11 @@ export function hold(
     verb === 'delete'
       ? successorsOf(key, world).find((each, at) => refused.has(each) || (at === 0 && !comes(each)))
       : undefined;
-  // A network whose replacement is blocked gets no further server, which would keep it in use.
-  const inUse = new Set(
-    [...objections].flatMap(([{ subject, diff }, { key, code }]) => {
-      const isReplaced = diff.verdict.verdict === 'replace' || code === 'network_in_use';
-      return isReplaced && factsOf(subject.kind).bought !== true ? [key] : [];
-    }),
-  );
   const missing = new Map(
     candidates.flatMap((operation) => {
       const key =
         restsOn(operation, kinds, world).find((each) => unsure.has(each)) ??
-        prerequisites(operation, kinds, world).find((each) => !comes(each) || inUse.has(each)) ??
+        prerequisites(operation, kinds, world).find((each) => !comes(each)) ??
         obstacles(operation, kinds, world).find((each) => !goes(each)) ??
         lacks(operation) ??
         stops.get(operation.id);

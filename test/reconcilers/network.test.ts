@@ -262,20 +262,3 @@ describe('src/reconcilers/network.ts', () => {
     expect(warningsOf(await plan(spec))).toEqual([]);
   });
 });
-
-describe('src/plan/waits.ts: a network whose replacement is blocked', () => {
-  test('gets no further server', async () => {
-    const { apply, plan } = rig();
-    const server = (name: string) => `${name}: {${sliders}, network_interfaces: [n]}`;
-    const file = (cidr: string, servers: string) => `networks: {n: {cidr: ${cidr}}}\nservers: {${servers}}\n`;
-    await apply(file('10.1.0.0/24', server('a')));
-
-    const planned = await plan(file('10.2.0.0/24', `${server('a')}, ${server('b')}`));
-
-    expect(idsOf(planned)).toEqual(['create:servers.b']);
-    expect(codesOf(planned)).toEqual({
-      'networks.n': 'network_in_use',
-      'servers.b.network_interfaces.n': 'dependency_blocked',
-    });
-  });
-});
