@@ -163,8 +163,9 @@ function beforeItsId(creation: Intent | undefined): string | undefined {
 
 /** The server that the server of the key has replaced, if it still holds the address that the entry names. */
 export function predecessorHolding({ key, desired }: Subject, world: World): string | undefined {
-  const id = world.idOf(namedAddress(desired?.value) ?? key);
-  const holder = world.ip(id ?? '')?.server_id ?? null;
+  const named = namedAddress(desired?.value);
+  const id = named === undefined ? undefined : world.idOf(named);
+  const holder = id === undefined ? null : (world.ip(id)?.server_id ?? null);
   const owner = holder === null ? undefined : world.keyOf(serverObject(holder));
   return owner !== undefined && retiredFrom(owner) === key ? String(holder) : undefined;
 }
