@@ -124,13 +124,17 @@ export type Verdict =
       readonly cause: 'drift' | 'file';
       readonly loses?: string;
     }
-  /** `allowed`: the spec permits the replacement without a confirmation. */
+  /**
+   * `allowed`: the spec permits the replacement without a confirmation. `obstacle`: why the resource cannot be deleted
+   * now. An operator removes it only for a replacement that nothing else blocks: a later run would put it back.
+   */
   | {
       readonly verdict: 'replace';
       readonly changes: readonly Change[];
       readonly reason: string;
       readonly allowed: boolean;
       readonly order: ReplacementOrder;
+      readonly obstacle?: Refusal;
     }
   /** `byFile`: the spec itself asks for the deletion, so no setting has to permit it. */
   | { readonly verdict: 'delete'; readonly changes: readonly Change[]; readonly byFile?: true }
@@ -138,14 +142,14 @@ export type Verdict =
   /** Nothing is sent: only the binding ends. */
   | { readonly verdict: 'release'; readonly reason: string; readonly gone: boolean }
   /** `identity`: the live resource may not be the key's own, so every operation that depends on the key waits. */
-  | {
-      readonly verdict: 'blocked';
-      readonly verb: Verb;
-      readonly code: BlockCode;
-      readonly reason: string;
-      readonly remedies: readonly Remedy[];
-      readonly identity?: true;
-    };
+  | (Refusal & { readonly verdict: 'blocked'; readonly verb: Verb; readonly identity?: true });
+
+/** Why a kind cannot carry an operation out. */
+export interface Refusal {
+  readonly code: BlockCode;
+  readonly reason: string;
+  readonly remedies: readonly Remedy[];
+}
 
 export interface Diff {
   readonly verdict: Verdict;

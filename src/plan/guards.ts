@@ -41,6 +41,7 @@ export const guards: readonly Guard[] = [
   { code: 'bound_already', check: boundElsewhere },
   { code: 'prune_disabled', check: prune },
   { code: 'replace_not_allowed', check: replacement },
+  { code: undefined, check: obstructed },
   { code: 'project_not_active', check: notActive },
   { code: 'dependency_blocked', check: refusedInside },
   { code: 'moved_in_flight', check: lineOpen },
@@ -59,6 +60,10 @@ function refused({ diff: { verdict } }: Draft): Objection | undefined {
   if (verdict.verdict !== 'blocked') return undefined;
   const { code, reason, remedies } = verdict;
   return { code, reason, remedies };
+}
+
+function obstructed({ diff: { verdict } }: Draft): Objection | undefined {
+  return verdict.verdict === 'replace' ? verdict.obstacle : undefined;
 }
 
 function suspended({ diff }: Draft, { world, now }: GuardInput): Objection | undefined {

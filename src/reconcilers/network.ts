@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { bindingBy } from '../core/desired.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
+import type { Change } from '../core/plan.ts';
 import { edit, outside, type Remedy, run } from '../core/remedy.ts';
 import type { Network, NetworkId } from '../core/resources.ts';
 import { restoring } from '../core/restoring.ts';
@@ -21,7 +22,6 @@ import {
 } from './existence.ts';
 import {
   asAnother,
-  exchangesWith,
   freeingName,
   nameTaken,
   renaming,
@@ -316,20 +316,6 @@ function diffLive(
       edit(subject.key, { set: { managed: false } }),
     ]).verdict;
   }
-  const servers = live.server_count ?? 0;
-  if (servers > 0) {
-    const change = changes.map(({ path, from, to }) => `${path} from ${from} to ${to}`).join(' and ');
-    return blocked(
-      'update',
-      'network_in_use',
-      `a change of ${change} deletes the network and creates a new one, but ${servers === 1 ? '1 server is' : `${servers} servers are`} on it: ${namesOf(world.serversIn(String(live.id)), servers)}`,
-      [
-        ...exchangesWith(subject, sameName, String(live.id), world),
-        outside('remove the servers from the network'),
-        restoring(changes, subject.key),
-      ],
-    ).verdict;
-  }
   const lacking = incomplete(subject, changes, ['cidr']);
   if (lacking !== undefined) return lacking.verdict;
   const all = [...along, ...changes];
@@ -342,6 +328,20 @@ function diffLive(
     reason,
     allowed: true,
     order: 'delete_first',
+    ...obstacleOf(subject, live, changes, world),
+  } as const;
+}
+
+function obstacleOf(subject: Subject<NetworkEntry>, live: Network, changes: readonly Change[], world: World) {
+  const servers = live.server_count ?? 0;
+  if (servers === 0) return {};
+  const change = changes.map(({ path, from, to }) => `${path} from ${from} to ${to}`).join(' and ');
+  return {
+    obstacle: {
+      code: 'network_in_use',
+      reason: `a change of ${change} deletes the network and creates a new one, but ${servers === 1 ? '1 server is' : `${servers} servers are`} on it: ${namesOf(world.serversIn(String(live.id)), servers)}`,
+      remedies: [outside('remove the servers from the network'), restoring(changes, subject.key)],
+    },
   } as const;
 }
 

@@ -125,7 +125,7 @@ export function nameTaken(
  * The binding may be wrong, such as after an operator or an `id` exchanged two resources: an unmanaged resource has the
  * name of the entry.
  */
-export function exchangesWith(
+function exchangesWith(
   { key, kind, desired }: Subject<{ readonly name: string }>,
   sameName: readonly Named<unknown>[],
   own: string,

@@ -100,7 +100,7 @@ describe('src/plan/guards.ts: one guard each', () => {
       ...['moved_from_unknown', 'moved_in_flight'],
       undefined,
       ...['suspended', 'ip_in_use', 'protected', 'recovered_unconfirmed', 'bound_already'],
-      ...['prune_disabled', 'replace_not_allowed', 'project_not_active', 'dependency_blocked'],
+      ...['prune_disabled', 'replace_not_allowed', undefined, 'project_not_active', 'dependency_blocked'],
       ...['moved_in_flight', 'unmanaged_resources', 'unmanaged_resources', 'unmanaged_resources'],
       ...['unlisted_servers', 'image_taken_before', 'unresolved_create', 'max_monthly_increase'],
       'outside_window',

@@ -87,6 +87,16 @@ describe('src/reconcilers/network.ts', () => {
     expect((await plan(backend + servers)).blocked).toEqual([]);
   });
 
+  test('an operator removes the servers from it only if nothing else blocks the replacement', async () => {
+    const { apply, plan } = rig();
+    const servers = `servers: {web: {${sliders}, network_interfaces: [backend]}}\n`;
+    await apply(`networks: {backend: {cidr: 10.20.0.0/24, protect: true}}\n${servers}`);
+    const changed = (rest: string) => `networks: {backend: {cidr: 10.21.0.0/24${rest}}}\n${servers}`;
+
+    expect(codesOf(await plan(changed(', protect: true')))).toEqual({ 'networks.backend': 'protected' });
+    expect(codesOf(await plan(changed('')))).toEqual({ 'networks.backend': 'network_in_use' });
+  });
+
   test('with servers on it, a wrong binding is corrected by the command in the message', async () => {
     const { apply, plan, engine, clock, emulator } = rig();
     const servers = `servers: {web: {${sliders}, network_interfaces: [backend]}}\n`;
@@ -99,7 +109,7 @@ describe('src/reconcilers/network.ts', () => {
     const [blocked] = (await plan(renamed)).blocked;
 
     const adopt = ['networks.backend', String(right.id)];
-    expect(blocked).toMatchObject({ code: 'network_in_use' });
+    expect(blocked).toMatchObject({ code: 'name_exists' });
     expect(blocked?.remedies[0]).toMatchObject({ command: 'adopt', args: adopt });
     await clock.run(engine.adopt(load(renamed), adopt[0] as ResourceKey, adopt[1] as string));
     expect(codesOf(await plan(renamed))).toEqual({});
