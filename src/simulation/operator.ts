@@ -199,7 +199,7 @@ async function tellApart(
 
 /**
  * Whether the server that only a number shows is one that the spec made for another entry: that entry adopts the server.
- * If the operator has given another server to that entry, the operator ignores this one.
+ * If its entry has another server, after a replacement or by word of the operator, the operator ignores this one.
  */
 async function isOfAnotherEntry(
   stage: StoryStage,
@@ -207,11 +207,12 @@ async function isOfAnotherEntry(
   file: SpecModel,
   key: ResourceKey,
 ): Promise<boolean> {
-  if (ownId(stage, key) !== undefined) return false;
   const store = await controller.box.open(stage.clock.now());
   const bindings = await store.bindings();
   await controller.box.release();
   const bound = new Set(bindings.flatMap(({ kind, id }) => (kind === 'server' ? [id] : [])));
+  const own = ownId(stage, key);
+  if (own !== undefined && !bound.has(own)) return false;
   const has = new Set(bindings.map((each) => each.key));
   const entries = stage.load(file).resources.filter(({ managed }) => managed);
   const wanted = new Set(entries.map((each) => each.key));
