@@ -120,7 +120,7 @@ async function unlistedBeside(run: Run): Promise<Unlisted | undefined> {
   return unlisted(world, new Map([...ours, ...(await interfacesOf(others, read))]));
 }
 
-/** The questions that only a new state asks: the state stays new until each is answered. */
+/** The questions that only a new state asks before a purchase: the state stays new until each is answered. */
 const asksNewState: ReadonlySet<string> = new Set([
   'image_taken_before',
   'moved_from_unknown',
@@ -164,7 +164,8 @@ export async function claimChanges(run: Run, { plan, register }: Judged): Promis
     ...claimsWith(run, register),
   ].filter((claim) => !isHeld(run, claim));
   const asks = plan.blocked.some(({ code }) => asksNewState.has(code));
-  const isKnown = register.isNew && !asks && run.mode.selection === undefined;
+  const isWhole = run.mode.selection === undefined && !run.mode.destroy;
+  const isKnown = register.isNew && !asks && isWhole;
   const baseline = isKnown && (ignores || (await isWithoutUnmanaged(run, register)));
   return [
     ...(await goneClaims(run, register)),
