@@ -76,6 +76,11 @@ export function retiredFrom(key: ResourceKey): ResourceKey | undefined {
   return at < 0 || !server.startsWith(`${containers}.`) ? undefined : (server.slice(0, at) as ResourceKey);
 }
 
+/** The key of the entry that the resource, the server that it is inside, or the successor of that server has. */
+export function entryKeyOf(key: ResourceKey): ResourceKey {
+  return retiredFrom(key) ?? takeApart(key).parent ?? key;
+}
+
 export interface ParsedKey {
   readonly key: ResourceKey;
   readonly kind: KindName;

@@ -5,10 +5,11 @@ import { partsOf } from '../core/intent.ts';
 import { isInside, type ResourceKey } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
 import type { KindName } from '../core/kind-facts.ts';
-import type { Blocked, Operation, Selection, Spend } from '../core/plan.ts';
+import type { Operation, Selection, Spend } from '../core/plan.ts';
 import type { ReadPort, WriteRequest } from '../core/ports.ts';
 import type { Step } from '../core/progress.ts';
 import type { Binding, Ended, Intent, IntentPatch, StateChange } from '../core/state.ts';
+import type { HeldRename } from '../plan/objections.ts';
 import type { EngineDeps, Pause, Repeating } from './deps.ts';
 import type { ReadCache } from './observe.ts';
 import type { Stopwatch } from './timing.ts';
@@ -105,7 +106,7 @@ export interface RunState {
 /** Keys that the spec has renamed, until the state records the new names. */
 export interface RunMoves {
   readonly all: readonly Move[];
-  /** Moves that cannot happen yet. No other operation is planned meanwhile. */
+  /** Moves that cannot happen yet. */
   readonly waiting: readonly WaitingMove[];
   /** Adds moves: by default, the renames that are possible after writes were settled. The next refresh shows them. */
   renew(next?: Moves): void;
@@ -166,14 +167,12 @@ export interface Move {
 }
 
 export interface Moves {
-  /** Empty if one move is blocked, because moves may depend on each other. */
   readonly moves: readonly Move[];
   readonly held: readonly WaitingMove[];
 }
 
-/** A rename that cannot be carried out yet. As long as there is one, nothing else is planned. */
-export interface WaitingMove {
-  readonly blocked: Blocked;
+/** A rename that cannot be carried out yet. */
+export interface WaitingMove extends HeldRename {
   /** The unsettled writes that it waits for. */
   readonly waitsFor: readonly ResourceKey[];
 }

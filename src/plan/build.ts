@@ -19,7 +19,7 @@ import { perhapsRenamed } from './moved-from.ts';
 import { blockedIntent, isBegun, openWrites } from './open-writes.ts';
 import { isSelected } from './order.ts';
 import { costOf, effortOf, mostOf, summarise } from './totals.ts';
-import { objectedTo } from './waits.ts';
+import { heldRename, objectedTo } from './waits.ts';
 import {
   boughtUnused,
   capUnchecked,
@@ -86,7 +86,7 @@ export function buildPlan(input: PlanInput): Planned {
     chosen.has(key) ||
     inProgress.has(key) ||
     isSelected(selection, key);
-  const waiting = new Set(waitingMoves.map(({ key }) => key));
+  const waiting = new Set(waitingMoves.map(({ blocked: { key } }) => key));
   const blocked = everythingBlocked.filter(({ key }) => isShown(key) || waiting.has(key));
   const { drafts } = judged;
   const { allowed } = possible;
@@ -171,8 +171,9 @@ function blockedBy(
   const open = [...inFlight.values()].flatMap((intent) =>
     blockedIntent(intent, { world, taken: taken.get(intent.key), isKnown }),
   );
-  if (waitingMoves.length > 0) return [...open, ...waitingMoves];
-  return [...open, ...objectedTo(objections, inFlight)];
+  const others = [...objections].filter(([draft]) => heldRename(draft, waitingMoves) === undefined);
+  const renames = waitingMoves.map(({ blocked }) => blocked);
+  return [...open, ...renames, ...objectedTo(new Map(others), inFlight)];
 }
 
 interface Parts {

@@ -27,10 +27,11 @@ import {
   unmanaged,
 } from './purchases.ts';
 import { mostOf } from './totals.ts';
-import { outsideWindow } from './waits.ts';
+import { outsideWindow, renameWaits } from './waits.ts';
 
 /** The most fundamental first: the first guard that objects gives the reason. */
 export const guards: readonly Guard[] = [
+  { code: 'moved_onto_bound', check: renameWaits },
   { code: 'moved_from_unknown', check: movedFromUnknown },
   { code: 'moved_in_flight', check: earlierOpen },
   { code: undefined, check: refused },

@@ -32,8 +32,6 @@ import { hold, identityOpen, openings } from './waits.ts';
 export interface JudgeInput extends GuardInput {
   /** The part that the operator selected; all resources if left out. */
   readonly selection?: Selection | undefined;
-  /** Renames that are not possible yet: the keys of some resources are open, so the plan has no operations. */
-  readonly waitingMoves?: readonly Blocked[];
   /** Servers that existed before, and do not exist now. */
   readonly recreated?: ReadonlySet<ResourceKey>;
 }
@@ -136,9 +134,7 @@ export function possibleOf(
   inFlight: ReadonlyMap<ResourceKey, Intent>,
 ): Possible {
   const stuck = stuckOf(inFlight);
-  const allowed = drafts.filter(
-    (draft) => waitingMoves.length === 0 && !objections.has(draft) && !stuck.has(draft.subject.key),
-  );
+  const allowed = drafts.filter((draft) => !objections.has(draft) && !stuck.has(draft.subject.key));
   const unsorted = linked(allowed.flatMap(operationsOf), kinds, world, unconfirmedCreations(inFlight));
   const turns = turnsOf(unsorted, world, begunIn(world, inFlight.values(), recreated));
   const candidates = order(unsorted, kinds, turns);
@@ -152,7 +148,10 @@ export function possibleOf(
     .filter(({ subject, diff: { verdict } }) => !('gone' in verdict && !verdict.gone && isEarly(subject)))
     .flatMap(releaseOf);
   const released = new Set(releases.map(({ key }) => key));
-  const { operations, held } = hold(candidates, { kinds, world, inFlight, released, objections, turns });
+  const { operations, held } = hold(candidates, {
+    ...{ kinds, world, inFlight, released, objections, turns },
+    unnamed: new Set(waitingMoves.flatMap(({ keys }) => [...keys])),
+  });
   const requirements = new Map(unsorted.map(({ id, needs }) => [id, needs]));
   return { allowed, candidates, requirements, operations, releases, held };
 }

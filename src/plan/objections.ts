@@ -28,8 +28,16 @@ export interface GuardInput {
   readonly endsReplacement?: boolean;
   /** The keys whose operation completes an earlier write. Empty if the spec has no windows. */
   readonly begun?: ReadonlySet<ResourceKey> | undefined;
+  /** Renames that are not possible yet. */
+  readonly waitingMoves?: readonly HeldRename[];
   /** Wall time in ms. */
   readonly now: number;
+}
+
+/** A rename that is not possible yet. `keys`: the entries that wait for it. */
+export interface HeldRename {
+  readonly blocked: Blocked & { readonly code: BlockCode };
+  readonly keys: ReadonlySet<ResourceKey>;
 }
 
 /**

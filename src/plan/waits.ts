@@ -1,6 +1,6 @@
 import { type Opening, openingFor } from '../core/calendar.ts';
 import { namedAddress, type WindowVerb } from '../core/desired.ts';
-import { type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
+import { entryKeyOf, type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
 import { factsOf, isAddress, type KindName } from '../core/kind-facts.ts';
 import { type Blocked, type Operation, operationId } from '../core/plan.ts';
@@ -9,7 +9,7 @@ import type { Intent } from '../core/state.ts';
 import { moment } from '../core/time.ts';
 import { exposedServers } from '../core/world.ts';
 import { type Draft, draftOne } from './draft.ts';
-import type { GuardInput, Objection, PlanFacts } from './objections.ts';
+import type { GuardInput, HeldRename, Objection, PlanFacts } from './objections.ts';
 import { closure, endsOf, linksOf, obstacles, prerequisites, restsOn, successorsOf } from './order.ts';
 import { isStep, type ReplacementTurn, serverAfter } from './replacements.ts';
 
@@ -22,6 +22,8 @@ interface Known {
   readonly released: ReadonlySet<ResourceKey>;
   readonly objections: ReadonlyMap<Draft, Blocked>;
   readonly turns: readonly ReplacementTurn[];
+  /** Keys whose rename waits: they are not bound to the resource that the spec means. */
+  readonly unnamed: ReadonlySet<ResourceKey>;
 }
 
 /**
@@ -32,9 +34,9 @@ interface Known {
  */
 export function hold(
   candidates: readonly Operation[],
-  { kinds, world, inFlight, released, objections, turns }: Known,
+  { kinds, world, inFlight, released, objections, turns, unnamed }: Known,
 ): { readonly operations: readonly Operation[]; readonly held: readonly Blocked[] } {
-  const unsure = identityOpen(objections);
+  const unsure = new Set([...identityOpen(objections), ...unnamed]);
   const present = new Map(candidates.map((each) => [each.id, each]));
   const comes = (key: ResourceKey) =>
     world.isThere(key) || present.has(operationId('create', key)) || present.has(operationId('adopt', key));
@@ -130,6 +132,22 @@ function withUnusable(
     if (unusable.length === 0) return waiting;
     for (const [id, user] of unusable) missing.set(id, user);
   }
+}
+
+/** The rename that the draft waits for. */
+export function heldRename(
+  { subject: { key } }: Draft,
+  waiting: GuardInput['waitingMoves'] = [],
+): HeldRename | undefined {
+  return waiting.find(({ keys }) => keys.has(entryKeyOf(key)));
+}
+
+/** Everything about an entry waits for its rename. */
+export function renameWaits(draft: Draft, { waitingMoves }: GuardInput): Objection | undefined {
+  const held = draft.diff.verdict.verdict === 'unchanged' ? undefined : heldRename(draft, waitingMoves);
+  if (held === undefined) return undefined;
+  const { code, reason, remedies } = held.blocked;
+  return { code, reason, remedies };
 }
 
 /** The objections to drafts without an open write, each with the key that it actually waits for. */

@@ -97,7 +97,7 @@ const retired = (more: object = {}) => bound('servers.web~1', '1', more);
 describe('src/plan/guards.ts: one guard each', () => {
   test('each has its code, the most fundamental first', () => {
     expect(guards.map(({ code }) => code)).toEqual([
-      ...['moved_from_unknown', 'moved_in_flight'],
+      ...['moved_onto_bound', 'moved_from_unknown', 'moved_in_flight'],
       undefined,
       ...['suspended', 'ip_in_use', 'protected', 'recovered_unconfirmed', 'bound_already'],
       ...['prune_disabled', 'replace_not_allowed', undefined, 'project_not_active', 'dependency_blocked'],

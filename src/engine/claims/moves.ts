@@ -1,5 +1,12 @@
 import type { Desired, DesiredResource, ExpiredEntry } from '../../core/desired.ts';
-import { childKey, namesakeOf, type ResourceKey, retiredFrom, takeApart } from '../../core/keys.ts';
+import {
+  childKey,
+  entryKeyOf,
+  namesakeOf,
+  type ResourceKey,
+  retiredFrom,
+  takeApart,
+} from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { edit, run, settleFirst } from '../../core/remedy.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
@@ -30,13 +37,35 @@ export function movesOf(
   });
   const onto = moves.filter(({ to }) => bindings.has(to));
   const inside = ({ from }: Move) => onto.some((each) => each.from === takeApart(from).parent);
-  const held = [...waiting, ...onto.filter((each) => !inside(each)).map(ontoBound)];
-  return held.length > 0 ? { moves: [], held } : { moves, held };
+  return holding(moves, [...waiting, ...onto.filter((each) => !inside(each)).map(ontoBound)]);
 
   /** Of the previous key, only resources inside it are left. These resources were renamed separately. */
   function isMovedBefore(to: ResourceKey, from: ResourceKey): boolean {
     return bindings.has(to) && !bindings.has(from);
   }
+}
+
+/**
+ * Holds each move that has a key in common with one that waits, also through further moves. The entries of all these
+ * keys wait with it.
+ */
+function holding(moves: readonly Move[], waiting: readonly WaitingMove[]): Moves {
+  const held = waiting.map((each) => {
+    const keys = new Set(each.keys);
+    for (let known = 0; known < keys.size; ) {
+      known = keys.size;
+      for (const nodes of moves.map(entriesOf))
+        if (nodes.some((key) => keys.has(key))) for (const key of nodes) keys.add(key);
+    }
+    return { ...each, keys };
+  });
+  const isHeld = (move: Move) => entriesOf(move).some((key) => held.some(({ keys }) => keys.has(key)));
+  return { moves: moves.filter((move) => !isHeld(move)), held };
+}
+
+/** The entries that a move depends on. A network interface has the name of its network. */
+function entriesOf({ from, to }: Move): readonly ResourceKey[] {
+  return [from, to].flatMap((key) => [entryKeyOf(key), namesakeOf(takeApart(key)) ?? []].flat());
 }
 
 /**
@@ -167,7 +196,7 @@ export function waitingFor(open: readonly Intent[], { from, to }: Move): Waiting
   const reason = `${first.key} has an open write (${first.verb}), so ${from} cannot become ${to} yet`;
   const remedies = first.phase === 'blocked' ? settleFirst(first.key) : [run('apply')];
   const blocked = { key: to, verb: 'update', code: 'moved_in_flight', reason, remedies } as const;
-  return [{ blocked, waitsFor: open.map(({ key }) => key) }];
+  return [{ blocked, keys: new Set(entriesOf({ from, to })), waitsFor: open.map(({ key }) => key) }];
 }
 
 /** The new key of an address may be bound to the address of a deleted server. */
@@ -185,7 +214,8 @@ function ontoBound({ from, to }: Move): WaitingMove {
       next: [edit(before, { entry: 'restore' }), run('apply')],
     }),
   ];
-  return { blocked: { key: to, verb: 'update', code: 'moved_onto_bound', reason, remedies }, waitsFor: [] };
+  const blocked = { key: to, verb: 'update', code: 'moved_onto_bound', reason, remedies } as const;
+  return { blocked, keys: new Set(entriesOf({ from, to })), waitsFor: [] };
 }
 
 /**

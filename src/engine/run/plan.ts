@@ -2,7 +2,7 @@ import { objectName } from '../../core/claims.ts';
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { digestOf } from '../../core/json.ts';
-import { childKey, type ResourceKey, retiredFrom } from '../../core/keys.ts';
+import { childKey, entryKeyOf, type ResourceKey, retiredFrom } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import {
   type Blocked,
@@ -108,7 +108,7 @@ export async function planFor(run: Run, deletedBefore: number, increasedBefore?:
     begun: await begunEarlier(run, world, world.subjects.values()),
     recreated: await recreatedServers(run),
     formerScope: await formerScope(run),
-    waitingMoves: moves.waiting.map(({ blocked }) => blocked),
+    waitingMoves: moves.waiting,
     kinds: deps.kinds,
     openIntents: [...run.intents.values()],
     month: world.profile.prices && (await monthCost(deps.store, deps.kinds, world, repeating?.billed)),
@@ -170,8 +170,9 @@ async function closeOvertaken(run: Run, plan: Plan): Promise<void> {
       await giveUp(run, intent, 'the spec has changed');
       continue;
     }
-    // A plan that waits for a rename asks for no operations, so the plan does not show which writes are wanted.
-    if (intent.phase !== 'waiting' || run.moves.waiting.length > 0) continue;
+    // A plan asks for no operation of an entry whose rename waits, so it does not show which writes are wanted.
+    const isHeld = run.moves.waiting.some(({ keys }) => keys.has(entryKeyOf(intent.key)));
+    if (intent.phase !== 'waiting' || isHeld) continue;
     if (run.mode.selection !== undefined && !isSelected(run.mode.selection, intent.key)) continue;
     const planned = plan.operations.some(({ key, verb }) => key === intent.key && verb === intent.verb);
     // A partial run leaves out some operations. The spec still asks for them, so their writes wait for a full run.

@@ -183,6 +183,30 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     expect(moves.length > 0).toBe(expected === undefined);
   });
 
+  test.each([
+    [
+      'another entry',
+      ['ips.b<ips.a', 'ips.d<ips.c'],
+      ['ips.a', 'ips.c'],
+      'ips.a',
+      'ips.c > ips.d',
+      'ips.a ips.b',
+    ],
+    ['a chain', ['ips.b<ips.a', 'ips.c<ips.b'], ['ips.a', 'ips.b'], 'ips.a', '', 'ips.a ips.b ips.c'],
+    [
+      'a network, and the servers on it',
+      ['networks.o<networks.n', 'servers.b<servers.a', 'servers.z'],
+      ['networks.n', 'servers.a', 'servers.a.network_interfaces.n', 'servers.z'],
+      'networks.n',
+      '',
+      'networks.n networks.o servers.a servers.b',
+    ],
+  ])('a move that waits holds each connected move: %s', (_name, entries, names, open, moved, waiting) => {
+    const { moves, held } = movesOf(file(...entries), boundTo(...names), openOf(open));
+    expect(moves.map(arrow).join()).toBe(moved);
+    expect(held[0]?.keys).toEqual(new Set(waiting.split(' ')));
+  });
+
   test('an open write does not hold back an entry that is not moved', () => {
     for (const entry of ['ips.b<ips.gone', 'ips.b'])
       expect(movesOf(file(entry), boundTo('ips.a'), openOf('ips.b')).held).toEqual([]);
