@@ -250,7 +250,8 @@ async function recognise(
   await controller.box.release();
   const birth =
     binding !== undefined && isSort(binding.kind) ? stage.history.birthOf(binding.kind, id) : undefined;
-  if (binding === undefined || birth === undefined) return;
+  // An answer about another entry has settled this question too.
+  if (binding === undefined || birth === undefined || binding.id !== id) return;
   const maker = stage.history.makerOf(birth.sort, id);
   const same = stage.history.birthBoundAs(binding)?.number === birth.number;
   const wanted = stage.load(file).resources.find((each) => each.key === maker)?.key;

@@ -2,6 +2,7 @@ import { partsOf } from '../../core/intent.ts';
 import type { HttpRequest } from '../../core/transport.ts';
 import { keysAsked, type Running } from '../controller.ts';
 import type { StateWatch } from '../durable.ts';
+import { isSort } from '../resource-history.ts';
 import { checkApproved, consumeApproved } from './approvals.ts';
 import { checkChange, checkDeleted } from './bindings.ts';
 import { BudgetRules } from './budgets.ts';
@@ -83,6 +84,13 @@ export function createRules(truth: Truth): Rules {
       closed(before, intent) {
         const { outcome } = partsOf(intent);
         running.controller.endings.set(`${intent.key} ${intent.verb}`, intent);
+        // No controller can distinguish the replay of its own lost answer from that of an earlier state.
+        const { answer } = partsOf(before);
+        const isResent = intent.verb === 'create' && before.sends > 1 && before.recovers === undefined;
+        if (isResent && isSort(intent.kind) && answer?.id !== undefined) {
+          const birth = history.birthOf(intent.kind, answer.id);
+          if (birth !== undefined) running.controller.confirmed.add(birth.number);
+        }
         keys.closed(running, intent);
         if (outcome === 'done') consumeApproved(running, intent);
         if (intent.verb === 'delete' && outcome === 'done') checkDeleted(truth, running, intent);
