@@ -82,7 +82,11 @@ export function undoing(input: UndoInput): Undoing {
  *
  * @throws ConfigError which names the edit or the command that comes first
  */
-function refuseKept({ run, desired, renames }: UndoInput, key: ResourceKey, isRemoved: boolean): void {
+function refuseKept(
+  { run, writes, desired, renames }: UndoInput,
+  key: ResourceKey,
+  isRemoved: boolean,
+): void {
   const { parent = key } = takeApart(key);
   const renamed = desired.resources.find((each) => each.key === renames.get(parent));
   if (renamed !== undefined) {
@@ -102,13 +106,20 @@ function refuseKept({ run, desired, renames }: UndoInput, key: ResourceKey, isRe
       ? 'id'
       : isRemoved && present.protect
         ? 'protect'
-        : undefined;
+        : isRemoved && present.value.keep_ip === true && !writes.some(keptBy(parent))
+          ? 'keep_ip'
+          : undefined;
   if (field === undefined) return;
   throw new ConfigError(
     `the run ${run} changed ${key}, and the spec has \`${field}\` in ${parent}: undo would not keep that`,
     false,
     [edit(parent, { remove: [field], when: 'to undo the run' })],
   );
+}
+
+/** The write has recorded that the address of the server outlives it. */
+function keptBy(server: ResourceKey) {
+  return ({ key, entry }: Intent) => key === server && entry?.value.keep_ip === true;
 }
 
 /** The journal as seen from the run. */

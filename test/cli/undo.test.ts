@@ -86,6 +86,7 @@ describe('src/cli/settings/selection.ts', () => {
 
   test.each<[string, Readonly<Record<string, object>>, string]>([
     ['protects', { web, db: { ...size, protect: true } }, 'the spec has `protect` in servers.db'],
+    ['keeps the address of', { web, db: { ...size, keep_ip: true } }, 'the spec has `keep_ip` in servers.db'],
     ['no longer manages', { web, db: { id: 2002, managed: false } }, 'the spec has `managed` in servers.db'],
     ['binds by id', { web, db: { ...size, id: 2002 } }, 'the spec has `id` in servers.db'],
     [
