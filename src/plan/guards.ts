@@ -42,7 +42,7 @@ export const guards: readonly Guard[] = [
   { code: 'bound_already', check: boundElsewhere },
   { code: 'prune_disabled', check: prune },
   { code: 'replace_not_allowed', check: replacement },
-  { code: undefined, check: obstructed },
+  { code: 'network_in_use', check: obstructed },
   { code: 'project_not_active', check: notActive },
   { code: 'dependency_blocked', check: refusedInside },
   { code: 'moved_in_flight', check: lineOpen },

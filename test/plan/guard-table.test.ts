@@ -87,6 +87,10 @@ const rows = (code: string | undefined, table: readonly Row[]) =>
 const web = 'servers.web';
 const address = 'servers.web.public_ipv4';
 const wall = 'servers.web.firewall';
+const expired: Given = {
+  parts: { expiry: { expired: [{ key: 'networks.n', kind: 'network', protect: true, at: 1 }] } } as never,
+};
+const there: Partial<WorldParts> = { observed: new Map([[web as ResourceKey, { id: '1' }]]) as never };
 const kept = { entries: { [web]: { protect: true } } };
 const gone = (more: object = {}): Given => ({
   drop: ['networks.n'],
@@ -100,7 +104,13 @@ describe('src/plan/guards.ts: one guard each', () => {
       ...['moved_onto_bound', 'moved_from_unknown', 'moved_in_flight'],
       undefined,
       ...['suspended', 'ip_in_use', 'protected', 'recovered_unconfirmed', 'bound_already'],
-      ...['prune_disabled', 'replace_not_allowed', undefined, 'project_not_active', 'dependency_blocked'],
+      ...[
+        'prune_disabled',
+        'replace_not_allowed',
+        'network_in_use',
+        'project_not_active',
+        'dependency_blocked',
+      ],
       ...['moved_in_flight', 'unmanaged_resources', 'unmanaged_resources', 'unmanaged_resources'],
       ...['unlisted_servers', 'image_taken_before', 'unresolved_create', 'max_monthly_increase'],
       'outside_window',
@@ -116,6 +126,30 @@ describe('src/plan/guards.ts: one guard each', () => {
       {},
       'name_exists: r → t',
     ],
+  ]);
+
+  const obstacle = { code: 'network_in_use', reason: 'r', remedies: [{ type: 'outside', text: 't' }] };
+  rows('network_in_use', [
+    ['a replacement', 'networks.n', { ...replace, obstacle }, {}, 'network_in_use: r → t'],
+    ['a replacement without an obstacle', 'networks.n', replace, {}, undefined],
+    ['an update', 'networks.n', { ...update, obstacle }, {}, undefined],
+  ]);
+
+  const rename = { code: 'moved_onto_bound', reason: 'r', remedies: [{ type: 'outside', text: 't' }] };
+  const renamed = { input: { waitingMoves: [{ blocked: rename, keys: new Set(['networks.n', web]) }] } };
+  rows('moved_onto_bound', [
+    ['a creation', 'networks.n', create, renamed, 'moved_onto_bound: r → t'],
+    ['a part of the server', wall, update, renamed, 'moved_onto_bound: r → t'],
+    [
+      'its retiring server',
+      'servers.web~1',
+      remove,
+      { ...renamed, bindings: [retired()] },
+      'moved_onto_bound: r → t',
+    ],
+    ['what does not change', web, { verdict: 'unchanged' }, renamed, undefined],
+    ['another entry', 'servers.app', create, renamed, undefined],
+    ['no rename that waits', web, create, {}, undefined],
   ]);
 
   const named = (formerKeys: readonly string[], more: readonly Binding[] = []): Given => ({
@@ -243,6 +277,14 @@ describe('src/plan/guards.ts: one guard each', () => {
       replace,
       kept,
       'image changes, and servers.web.firewall is protected. In a replacement, firewall  would be deleted → write `image: os-1` in servers.web.firewall (to keep it unchanged) ⇒ write `protect: false` in servers.web (to replace it)',
+    ],
+    ['what has an expired entry', 'networks.n', remove, { ...gone({ protect: true }), ...expired }, 'Z'],
+    [
+      'the address of a server that is in the spec',
+      address,
+      remove,
+      { drop: [address], bindings: [bound(address, '51', { protect: true })] },
+      undefined,
     ],
     [
       'a part of a server that the state does not know',
@@ -413,6 +455,48 @@ describe('src/plan/guards.ts: one guard each', () => {
         draft: { retiresAs: 'servers.web~1.public_ipv4' },
       },
       undefined,
+    ],
+    [
+      'the address of a server that is gone',
+      address,
+      remove,
+      { bindings: [bound(web, '1'), bound(address, '51')] },
+      'servers.web.public_ipv4 came with a server that is gone, and settings.prune is false. With `prune: true`, address 51 would be deleted → write `public_ipv4: {reuse: true}` in servers.web (to let the new server use a free address) | vdcsync forget servers.web.public_ipv4 (to keep it, no longer managed and still billed) ⇒ write `prune: true` under `settings` (to delete it, and each other resource that has left the spec)',
+    ],
+    [
+      'the address of a server that exists',
+      address,
+      remove,
+      { bindings: [bound(web, '1'), bound(address, '51')], parts: there },
+      undefined,
+    ],
+    [
+      'the address of a server that was never bound',
+      address,
+      remove,
+      { bindings: [bound(address, '51')] },
+      undefined,
+    ],
+    [
+      'the address of a server whose creation failed',
+      address,
+      remove,
+      { bindings: [bound(web, '1', { tainted: 't' }), bound(address, '51')] },
+      undefined,
+    ],
+    [
+      'the firewall of a server that is gone',
+      wall,
+      remove,
+      { bindings: [bound(web, '1'), bound(wall, '1')] },
+      undefined,
+    ],
+    [
+      'what has an expired entry',
+      'networks.n',
+      remove,
+      { ...gone(), ...expired },
+      'networks.n expired at 1, and settings.prune is false. With `prune: true`, network 3 would be deleted → remove `expires` in networks.n (to keep it managed) | vdcsync forget networks.n (to keep it, no longer managed and still billed) ⇒ write `prune: true` under `settings` (to delete it, and each other resource that has left the spec)',
     ],
     [
       'a server that retires, and is not managed',
