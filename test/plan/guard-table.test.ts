@@ -278,7 +278,13 @@ describe('src/plan/guards.ts: one guard each', () => {
       kept,
       'image changes, and servers.web.firewall is protected. In a replacement, firewall  would be deleted → write `image: os-1` in servers.web.firewall (to keep it unchanged) ⇒ write `protect: false` in servers.web (to replace it)',
     ],
-    ['what has an expired entry', 'networks.n', remove, { ...gone({ protect: true }), ...expired }, 'Z'],
+    [
+      'what has an expired entry',
+      'networks.n',
+      remove,
+      { ...gone({ protect: true }), ...expired },
+      'networks.n expired at 1, and its last entry had `protect: true`. Network 3 would be deleted → remove `expires` in networks.n (to keep it managed) | vdcsync forget networks.n (to keep it, no longer managed and still billed) ⇒ write `protect: false` in networks.n; then vdcsync apply (to have it deleted)',
+    ],
     [
       'the address of a server that is in the spec',
       address,
