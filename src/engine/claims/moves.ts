@@ -59,7 +59,7 @@ function holding(moves: readonly Move[], waiting: readonly WaitingMove[]): Moves
     }
     return { ...each, keys };
   });
-  const isHeld = (move: Move) => entriesOf(move).some((key) => held.some(({ keys }) => keys.has(key)));
+  const isHeld = ({ from }: Move) => held.some(({ keys }) => keys.has(entryKeyOf(from)));
   return { moves: moves.filter((move) => !isHeld(move)), held };
 }
 

@@ -205,7 +205,7 @@ async function listedBackups({ deps, cache }: Run, backups: readonly Binding[]):
 }
 
 /** Reports that a released resource, with the resources released together with it, is still billed if it exists. */
-export function stays({ world, kindOf }: Run, { kind, id }: Binding, ended: readonly Binding[]): string {
+export function stays({ world, kindOf }: Run, { key, kind, id }: Binding, ended: readonly Binding[]): string {
   const { container, staysBilled } = factsOf(kind);
   const held = container ? world.ipsOf(id).map(({ address }) => address) : [];
   const backups = ended.filter((each) => factsOf(each.kind).staysBilled).map((each) => each.id);
@@ -215,7 +215,10 @@ export function stays({ world, kindOf }: Run, { kind, id }: Binding, ended: read
     ...(!container || backups.length === 0 ? [] : [`backup ${backups.join(', ')}`]),
   ];
   const isBilled = kindOf(kind).billing.billed === true;
-  const end = isBilled ? ' It still exists and is still billed.' : ' It still exists.';
+  const isSeen = staysBilled || world.observed.get(key)?.id !== undefined;
+  const end = isSeen
+    ? ` It still exists${isBilled ? ' and is still billed' : ''}.`
+    : ` No read shows it.${isBilled ? ' If it exists, it is still billed.' : ''}`;
   return ` ${capitalised(nounOf(kind))} ${[name, ...(along.length === 0 ? [] : [along.join(' and ')])].join(' with ')} is no longer managed.${end}`;
 }
 

@@ -290,6 +290,23 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     ],
     ['names another key', file('ips.a<ips.y'), formerly('ips.a'), 'ips.y'],
     ['names an earlier key of it', file('ips.d<ips.a'), formerly('ips.z', 'ips.a'), 'ips.b'],
+    ['names an earlier key of it, and has another', file('ips.d<ips.a'), formerly('ips.a', 'ips.d'), 'ips.b'],
+    [
+      'names an earlier key of it, beside a bound entry of another',
+      file('ips.d<ips.z', 'ips.a'),
+      new Map([...formerly('ips.z', 'ips.a'), ...boundTo('ips.a')]),
+      'ips.b',
+    ],
+    [
+      'names an id, and is bound',
+      file({ key: 'ips.a', kind: 'ip', id: '6' }),
+      new Map([...numbered('ips.b'), ...boundTo('ips.a')]),
+    ],
+    [
+      'is not managed, and names another id',
+      file({ key: 'ips.a', kind: 'ip', id: '5', managed: false }),
+      formerly('ips.a'),
+    ],
     [
       'names an earlier key of it, and is not managed',
       file({ key: 'ips.d', moved: 'ips.a', managed: false }),
