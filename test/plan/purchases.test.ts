@@ -310,6 +310,20 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
     ],
     ['an update', 'ips.a', { ...old, open: [open('ips.old')] }, undefined, { verdict: 'update' }],
     [
+      'an earlier key with an open creation, and a replacement',
+      'ips.a',
+      { ...old, open: [open('ips.old')], bindings: [bound('ips.a', 'ip', '1')] },
+      ` ${opened} → vdcsync apply`,
+      { verdict: 'replace' },
+    ],
+    [
+      'a key that was answered with the resource of another entry, and an update',
+      'ips.a',
+      { register: { answeredElsewhere: new Map([['ips.a', bound('ips.b', 'ip', '7')]]) } },
+      undefined,
+      { verdict: 'update' },
+    ],
+    [
       'an answered key',
       'ips.a',
       { register: held('found') },
