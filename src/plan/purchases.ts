@@ -1,6 +1,6 @@
 import { appliedServer } from '../core/applied.ts';
 import { type Attributed, type Attribution, cameSince, serversShown } from '../core/attribute.ts';
-import { addressObject, serverObject } from '../core/claims.ts';
+import { addressObject, isHeldClaim, serverObject } from '../core/claims.ts';
 import { type DesiredResource, wantedAddress } from '../core/desired.ts';
 import { partsOf } from '../core/intent.ts';
 import { nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
@@ -178,13 +178,16 @@ function takenBackSoon({ subjects }: World, key: ResourceKey): Objection | undef
   };
 }
 
-/** The bound resource is gone or replaced, and another resource that the key was bound to before was released. */
+/** The bound resource is gone or replaced, and another resource of its line was released, or was found under a key. */
 function besideReleased(entry: DesiredResource, register: Register, world: World): Objection | undefined {
   const { key, kind } = entry;
   const line = register.line(entry);
-  const left = register.claims.find(
-    ({ kind: of, holder }) => of === kind && holder.is === 'released' && line.has(holder.formerKey),
-  );
+  const left = register.claims
+    .filter(isHeldClaim)
+    .find(
+      ({ kind: of, holder }) =>
+        of === kind && line.has(holder.is === 'found' ? holder.key : holder.formerKey),
+    );
   if (left === undefined) return undefined;
   const found = {
     servers: factsOf(kind).container ? [Number(left.id)] : [],
@@ -194,9 +197,9 @@ function besideReleased(entry: DesiredResource, register: Register, world: World
   if (isNone(found)) return undefined;
   return {
     code: 'unmanaged_resources',
-    reason: `${described(found)} was released from ${key} before, and may still exist: a creation could be a duplicate`,
+    reason: `${described(found)} was ${left.holder.is === 'found' ? `created under the idempotency key of ${left.holder.key}` : `released from ${key} before`}, and may still exist: a creation could be a duplicate`,
     remedies: [
-      run('adopt', [key, left.id], { when: `if ${key} shall be ${described(found)} again` }),
+      run('adopt', [key, left.id], { when: `if ${key} shall be ${described(found)}` }),
       { ...ignoring(found), when: notOurs(found) },
     ],
   };

@@ -460,7 +460,7 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
       'a released address',
       'ips.a',
       { ...gone('ips.a', 'ip'), claims: released('ip', '51', 'ips.a'), parts: free },
-      'unmanaged_resources address a51 was released from ips.a before, and may still exist: a creation could be a duplicate → vdcsync adopt ips.a 51 (if ips.a shall be address a51 again) | vdcsync ignore a51 (if address a51 does not belong to this spec)',
+      'unmanaged_resources address a51 was released from ips.a before, and may still exist: a creation could be a duplicate → vdcsync adopt ips.a 51 (if ips.a shall be address a51) | vdcsync ignore a51 (if address a51 does not belong to this spec)',
     ],
     [
       'a released address that the list lacks',
@@ -471,7 +471,7 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
       'a released server',
       'servers.web',
       { ...gone('servers.web', 'server'), claims: released('server', '2001', 'servers.web') },
-      'unmanaged_resources server 2001 was released from servers.web before, and may still exist: a creation could be a duplicate → vdcsync adopt servers.web 2001 (if servers.web shall be server 2001 again) | vdcsync ignore 2001 (if server 2001 does not belong to this spec)',
+      'unmanaged_resources server 2001 was released from servers.web before, and may still exist: a creation could be a duplicate → vdcsync adopt servers.web 2001 (if servers.web shall be server 2001) | vdcsync ignore 2001 (if server 2001 does not belong to this spec)',
     ],
     [
       'a released network',

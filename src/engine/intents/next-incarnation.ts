@@ -1,6 +1,7 @@
+import type { DesiredResource } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
 import { digestOf } from '../../core/json.ts';
-import { type ResourceKey, retiringKey } from '../../core/keys.ts';
+import { type ResourceKey, retiringKey, takeApart } from '../../core/keys.ts';
 import type { World, WriteContext } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { operationId } from '../../core/plan.ts';
@@ -125,12 +126,15 @@ async function askNext(
 export async function askSuccessors(run: Run): Promise<boolean> {
   let any = false;
   for (const binding of [...run.bindings.values()]) {
-    const { key, kind, id, recovered } = binding;
+    const { key, kind, id, recovered, formerKeys = [] } = binding;
     const isUnseen = factsOf(kind).container === true && run.world.ipsOf(id).length === 0;
-    if (recovered !== true || !isUnseen || run.intents.has(key) || (await isAsked(run, key))) continue;
-    const used = await isNextUsed(run, binding);
-    if (used) await run.state.change([{ type: 'bind', binding: { ...binding, recovered: 'replacement' } }]);
-    any ||= used === true;
+    if (recovered !== true || !isUnseen) continue;
+    for (const each of [key, ...formerKeys]) {
+      if (run.intents.has(each) || (await isAsked(run, each)) || !(await isNextUsed(run, binding, each)))
+        continue;
+      await run.state.change([{ type: 'bind', binding: { ...binding, recovered: 'replacement' } }]);
+      any = true;
+    }
   }
   return any;
 }
@@ -166,12 +170,18 @@ async function isAsked(run: Run, key: ResourceKey): Promise<boolean> {
 }
 
 /** `undefined`: no request can be sent now. A key that does not answer counts as used. */
-async function isNextUsed(run: Run, { key, kind }: Binding): Promise<boolean | undefined> {
+async function isNextUsed(
+  run: Run,
+  { key: own, kind }: Pick<Binding, 'key' | 'kind'>,
+  key = own,
+): Promise<boolean | undefined> {
   const operation = { key, kind, verb: 'create', changes: [] } as const;
-  const request = requestOf(run, operation);
+  const { desired } = run.world.subjects.get(own) ?? {};
+  const world = key === own || desired === undefined ? run.world : withSubject(run.world, desired, key);
+  const request = requestOf(run, operation, world);
   if (request === undefined || run.facts.heldBy(request, 'none') !== undefined) return undefined;
-  const preimage = await preimageOf(run, operation, run.world);
-  const begun = { world: run.world, preimage, recovers: key };
+  const preimage = await preimageOf(run, operation, world);
+  const begun = { world, preimage, recovers: own };
   const { held, asking } = await askNext(run, operation, request, begun, (intent, probe) =>
     inWriteSlot(run, intent, probe),
   );
@@ -206,5 +216,18 @@ function creationOf({ key, kind, changes, replaces }: Intent): WriteContext['ope
   return {
     ...{ key, kind, verb: 'create', changes },
     ...(replaces === undefined ? {} : { replacement: operationId('delete', retiringKey(key, replaces)) }),
+  };
+}
+
+/** Returns the world in which the resource has its earlier key, and the name that an entry of that key gets. */
+export function withSubject(world: World, resource: DesiredResource, key: ResourceKey): World {
+  const { key: own, kind } = resource;
+  const subject = world.subjects.get(own);
+  const { desired = resource } = subject ?? {};
+  const named = { ...desired.value, name: takeApart(key).name };
+  const value = desired.named === false ? named : desired.value;
+  return {
+    ...world,
+    subjects: new Map(world.subjects).set(key, { kind, ...subject, key, desired: { ...desired, value } }),
   };
 }

@@ -15,6 +15,8 @@ import { bindingOf } from '../run/operate.ts';
 import { boundIn, type Run } from '../run.ts';
 import { bindingsOf, stays, wayToForget } from './ignore.ts';
 
+type Bound = Subject & { readonly binding: Binding };
+
 /** Binds a key of the spec to a live resource of any origin. */
 export async function adoptKey(run: Run, key: ResourceKey, named: string): Promise<CommandResult> {
   const id = idOf(run, key, named);
@@ -45,26 +47,23 @@ export async function adoptKey(run: Run, key: ResourceKey, named: string): Promi
   }
   const world = await worldWith(run, subject, id);
   if (world === undefined) throw new ConfigError(missing(subject, id));
-  const live = world.observed.get(key);
   await run.deps.store.claimProject(run.desired.projectId);
   await run.moves.keep();
   if (bound !== undefined)
     return result([await knowAgain(run, subject, bound), ...warningsOf(run, subject, id)].join(''));
   const binding = bindingOf(run, subject, id, world);
   const before = subject.binding;
-  const left = before === undefined ? [] : exchanging(run, key, 'operator', id);
-  const ended = bindingsOf(run, left);
-  await run.state.change([...takenFrom(run, binding), ...left, { type: 'bind', binding }]);
+  const exchange = before === undefined ? [] : exchanging(run, key, 'operator', id);
+  const left = before === undefined ? [] : [stays(run, before, bindingsOf(run, exchange))];
+  await run.state.change([...takenFrom(run, binding), ...exchange, { type: 'bind', binding }]);
   const ignoring =
     before && factsOf(before.kind).container
       ? [runs('ignore', [before.id], { when: `if this spec shall no longer manage server ${before.id}` })]
       : [];
   const text = [
     `${key} is bound to ${id}.`,
-    ...warningsOf(run, subject, id),
-    comesAnew(run, { ...subject, binding }, live),
-    ...(before === undefined ? [] : [stays(run, before, ended)]),
-    believed(run, { ...subject, binding }, live),
+    remarksOn(run, { ...subject, binding }, world),
+    ...left,
     unverified(subject),
   ].join('');
   return result(text, ignoring);
@@ -233,6 +232,16 @@ function heldBy(run: Run, live: Binding, owner: Binding): StateChange[] {
   return boundIn(run, owner.key)
     .filter(({ kind, id }) => isAddress(kind) && isHeld(run.world.ip(id)))
     .map(({ key }) => ({ type: 'release', key, gone: false, reason }));
+}
+
+/** What the operator has to check about a resource that is bound now. */
+export function remarksOn(run: Run, subject: Bound, world: World): string {
+  const live = world.observed.get(subject.key);
+  return [
+    ...warningsOf(run, subject, subject.binding.id),
+    comesAnew(run, subject, live),
+    believed(run, subject, live),
+  ].join('');
 }
 
 /** A remark if no read can show whether a resource with this id exists. */

@@ -25,6 +25,7 @@ import {
   adoptKey,
   refuseContradiction,
   refuseMalformed,
+  remarksOn,
   takenFrom,
   unverified,
   worldWith,
@@ -226,15 +227,14 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
   const found = await fenced(run, (read) =>
     run.kindOf(intent.kind).writes.evidence({ ...intent, answer }, read, () => new Set()),
   );
-  const fits = 'id' in found && found.id === id;
-  const other = fits ? undefined : await madeByOther(run, intent, id);
-  if (!fits && other === undefined) {
+  const other = await madeByOther(run, intent, id);
+  if (other === undefined && !('id' in found && found.id === id)) {
     throw new ConfigError(
       `The project has no ${nounOf(intent.kind)} ${id} with the values of ${intent.key}.`,
     );
   }
   const facts = found.verdict === 'done' ? found.facts : undefined;
-  const bound = other ?? boundBy(run, intent, { id, facts, under: intent.key, byOperator: true });
+  const bound = other?.bound ?? boundBy(run, intent, { id, facts, under: intent.key, byOperator: true });
   const bindings = bound.flatMap((change) => (change.type === 'bind' ? [change.binding] : []));
   const rebound = new Set(bindings.map((each) => each.key));
   const taken = bindings.flatMap((binding) => takenFrom(run, binding, rebound));
@@ -246,7 +246,7 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
     ...bound,
   ];
   await close(run, intent, { outcome: 'done', text }, { changes });
-  return result(`${intent.key} is bound to ${id}.${unverified(intent)}`);
+  return result(`${intent.key} is bound to ${id}.${other?.remarks ?? ''}${unverified(intent)}`);
 }
 
 /**
@@ -276,11 +276,15 @@ function renamedEntry(run: Run, intent: Intent): DesiredResource | undefined {
   return resources.find((each) => [key, recovers].some((of) => run.lines().of(each).has(of)));
 }
 
-async function madeByOther(run: Run, intent: Intent, id: string): Promise<StateChange[] | undefined> {
+/** The resource as adopted: its values are not known from the request of this state. */
+async function madeByOther(run: Run, intent: Intent, id: string) {
   const subject = run.world.subjects.get(intent.key);
   if (!mayBeOther(intent) || subject?.desired === undefined) return undefined;
   const world = await worldWith(run, subject, id);
-  return world && [{ type: 'bind', binding: bindingOf(run, subject, id, world) }];
+  if (world === undefined) return undefined;
+  const binding = bindingOf(run, subject, id, world);
+  const remarks = remarksOn(run, { ...subject, binding }, world);
+  return { bound: [{ type: 'bind', binding } satisfies StateChange], remarks };
 }
 
 /** The entry of `key` has left the spec, or is not managed. If it returns, it takes the resource back. */

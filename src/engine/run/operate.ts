@@ -124,17 +124,18 @@ export function stoppedBy(
   return { now: 'blocked', code: 'dependency_blocked', reason, remedies: settleFirst(other) };
 }
 
-/** The entry whose resource is bought, unless the creation replaces the resource of its line, which is bound. */
+/** The entry whose resource is bought. */
 function boughtFor(run: Run, { key, verb, kind }: Operation): DesiredResource | undefined {
   const { desired, parent } = run.world.subjects.get(key) ?? {};
   if (verb !== 'create' || parent !== undefined || !asksKey(run, { verb, kind })) return undefined;
-  return run.bindings.has(key) ? undefined : desired;
+  return desired;
 }
 
 /** Whether the line of a purchase has another object, or an earlier key of it shows one: the next plan adopts that. */
 async function lineHolds(run: Run, operation: Operation): Promise<Turn | undefined> {
   const desired = boughtFor(run, operation);
-  const line = desired && run.lines().of(desired);
+  const isReplaced = run.bindings.has(operation.key);
+  const line = desired && !isReplaced ? run.lines().of(desired) : undefined;
   // The object that the entry took back is gone, and the next run takes back an older one.
   const older = [...run.claims.values()].find(
     ({ kind, holder }) => kind === operation.kind && holder.is === 'released' && line?.has(holder.formerKey),
@@ -144,7 +145,7 @@ async function lineHolds(run: Run, operation: Operation): Promise<Turn | undefin
       now: 'overtaken',
       reason: `${nounOf(older.kind)} ${older.id} was released from its line before`,
     };
-  const earlier = desired && (await askLineAgain(run, desired));
+  const earlier = desired && (await askLineAgain(run, desired, isReplaced ? 1 : 0));
   if (earlier === undefined) return undefined;
   return { now: 'overtaken', reason: `its resource was created under its earlier key ${earlier}` };
 }
@@ -153,7 +154,8 @@ async function lineHolds(run: Run, operation: Operation): Promise<Turn | undefin
 async function unprovenLine(run: Run, operation: Operation): Promise<Turn | undefined> {
   const { key } = operation;
   const desired = boughtFor(run, operation);
-  if (desired === undefined) return undefined;
+  // The creation replaces the resource of its line.
+  if (desired === undefined || run.bindings.has(key)) return undefined;
   const [first] = await unprovenKeys(run, desired);
   if (first === undefined) return undefined;
   const last = await lastCreation(run, first);

@@ -1,7 +1,6 @@
 import type { DesiredResource } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
-import { type ResourceKey, takeApart } from '../../core/keys.ts';
-import type { World, WriteContext } from '../../core/kind.ts';
+import type { ResourceKey } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { Conclusive, WriteRequest } from '../../core/ports.ts';
 import type { TaskId } from '../../core/resources.ts';
@@ -12,7 +11,13 @@ import { answeredCreation, registerOf } from '../claims/claims.ts';
 import { incarnationOf, lastCreation } from '../claims/scope.ts';
 import { beginIntent, inWriteSlot, preimageOf, sendFenced } from '../intents/begin.ts';
 import { asksKey, close, isReplay, keyIsFresh, questionOf, unasked } from '../intents/endings.ts';
-import { askAgain, endReplaced, requestOf, tryNextIncarnation } from '../intents/next-incarnation.ts';
+import {
+  askAgain,
+  endReplaced,
+  requestOf,
+  tryNextIncarnation,
+  withSubject,
+} from '../intents/next-incarnation.ts';
 import { probeAnswer, type ReuseRefusal } from '../intents/outcome.ts';
 import { asked, isUnaskable, pauseIfRefused, probeKey } from '../intents/probe-key.ts';
 import { spendOf } from '../intents/record.ts';
@@ -68,8 +73,7 @@ export async function recover(run: Run): Promise<boolean> {
   let any = false;
   for (const resource of wanted) {
     if (run.signals.stop.aborted || run.facts.allPaused() !== undefined) break;
-    // The creation itself asks the key of the resource, and not its earlier keys. If an ignored resource has used the
-    // key, the creation shows that.
+    // The creation itself asks the key of the resource, also about an ignored one, and not its earlier keys.
     const isIgnored = run.desired.settings.unmanaged === 'ignore' && factsOf(resource.kind).bought;
     const earlier = await unprovenKeys(run, resource);
     // An edit with the rename may have replaced the resource, so that an earlier key was answered with another one.
@@ -133,13 +137,19 @@ export async function unprovenKeys(
 /**
  * Asks the earlier keys of a line again before its resource is bought, once a run: a newer copy of this state may have
  * bought it since under the next key of the same entry. Returns the key under which it was found.
+ *
+ * @param ahead 1 if the resource is replaced: the newer state may have replaced it before the rename
  */
-export async function askLineAgain(run: Run, entry: DesiredResource): Promise<ResourceKey | undefined> {
+export async function askLineAgain(
+  run: Run,
+  entry: DesiredResource,
+  ahead: 0 | 1,
+): Promise<ResourceKey | undefined> {
   for (const key of [...run.lines().of(entry)].filter((each) => each !== entry.key)) {
     const last = await lastCreation(run, key);
-    if (last === undefined || partsOf(last).because === 'found') continue;
+    if (last === undefined || (ahead === 0 && partsOf(last).because === 'found')) continue;
     if (run.stopwatch.isMarked(last.id, 'asked') || (await isUnaskable(run, last))) continue;
-    if (await lookUp(run, entry, [key])) return key;
+    if (await lookUp(run, entry, [key], undefined, ahead)) return key;
   }
   return undefined;
 }
@@ -180,12 +190,13 @@ async function lookUp(
   resource: DesiredResource,
   keys: readonly ResourceKey[],
   sent?: WriteRequest,
+  ahead = 0,
 ): Promise<boolean> {
   for (const key of keys) {
     // The end of an open write shows its resource.
     if (run.intents.has(key) && !isResumed(run, key)) return false;
     for (let asked = 0; asked < mostKeys; asked++) {
-      const next = await lookUpOne(run, key, resource, sent);
+      const next = await lookUpOne(run, key, resource, sent, ahead);
       if (next === 'found') return true;
       if (next === undefined) break;
     }
@@ -198,6 +209,7 @@ async function lookUpOne(
   key: ResourceKey,
   resource: DesiredResource,
   sent: WriteRequest | undefined,
+  ahead: number,
 ): Promise<'found' | 'next' | undefined> {
   const { key: own, kind: name } = resource;
   const kind = run.kindOf(name);
@@ -207,7 +219,13 @@ async function lookUpOne(
   const answered = (await answeredCreation(run, key))?.request;
   const request = sent ?? answered ?? requestOf(run, operation, world);
   if (request === undefined || run.facts.heldBy(request, 'none') !== undefined) return undefined;
-  const intent = run.intents.get(key) ?? (await begin(run, operation, request, { world, own }));
+  const begun = { world, question: unasked, recovers: own, ahead };
+  const intent =
+    run.intents.get(key) ??
+    (await beginIntent(run, operation, request, {
+      ...begun,
+      preimage: await preimageOf(run, operation, world),
+    }));
   const end = (
     outcome: IntentOutcome,
     text: string,
@@ -250,16 +268,6 @@ async function lookUpOne(
   return held === 'refused' || held === 'fenced' ? 'next' : undefined;
 }
 
-async function begin(
-  run: Run,
-  operation: WriteContext['operation'],
-  request: WriteRequest,
-  { world, own }: { readonly world: World; readonly own: ResourceKey },
-): Promise<Intent> {
-  const preimage = await preimageOf(run, operation, world);
-  return beginIntent(run, operation, request, { world, preimage, question: unasked, recovers: own });
-}
-
 /**
  * The answer to the creation of a network has no id. The name and the subnet identify the network. @source API §3
  * rule 5
@@ -273,7 +281,6 @@ async function idByEvidence(run: Run, intent: Intent): Promise<string | undefine
   return seen?.verdict === 'done' && seen.certain ? seen.id : undefined;
 }
 
-/** The resource that an answer named. */
 type Made = { readonly id: string; readonly facts: Facts };
 
 const takenKey = {
@@ -382,17 +389,4 @@ async function isReplaced(run: Run, key: ResourceKey): Promise<boolean> {
   if (intent === undefined || questionOf(intent).conflict !== true) return false;
   const next = await inWriteSlot(run, intent, () => tryNextIncarnation(run, intent));
   return 'now' in next;
-}
-
-/** Returns the world in which the resource has its earlier key, and the name that an entry of that key gets. */
-function withSubject(world: World, resource: DesiredResource, key: ResourceKey): World {
-  const { key: own, kind } = resource;
-  const subject = world.subjects.get(own);
-  const { desired = resource } = subject ?? {};
-  const named = { ...desired.value, name: takeApart(key).name };
-  const value = desired.named === false ? named : desired.value;
-  return {
-    ...world,
-    subjects: new Map(world.subjects).set(key, { kind, ...subject, key, desired: { ...desired, value } }),
-  };
 }

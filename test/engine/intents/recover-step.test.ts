@@ -713,10 +713,17 @@ describe('src/engine/run/recover.ts', () => {
   ])('before a purchase, an earlier key that %s', async (_name, given, steps, found) => {
     const { run, log, calls } = running({ line: ['ips.z'], ...given });
     const [entry] = run.desired.resources;
-    expect(await askLineAgain(run, entry as never)).toBe(found);
+    expect(await askLineAgain(run, entry as never, 0)).toBe(found);
     expect(log.map((each) => each.replace(/( \(\w+\))?: .*/, ''))).toEqual(steps);
     const marks = calls.filter(([name, , moment]) => name === 'mark' && moment === 'asked');
     expect(marks).toHaveLength(found === undefined && steps.length > 0 ? 1 : 0);
+  });
+
+  test('before a replacement, the next incarnation of an earlier key is asked', async () => {
+    const { run, log } = running({ line: ['ips.z'], past: [past('ips.z')], answers: unused });
+    const [entry] = run.desired.resources;
+    expect(await askLineAgain(run, entry as never, 1)).toBeUndefined();
+    expect(log[0]).toMatch(/^begin ips.z 1\.0 for ips.a/);
   });
 
   test.each([
