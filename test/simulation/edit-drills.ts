@@ -20,6 +20,8 @@ export function editDrillOf(seed: number): Omit<Story, 'seed'> {
   if (giving.happens(0.2)) return givenAwayDrillOf(giving);
   const replacing = chance(seed ^ 0x4e9ace);
   if (replacing.happens(0.35)) return replacedDrillOf(replacing);
+  const renaming = chance(seed ^ 0x4e9a3e);
+  if (renaming.happens(0.3)) return renamedDrillOf(renaming);
   const dice = chance(seed ^ 0xd0111);
   const section = dice.pick(sections);
   const actions = dice.pick([renamedInFlight, destroyed, foundAndLeft])(dice, section);
@@ -99,6 +101,42 @@ function replacedDrillOf(dice: Chance): Omit<Story, 'seed'> {
       ...(dice.happens(0.3) ? [atRest({ do: 'rename', of, to: 1, moved: dice.happens(0.7), name })] : []),
       ...(dice.happens(0.7) ? [atRest(lost)] : []),
       ...(dice.happens(0.4) ? [atRest({ do: 'destroy' })] : []),
+    ],
+    pausesMs: [dice.pick([1_000, 60_000, 90 * 60_000])],
+  };
+}
+
+/** In the middle of a replacement the state is put back, or lost, and the entry is renamed. */
+function renamedDrillOf(dice: Chance): Omit<Story, 'seed'> {
+  const of = { section: 'servers', place: 0 } as const;
+  const edited = (image: string): OperatorAction => ({
+    ...{ do: 'change_fields', of, all: false },
+    fields: { image, replace: 'allowed' },
+  });
+  const address = dice.pick([{}, {}, { public_ipv4: { new: true } }]);
+  const settings = { prune: true, max_deletions: 10, unmanaged: dice.pick(['ask', 'ask', 'ignore']) };
+  const spec: SpecModel = {
+    ...{ settings, networks: {}, isos: {}, ips: {} },
+    servers: { web: { ...size, ...address } },
+  };
+  return {
+    ...{ state: 'memory', readings: {}, specs: [spec], faults: [], incidents: [] },
+    actions: [
+      { when: 'at_rest', what: edited('ubuntu-24.04') },
+      {
+        when: {
+          boundary: dice.pick(['write:after', 'closeIntent:after'] as const),
+          nth: dice.pick([1, 1, 2]),
+        },
+        what: dice.happens(0.3)
+          ? { do: 'lose_the_state' }
+          : { do: 'put_state_back', changes: dice.between(1, 12) },
+      },
+      ...(dice.happens(0.3) ? [{ when: 'at_once', what: edited('debian-13') } as const] : []),
+      { when: 'at_once', what: renamed(dice, 'servers') },
+      ...(dice.happens(0.5)
+        ? [{ when: 'at_rest', what: edited(dice.pick(['ubuntu-24.04', 'almalinux-10'])) } as const]
+        : []),
     ],
     pausesMs: [dice.pick([1_000, 60_000, 90 * 60_000])],
   };

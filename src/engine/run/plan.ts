@@ -83,13 +83,10 @@ async function withRecovery(
   { isNew }: Judged['register'],
   blocked: readonly Blocked[],
 ): Promise<readonly Blocked[]> {
-  const isFound = (key: ResourceKey) =>
-    [...run.claims.values()].some(({ holder }) => holder.is === 'found' && holder.askedFor === key);
   const isAskedFirst = async ({ key, verb, code }: Blocked) =>
-    !isFound(key) &&
-    (code === 'unmanaged_resources' || (code === 'name_exists' && verb === 'create' && isNew)) &&
-    // A replacement asks the next key of the server.
-    (verb === 'update' || !(await isProven(run, key)));
+    verb === 'create' &&
+    (code === 'unmanaged_resources' || (code === 'name_exists' && isNew)) &&
+    !(await isProven(run, key));
   return Promise.all(
     blocked.map(async (each) =>
       (await isAskedFirst(each)) ? { ...each, remedies: [recovering, ...each.remedies] } : each,
