@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { attribute, type ClaimRecords, type Shown, serversShown } from '../../src/core/attribute.ts';
+import {
+  attribute,
+  type ClaimRecords,
+  countedBeside,
+  interfacesOf,
+  type ServerInterfaces,
+  type Shown,
+  serversShown,
+} from '../../src/core/attribute.ts';
 import type { Claim } from '../../src/core/claims.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { Ip } from '../../src/core/resources.ts';
@@ -182,5 +190,21 @@ describe('src/core/attribute.ts', () => {
 
   test('addresses show servers where no list does', () => {
     expect([...serversShown({ ips: [address(1), address(2, 7), address(3, 7)] })]).toEqual([7]);
+  });
+
+  test('a network counts servers beside the known ones', () => {
+    const known = new Map([
+      ['2001', [{ network_id: 3 }, { network_id: 4 }]],
+      ['2002', [{ network_id: 4 }]],
+    ]) as unknown as ServerInterfaces;
+    const beside = (id: number, server_count?: number) => countedBeside({ id, server_count } as never, known);
+    expect([beside(3, 2), beside(4, 2), beside(4, 1), beside(3), beside(5, 1)]).toEqual([1, 0, 0, 0, 1]);
+  });
+
+  test('the network interfaces of servers are those of the servers that exist', async () => {
+    const cards = [{ network_id: 3 }];
+    const findNetworkInterfaces = async (id: number) => (id === 2001 ? cards : undefined);
+    const read = { findNetworkInterfaces } as never;
+    expect(await interfacesOf(['2001', '2002'], read)).toEqual(new Map([['2001', cards]]));
   });
 });

@@ -23,6 +23,7 @@ export const mutated: readonly Mutated[] = [
   intents('evidence', ['evidence-step'], 99),
   intents('ask-key', ['ask-key-step'], 96),
   intents('probe-key', ['ask-key-step', 'begin', 'observe-keys'], 95),
+  intents('prove', ['prove', 'proof-answer']),
   intents('begin', ['begin', 'write-slot'], 98),
   intents('endings', ['endings', 'question'], 97),
   intents('transfer', ['transfer-step'], 96),
@@ -40,6 +41,7 @@ export const mutated: readonly Mutated[] = [
   claims('moves', ['renames'], 95),
   claims('release', ['holders'], 97),
   claims('run-state', ['run-state'], 97),
+  claims('scope', ['scope']),
   judgedBy('src/view/bill.ts', 'test/view', ['bill']),
   judgedBy('src/engine/run/recover.ts', 'test/engine/intents', ['recover-step'], 96),
 ];

@@ -48,6 +48,8 @@ interface Given {
   readonly match?: string;
   /** Other fields of the entry. */
   readonly entry?: object;
+  /** Other fields of other entries, by their keys. */
+  readonly entries?: Readonly<Record<string, object>>;
   readonly drop?: readonly string[];
 }
 
@@ -61,7 +63,7 @@ function ask(
   const desired = load(file(settings));
   const resources = desired.resources
     .filter((each) => !(more.drop ?? []).includes(each.key))
-    .map((each) => (each.key === key ? { ...each, ...more.entry } : each));
+    .map((each) => ({ ...each, ...(each.key === key ? more.entry : more.entries?.[each.key]) }));
   const world = worldOf({ ...desired, resources } as never, parts, bindings);
   // A binding without an entry has a subject too.
   for (const binding of bindings)
@@ -193,6 +195,8 @@ describe('src/plan/purchases.ts: unmanaged resources', () => {
     expect(asked({ parts: free })).not.toContain('servers.');
     expect(asked(waiting, 'servers.web')).not.toContain(named);
     expect(asked({ ...waiting, bindings: [bound('servers.named', 'server', '7')] })).not.toContain(named);
+    expect(asked({ ...waiting, entries: { 'servers.named': { managed: false } } })).not.toContain(named);
+    expect(asked({ ...waiting, entries: { 'servers.named': { id: '9' } } })).not.toContain(named);
   });
 
   const list = 'unless the API profile has `list_servers`';

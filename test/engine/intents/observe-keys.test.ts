@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Conclusive, WriteResult } from '../../../src/core/ports.ts';
-import { calibrated, observeKeys, spareKey } from '../../../src/engine/intents/probe-key.ts';
+import { calibrated, isUnaskable, observeKeys, spareKey } from '../../../src/engine/intents/probe-key.ts';
 import { asRun, intentOf, stubRun } from './stub-run.ts';
 
 const answer = (status: number, more: Partial<Conclusive> = {}): Conclusive => ({
@@ -32,6 +32,16 @@ async function observe(answers: readonly WriteResult[]) {
 }
 
 describe('src/engine/intents/probe-key.ts', () => {
+  test.each([
+    ['stores refusals', { create_network: { storesRefusals: true } }, false],
+    ['stores no refusals', { create_network: { storesRefusals: false } }, true],
+    ['is not known', { create_server: { storesRefusals: false } }, false],
+    ['was never observed', undefined, false],
+  ])('a key cannot be asked if the API %s: %#', async (_name, note, is) => {
+    const run = { deps: { store: { note: async () => note } } } as never;
+    expect(await isUnaskable(run, { request: { name: 'create_network' } } as never)).toBe(is);
+  });
+
   test.each<[string, readonly WriteResult[], object]>([
     ['an API that stores refusals', good, stores],
     ['an API that checks bodies first', [named, again, named, again], { storesRefusals: true }],

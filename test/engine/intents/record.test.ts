@@ -3,6 +3,8 @@ import type { Conclusive, WriteResult } from '../../../src/core/ports.ts';
 import type { WhyUnknown } from '../../../src/core/state.ts';
 import { record, spendOf } from '../../../src/engine/intents/record.ts';
 import { kinds } from '../../../src/reconcilers/registry.ts';
+import { catalogue, worldOf } from '../../plan/support.ts';
+import { load } from '../../support/rig.ts';
 import { intentOf, sentAt, stubRun } from './stub-run.ts';
 
 const minute = 60_000;
@@ -335,6 +337,32 @@ describe('src/engine/intents/record.ts', () => {
     ['firewall', 'delete', 'none'],
   ] as const)('the spending of %s %s, which the spec does not ask for: %s', (kind, verb, spend) => {
     expect(spendOf(stubRun().run, intentOf({ kind, verb }))).toBe(spend);
+  });
+
+  test('the spending of a write that the spec asks for is that of its operation', () => {
+    const file = load(
+      'servers: {x: {server_type: sliders-1, image: debian-13, cores: 1, memory_mb: 1024, disk_gb: 10}}\n',
+    );
+    const world = worldOf(file, { catalogue });
+    const { run } = stubRun({ more: { world } });
+    const write = { key: 'servers.x', kind: 'server' } as const;
+    expect(spendOf(run, intentOf({ ...write, verb: 'create' }))).toBe('adds');
+    expect(spendOf(run, intentOf({ ...write, verb: 'update' }))).toBe('none');
+  });
+
+  test('a deletion waits no longer than that of a server', async () => {
+    const busy = said(409, { code: 'busy' });
+    const gone = {
+      verb: 'delete',
+      kind: 'iso',
+      key: 'isos.x',
+      request: { name: 'delete_iso', path: { id: 'u' } },
+    };
+    const deadlineMs = kinds.get('server')?.timing.deadlineMs ?? 0;
+    expect((await stepOf(busy, gone, deadlineMs)).progress.now).toBe('again');
+    expect((await stepOf(busy, gone, deadlineMs + 1)).progress.now).toBe('blocked');
+    const added = { kind: 'iso', key: 'isos.x', request: { name: 'add_iso', path: {}, body: {} } };
+    expect((await stepOf(busy, added, deadlineMs + 1)).progress.now).toBe('again');
   });
 
   test('an answer is reported, a lost one is not', async () => {

@@ -291,6 +291,15 @@ describe('src/engine/intents/settle.ts', () => {
     expect(sent).toEqual([]);
   });
 
+  test('a fenced key that a new state asked about holds no answer, unless the state has sent to it', async () => {
+    const asked = { recovers: 'networks.x', dueAt: sentAt + hour + 10 };
+    const { step, ends } = running();
+    expect(await step(unknown('fenced', { ...asked, sends: 0 }))).toMatchObject({ outcome: 'absent' });
+    expect(ends).toMatchObject([{ outcome: 'absent', text: 'the idempotency key holds no answer' }]);
+    const sent = await running().step(unknown('fenced', { ...asked, sends: 1 }));
+    expect(sent).toEqual({ now: 'again', afterMs: 10 });
+  });
+
   test('a key that is too old is not asked: reads decide, or nothing was sent', async () => {
     const old = { ageMs: 23 * hour };
     const late = { dueAt: sentAt + 23 * hour + 10 };
