@@ -1,3 +1,4 @@
+import equal from 'fast-deep-equal';
 import type { DesiredResource } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
 import { digestOf } from '../../core/json.ts';
@@ -164,7 +165,8 @@ function isLost({ bindings, deps, world }: Run, key: ResourceKey): boolean {
   return draftOne(deps.kinds, world, subject).diff.verdict.verdict === 'create';
 }
 
-async function isAsked(run: Run, key: ResourceKey): Promise<boolean> {
+/** Whether this state has asked the next key of a resource. */
+export async function isAsked(run: Run, key: ResourceKey): Promise<boolean> {
   const { incarnation } = await incarnationOf(run, key, 1);
   return (await lastAttempt(run, key, String(incarnation))) >= 0;
 }
@@ -230,4 +232,13 @@ export function withSubject(world: World, resource: DesiredResource, key: Resour
     ...world,
     subjects: new Map(world.subjects).set(key, { kind, ...subject, key, desired: { ...desired, value } }),
   };
+}
+
+/** The request under the name that an entry keeps as long as the key in its `moved` has a binding. */
+export function keptName(run: Run, resource: DesiredResource, { request }: Intent): WriteRequest | undefined {
+  const { moved, named, kind } = resource;
+  if (moved === undefined || named !== false) return undefined;
+  const creation = { key: moved, kind, verb: 'create', changes: [] } as const;
+  const kept = requestOf(run, creation, withSubject(run.world, resource, moved));
+  return equal(kept, request) ? undefined : kept;
 }

@@ -28,6 +28,7 @@ import { isInScope } from '../claims/scope.ts';
 import type { EngineDeps, PlanOptions } from '../deps.ts';
 import { contextOf, inWriteSlot, roomToWrite } from '../intents/begin.ts';
 import { giveUp, keyIsFresh } from '../intents/endings.ts';
+import { isAsked } from '../intents/next-incarnation.ts';
 import { pauses } from '../intents/outcome.ts';
 import { withPauses } from '../intents/pauses.ts';
 import { isProvable, type Proof, prove } from '../intents/prove.ts';
@@ -86,7 +87,7 @@ async function withRecovery(
   const isAskedFirst = async ({ key, verb, code }: Blocked) =>
     verb === 'create' &&
     (code === 'unmanaged_resources' || (code === 'name_exists' && isNew)) &&
-    !(await isProven(run, key));
+    !(await (run.bindings.has(key) ? isAsked(run, key) : isProven(run, key)));
   return Promise.all(
     blocked.map(async (each) =>
       (await isAskedFirst(each)) ? { ...each, remedies: [recovering, ...each.remedies] } : each,

@@ -14,6 +14,7 @@ import { asksKey, close, isReplay, keyIsFresh, questionOf, unasked } from '../in
 import {
   askAgain,
   endReplaced,
+  keptName,
   requestOf,
   tryNextIncarnation,
   withSubject,
@@ -76,7 +77,7 @@ export async function recover(run: Run): Promise<boolean> {
     // The creation itself asks the key of the resource, also about an ignored one, and not its earlier keys.
     const isIgnored = run.desired.settings.unmanaged === 'ignore' && factsOf(resource.kind).bought;
     const earlier = await unprovenKeys(run, resource);
-    // An edit with the rename may have replaced the resource, so that an earlier key was answered with another one.
+    // An edit with the rename may have replaced the resource, which an earlier key shows then.
     const mayBeAsked = !isIgnored && (!isAlone || earlier.some((key) => !run.intents.has(key)));
     const isOwnAsked = isResumed(run, resource.key) || (mayBeAsked && !(await isProven(run, resource.key)));
     const own = isOwnAsked ? [resource.key] : [];
@@ -233,7 +234,17 @@ async function lookUpOne(
     because?: Because,
   ) => close(run, intent, { outcome, text, ...(because && { because }) }, { changes });
   const held = await answerAtLast(run, intent);
-  if (held === 'open') return (await isReplaced(run, key)) ? 'next' : undefined;
+  if (held === 'open') {
+    const open = run.intents.get(key);
+    if (open === undefined || questionOf(open).conflict !== true) return undefined;
+    const kept = sent === undefined ? keptName(run, resource, open) : undefined;
+    if (kept !== undefined) {
+      await end('void', 'the rename may have kept the name');
+      return lookUpOne(run, key, resource, kept, ahead);
+    }
+    // The key refused both the probe and the original as another request.
+    return 'now' in (await inWriteSlot(run, open, () => tryNextIncarnation(run, open))) ? 'next' : undefined;
+  }
   if (held === 'unused') {
     run.stopwatch.mark(intent.id, 'asked');
     await end('absent', 'no earlier state used this idempotency key', [], 'unused');
@@ -381,12 +392,4 @@ async function replayed(run: Run, intent: Intent, reuse: ReuseRefusal | undefine
   }
   await run.state.update(intent, { stage: { phase: 'sending' } });
   return result.status < 300 ? { answer: result } : 'refused';
-}
-
-/** Begins the next incarnation if the key refused both the probe and the original as another request. */
-async function isReplaced(run: Run, key: ResourceKey): Promise<boolean> {
-  const intent = run.intents.get(key);
-  if (intent === undefined || questionOf(intent).conflict !== true) return false;
-  const next = await inWriteSlot(run, intent, () => tryNextIncarnation(run, intent));
-  return 'now' in next;
 }
