@@ -552,6 +552,25 @@ describe('src/engine/run/recover.ts', () => {
     ]);
   });
 
+  test.each([
+    ['its own name', {}, ['n', 'z']],
+    ['a name in the spec', { named: true }, ['n']],
+    ['no earlier key', { moved: undefined }, ['n']],
+    ['the name of its earlier key', { moved: 'networks.n' }, ['n']],
+  ])('a key that refuses the entry is asked under the name that a rename keeps: %s', async (_name, more, names) => {
+    const entries = { 'networks.n': { moved: 'networks.z', named: false, ...more } };
+    const file = 'networks: {n: {cidr: 10.1.0.0/24}}\n';
+    const networks = [{ id: 3, name: 'n', cidr: '10.1.0.0/24' }];
+    const observed = { 'networks.n': { sameName: networks } };
+    const answers = [taken, taken, taken, made('3')];
+    const { log } = await play({ file, networks, observed, entries, answers, seen: [live] });
+    const begun = log.flatMap((each) => /^begin networks\.n 0\.\d as (\w+)/.exec(each)?.[1] ?? []);
+    expect(begun.slice(0, 2)).toEqual(names);
+    const isAsked = log.includes('void networks.n: the rename may have kept the name');
+    expect(isAsked).toBe(names.length === 2);
+    if (isAsked) expect(log.at(-1)).toContain('found under its idempotency key: 3');
+  });
+
   const question = (stage: string, more: object = {}) => ({
     unconfirmed: { why: 'lost', question: { stage, probes: 1, ...more } },
   });
