@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { faultRule } from '../../src/emulator/faults.ts';
 import { Scene } from './edits-scene.ts';
 
 const bare = { server_type: 'sliders-1', image: 'ubuntu-24.04', cores: 1, memory_mb: 1024, disk_gb: 20 };
@@ -136,6 +137,38 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     operator.write({ servers: { www: { ...bare, moved: { from: 'servers.web' } } } });
     await operator.converge({ 'servers.www': again.servers[0] ?? '' });
     expect(scene.live).toEqual(again);
+  });
+
+  test('a server was edited before the state was lost, and keeps its data once its entry has the true values', async () => {
+    const scene = await Scene.start();
+    const operator = scene.operator();
+    const web = { ...bare, replace: 'allowed' };
+    await operator.applied({ servers: { web } });
+    const bought = scene.live;
+    operator.loseState();
+    operator.write({ servers: { web: { ...web, image: 'debian-13' } } });
+    await operator.converge({ 'servers.web': bought.servers[0] ?? '' });
+    await operator.applied({ servers: { web } });
+    expect(scene.live).toEqual(bought);
+  });
+
+  test('a server is renamed after the copy of the state that is put back in its replacement', async () => {
+    const scene = await Scene.start();
+    const operator = scene.operator();
+    const edited = { ...bare, image: 'debian-13', replace: 'allowed' };
+    await operator.applied({ servers: { a: bare } });
+    const putBack = operator.copyState();
+    const forbidden = { do: 'answer', status: 403, code: 'forbidden' } as const;
+    scene.emulator.setFaults([faultRule({ path: 'delete_server' }, forbidden)]);
+    operator.write({ servers: { a: edited } });
+    expect((await operator.apply()).code).toBe(3);
+    const bought = scene.live;
+    expect(bought.servers).toHaveLength(2);
+    scene.emulator.setFaults([]);
+    putBack();
+    operator.write({ servers: { b: { ...edited, moved: { from: 'servers.a' } } } });
+    await operator.converge({ 'servers.b': bought.servers[1] ?? '' });
+    expect(scene.live).toEqual(bought);
   });
 
   describe('a second file with the same names and its own empty state', () => {
