@@ -83,7 +83,7 @@ export function undoing(input: UndoInput): Undoing {
  * @throws ConfigError which names the edit or the command that comes first
  */
 function refuseKept(
-  { run, writes, desired, renames }: UndoInput,
+  { run, writes, desired, renames, bound }: UndoInput,
   key: ResourceKey,
   isRemoved: boolean,
 ): void {
@@ -98,6 +98,16 @@ function refuseKept(
       [...(field === undefined ? [] : [edit(renamed.key, { remove: [field], when })]), runs('apply')],
     );
   }
+  const id = bound.get(parent);
+  const other = isRemoved
+    ? desired.resources.find((each) => each.kind === takeApart(parent).kind && idInSpec(each) === id)
+    : undefined;
+  if (id !== undefined && other !== undefined && other.key !== parent)
+    throw new ConfigError(
+      `the run ${run} created ${parent}, whose id is in ${other.key} too: undo would not delete it`,
+      false,
+      [edit(other.key, { remove: ['id'], when: 'to undo the run' })],
+    );
   const present = desired.resources.find((each) => each.key === parent);
   if (present === undefined) return;
   const field = !present.managed

@@ -1,5 +1,7 @@
+import equal from 'fast-deep-equal';
 import { type Desired, type DesiredResource, namedAddress } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
+import { type Json, member } from '../../core/json.ts';
 import { nounOf, parseKey, type ResourceKey, retiringKey, takeApart } from '../../core/keys.ts';
 import type { Seen, Subject, World } from '../../core/kind.ts';
 import { factsOf, isAddress, type KindName } from '../../core/kind-facts.ts';
@@ -81,7 +83,10 @@ async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<s
   const kind = run.kindOf(subject.kind);
   const seen = run.world.observed.get(key);
   const fields = kind.unseen?.fields(subject, seen) ?? [];
-  const applied = fields.length === 0 ? undefined : kind.unseen?.believe(subject, fields);
+  const believedNow = fields.length === 0 ? undefined : kind.unseen?.believe(subject, fields);
+  // Whose resource it is says nothing about values that were edited since. The next plan asks about these.
+  const isEdited = before.recovered !== undefined && !equal(entryIn(believedNow), entryIn(before.applied));
+  const applied = isEdited ? undefined : believedNow;
   const said = subject.desired === undefined ? {} : { protect };
   const taken = { ...(applied && { applied }), ...(formerKeys.length > 0 && { formerKeys }) };
   // The resources that came with a server are confirmed with it.
@@ -100,7 +105,11 @@ async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<s
       (each) => ({ type: 'bind', binding: each }) as const,
     ),
   ]);
-  return `${key} was already bound to ${id}. The binding is confirmed, and the state records the current identity of the ${nounOf(subject.kind)}, such as its name or address.${believed(run, subject, seen)}`;
+  return `${key} was already bound to ${id}. The binding is confirmed, and the state records the current identity of the ${nounOf(subject.kind)}, such as its name or address.${isEdited ? ` The entry was edited since vdcsync found it: \`vdcsync plan\` asks about its ${fields.join(', ')}.` : believed(run, subject, seen)}`;
+}
+
+function entryIn(applied: Json | undefined): unknown {
+  return member(applied ?? null, 'entry') ?? applied;
 }
 
 /** The replacement that the spec would then ask for, which would delete the adopted resource. */

@@ -147,7 +147,7 @@ async function lineHolds(run: Run, operation: Operation): Promise<Turn | undefin
     };
   const earlier = desired && (await askLineAgain(run, desired, isReplaced ? 1 : 0));
   if (earlier === undefined) return undefined;
-  return { now: 'overtaken', reason: `its resource was created under its earlier key ${earlier}` };
+  return { now: 'overtaken', reason: `its earlier key ${earlier} was used` };
 }
 
 /** The next run asks the earlier keys of a line that this run could not ask to the end. */

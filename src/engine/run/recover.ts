@@ -27,7 +27,7 @@ import { isAbort } from '../interruption.ts';
 import { knownIds, type Run } from '../run.ts';
 import { absenceGapMs } from '../timing.ts';
 
-/** The most incarnations and attempts of one key that are asked. */
+/** The most incarnations and attempts of one key that are asked in one round. */
 const mostKeys = 8;
 
 /** The most turns in which a key without an answer is asked. A later run asks again. */
@@ -53,7 +53,7 @@ export type Held =
  * The keys of creations are asked first, if the project holds unmanaged resources and this state has never used the key:
  * the state may be new, or an older copy. The earlier keys of a line are asked in any case, before the resource is
  * bought: the API replays the answers that an earlier state received, and their ids are certain. Returns whether a
- * resource was found. The plan then shows an adoption.
+ * resource was found, which the plan then shows as an adoption, or further keys have to be asked.
  *
  * @source API §8.1
  */
@@ -185,7 +185,7 @@ function isResumed(run: Run, key: ResourceKey): boolean {
   return open.phase === 'sending' || (open.phase === 'unknown' && questionOf(open).conflict !== true);
 }
 
-/** Whether a key of the resource holds the answer of a live resource. The keys are asked in turn until one is unused. */
+/** Whether a key of the resource holds the answer of a live resource, or may hold it. The keys are asked in turn until one is unused. */
 async function lookUp(
   run: Run,
   resource: DesiredResource,
@@ -196,7 +196,9 @@ async function lookUp(
   for (const key of keys) {
     // The end of an open write shows its resource.
     if (run.intents.has(key) && !isResumed(run, key)) return false;
-    for (let asked = 0; asked < mostKeys; asked++) {
+    for (let asked = 0; ; asked++) {
+      // The next round asks the keys after these.
+      if (asked === mostKeys) return true;
       const next = await lookUpOne(run, key, resource, sent, ahead);
       if (next === 'found') return true;
       if (next === undefined) break;

@@ -380,7 +380,7 @@ describe('src/engine/run/recover.ts', () => {
     [
       'eight keys that earlier states fenced',
       { answers: Array(9).fill(fenced) },
-      'begin ips.a 0.0 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.1 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.2 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.3 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.4 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.5 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.6 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.7 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key',
+      'begin ips.a 0.0 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.1 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.2 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.3 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.4 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.5 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.6 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.7 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; found',
     ],
     ['a request that needs another resource', { impossible: ['ips.a'] }, ''],
     [
