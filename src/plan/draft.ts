@@ -1,6 +1,6 @@
 import { type DesiredResource, nameInSpec } from '../core/desired.ts';
 import { childKey, comesWithServer, nounOf, type ResourceKey, retiringKey } from '../core/keys.ts';
-import type { Diff, ResourceKind, Seen, Subject, World } from '../core/kind.ts';
+import type { Diff, ResourceKind, Seen, Subject, Verdict, World } from '../core/kind.ts';
 import { factsOf, type KindName } from '../core/kind-facts.ts';
 import type { Change, Operation, Spend, Traffic, Verb, Warning } from '../core/plan.ts';
 import { type OperationId, operationId } from '../core/plan.ts';
@@ -69,7 +69,7 @@ export function draftAll(
   const given = givenUp(first, world);
   const after = renewed.size === 0 ? world : withoutServers(world, renewed);
   const replaced = new Map(first.map((draft) => [draft.subject.key, draft] as const));
-  return first.flatMap((draft) => {
+  const drafts = first.flatMap((draft): Draft[] => {
     const { parent, key } = draft.subject;
     const namedBy = given.get(key);
     const owner = namedBy ?? (parent === undefined ? undefined : given.get(parent));
@@ -91,6 +91,27 @@ export function draftAll(
     if (waits && comesWithServer(draft.subject))
       return [{ ...draft, diff: { verdict: { verdict: 'unchanged' } } }];
     return leaving.has(parent) && !comesWithServer(draft.subject) ? [] : [draft];
+  });
+  return withoutAdopted(drafts);
+}
+
+/** Another entry of the server adopts the resource, such as a network interface whose network has two names. */
+function withoutAdopted(drafts: readonly Draft[]): Draft[] {
+  const nameOf = ({ kind, parent }: Subject, id = '') => `${parent} ${kind} ${id}`;
+  const takers = new Map(
+    drafts.flatMap(({ subject, diff: { verdict } }) =>
+      verdict.verdict === 'adopt' && subject.parent !== undefined
+        ? [[nameOf(subject, verdict.target), subject.key] as const]
+        : [],
+    ),
+  );
+  return drafts.map((draft) => {
+    const { subject, diff } = draft;
+    const taker = takers.get(nameOf(subject, subject.binding?.id));
+    if (diff.verdict.verdict !== 'delete' || taker === undefined) return draft;
+    const reason = `${subject.key} is released: ${taker} is the same resource`;
+    const verdict: Verdict = { verdict: 'release', gone: false, reason };
+    return { ...draft, diff: { verdict } };
   });
 }
 

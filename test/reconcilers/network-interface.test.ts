@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { loadProfile } from '../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
+import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
 import { load, rig } from '../support/rig.ts';
 import { idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
@@ -39,6 +41,25 @@ describe('src/reconcilers/network-interface.ts', () => {
     expect(without.warnings).toMatchObject([
       { code: 'no_longer_declared', message: expect.stringContaining('network interface net1 still exists') },
     ]);
+  });
+
+  test('one that another entry of its network adopts is not removed', async () => {
+    const profile = 'operations: {remove_network_interface: {}}';
+    const { apply, plan, emulator } = rig({
+      profile: loadProfile(profile, 'profile'),
+      emulator: { profile: loadEmulatorProfile(profile) },
+    });
+    const network = (name: string, entry: string) =>
+      `networks: {${name}: {${entry}}}\nservers: {web: {${sliders}, network_interfaces: [${name}]}}\n`;
+    await apply(network('a', 'cidr: 10.1.0.0/24'));
+    const cards = projectOf(emulator).servers[0]?.cards.map(({ id }) => id);
+    const again = network('b', 'managed: false, name: a');
+
+    expect(idsOf(await plan(again))).toEqual(['adopt:servers.web.network_interfaces.b']);
+    expect((await apply(again)).outcome).toBe('converged');
+
+    expect(projectOf(emulator).servers[0]?.cards.map(({ id }) => id)).toEqual(cards);
+    expect(idsOf(await plan(again))).toEqual([]);
   });
 
   test.each([

@@ -243,7 +243,7 @@ function heldBy(run: Run, live: Binding, owner: Binding): StateChange[] {
     .map(({ key }) => ({ type: 'release', key, gone: false, reason }));
 }
 
-/** What the operator has to check about a resource that is bound now. */
+/** The remarks for the operator on a resource that is bound now. */
 export function remarksOn(run: Run, subject: Bound, world: World): string {
   const live = world.observed.get(subject.key);
   return [
