@@ -23,7 +23,7 @@ export const mutated: readonly Mutated[] = [
   intents('evidence', ['evidence-step'], 99),
   intents('ask-key', ['ask-key-step'], 96),
   intents('probe-key', ['ask-key-step', 'begin', 'observe-keys'], 95),
-  intents('prove', ['prove', 'proof-answer']),
+  judgedBy('src/engine/intents/prove.ts', 'test/engine', ['intents/prove', 'replacement']),
   intents('begin', ['begin', 'write-slot'], 98),
   intents('endings', ['endings', 'question'], 97),
   intents('transfer', ['transfer-step'], 96),
@@ -41,7 +41,7 @@ export const mutated: readonly Mutated[] = [
   claims('moves', ['renames'], 95),
   claims('release', ['holders'], 97),
   claims('run-state', ['run-state'], 97),
-  claims('scope', ['scope']),
+  judgedBy('src/engine/claims/scope.ts', 'test/engine', ['claims/scope', 'claims/claims', 'intents/begin']),
   judgedBy('src/view/bill.ts', 'test/view', ['bill']),
   judgedBy('src/engine/run/recover.ts', 'test/engine/intents', ['recover-step'], 96),
 ];
