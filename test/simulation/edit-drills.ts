@@ -21,7 +21,7 @@ export function editDrillOf(seed: number): Omit<Story, 'seed'> {
   const replacing = chance(seed ^ 0x4e9ace);
   if (replacing.happens(0.35)) return replacedDrillOf(replacing);
   const renaming = chance(seed ^ 0x4e9a3e);
-  if (renaming.happens(0.3)) return renamedDrillOf(renaming);
+  if (renaming.happens(0.5)) return renamedDrillOf(renaming);
   const dice = chance(seed ^ 0xd0111);
   const section = dice.pick(sections);
   const actions = dice.pick([renamedInFlight, destroyed, foundAndLeft])(dice, section);
@@ -113,7 +113,7 @@ function renamedDrillOf(dice: Chance): Omit<Story, 'seed'> {
     ...{ do: 'change_fields', of, all: false },
     fields: { image, replace: 'allowed' },
   });
-  const address = dice.pick([{}, {}, { public_ipv4: { new: true } }]);
+  const address = dice.pick([{}, {}, {}, { public_ipv4: { new: true } }]);
   const settings = { prune: true, max_deletions: 10, unmanaged: dice.pick(['ask', 'ask', 'ignore']) };
   const spec: SpecModel = {
     ...{ settings, networks: {}, isos: {}, ips: {} },
@@ -125,14 +125,14 @@ function renamedDrillOf(dice: Chance): Omit<Story, 'seed'> {
       { when: 'at_rest', what: edited('ubuntu-24.04') },
       {
         when: {
-          boundary: dice.pick(['write:after', 'closeIntent:after'] as const),
-          nth: dice.pick([1, 1, 2]),
+          boundary: dice.pick(['write:after', 'write:after', 'closeIntent:after'] as const),
+          nth: dice.pick([1, 1, 1, 2]),
         },
-        what: dice.happens(0.3)
+        what: dice.happens(0.15)
           ? { do: 'lose_the_state' }
-          : { do: 'put_state_back', changes: dice.between(1, 12) },
+          : { do: 'put_state_back', changes: dice.pick([2, 3, 3, 3, 4, 5]) },
       },
-      ...(dice.happens(0.3) ? [{ when: 'at_once', what: edited('debian-13') } as const] : []),
+      ...(dice.happens(0.1) ? [{ when: 'at_once', what: edited('debian-13') } as const] : []),
       { when: 'at_once', what: renamed(dice, 'servers') },
       ...(dice.happens(0.5)
         ? [{ when: 'at_rest', what: edited(dice.pick(['ubuntu-24.04', 'almalinux-10'])) } as const]

@@ -396,6 +396,13 @@ export const plantedBugs: readonly Planted[] = [
     stories: '--actions',
   },
   {
+    name: 'a replacement does not ask the earlier keys of its entry',
+    file: 'engine/run/operate.ts',
+    find: 'desired && (await askLineAgain(run, desired, isReplaced ? 1 : 0));',
+    replace: 'desired && !isReplaced ? await askLineAgain(run, desired, 0) : undefined;',
+    stories: '--actions',
+  },
+  {
     name: 'a resource that a new state has found is deleted without a question',
     file: guards,
     find: '  if (!binding?.recovered) return undefined;\n',

@@ -85,7 +85,8 @@ export class Lines {
 
   #takenBack(): ReadonlyMap<ResourceKey, HeldClaim> {
     const wanting = this.#entries.filter(
-      ({ key, id, parent }) => id === undefined && parent === undefined && !this.#bindings.has(key),
+      ({ key, id, held, parent }) =>
+        (id === undefined || held !== undefined) && parent === undefined && !this.#bindings.has(key),
     );
     const fitting = wanting.flatMap((entry) => {
       const line = this.of(entry);
@@ -146,8 +147,13 @@ export function withHeldObjects(
 export function isOutdated(run: Run): boolean {
   const { desired, bindings, moves } = run;
   if (moves.waiting.length > 0) return false;
-  const isNew = (key: ResourceKey) => run.world.subjects.get(key)?.desired?.held === undefined;
-  const isFound = [...run.lines().held()].some(([key, { holder }]) => holder.is === 'found' && isNew(key));
+  const heldBy = (key: ResourceKey) => {
+    const { held, id } = run.world.subjects.get(key)?.desired ?? {};
+    return held && id;
+  };
+  const isFound = [...run.lines().held()].some(
+    ([key, { holder, id }]) => holder.is === 'found' && heldBy(key) !== id,
+  );
   const renamed = withRenames(desired, bindings, run.intents).resources;
   return isFound || renamed.some(({ moved }, at) => moved !== desired.resources[at]?.moved);
 }

@@ -306,6 +306,7 @@ async function adoptLeft(run: Run, intent: Intent, key: ResourceKey, id: string)
 async function absentOutcome(run: Run, intent: Intent, resent?: string): Promise<CommandResult> {
   const { key, verb, kind } = intent;
   refuseTooSoon(run, intent);
+  refuseUnnamed(run, intent);
   const [found, ips] = await fenced(run, async (read) => [
     await run.kindOf(kind).writes.evidence(intent, read, (each) => knownIds(run, each, intent)),
     await read.ips(),
@@ -343,6 +344,13 @@ async function fenced<Result>(run: Run, work: (read: ReadPort) => Promise<Result
   if (result === undefined)
     throw new ConfigError('The token was exchanged during the command, so nothing was recorded. Try again.');
   return result;
+}
+
+/** The API has accepted the creation and named no resource, so that reads show the resource once the creation has ended. */
+function refuseUnnamed({ deps, kindOf }: Run, intent: Intent): void {
+  if (intent.verb !== 'create' || intent.phase !== 'accepted' || intent.answer.id !== undefined) return;
+  if (deps.clock.now() - intent.answer.at < kindOf(intent.kind).timing.deadlineMs)
+    throw existing(intent, undefined);
 }
 
 /** A write without an answer may take effect until its time-out and a short time after. */

@@ -148,9 +148,12 @@ export async function askLineAgain(
 ): Promise<ResourceKey | undefined> {
   for (const key of [...run.lines().of(entry)].filter((each) => each !== entry.key)) {
     const last = await lastCreation(run, key);
-    if (last === undefined || (ahead === 0 && partsOf(last).because === 'found')) continue;
+    const { because, outcome } = last === undefined ? {} : partsOf(last);
+    const isFound = because === 'found';
+    if (last === undefined || (isFound && outcome === 'void')) continue;
     if (run.stopwatch.isMarked(last.id, 'asked') || (await isUnaskable(run, last))) continue;
-    if (await lookUp(run, entry, [key], undefined, ahead)) return key;
+    // The resource that was found is gone, or is the one that is replaced.
+    if (await lookUp(run, entry, [key], undefined, isFound ? 1 : ahead)) return key;
   }
   return undefined;
 }

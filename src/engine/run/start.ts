@@ -4,7 +4,7 @@ import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import type { ProofChecks, World } from '../../core/kind.ts';
 import { factsOf, isAddress } from '../../core/kind-facts.ts';
 import type { Plan, Selection } from '../../core/plan.ts';
-import type { Binding } from '../../core/state.ts';
+import type { Binding, Intent } from '../../core/state.ts';
 import { withHeldObjects } from '../claims/line.ts';
 import { movedBindings, movesOf, ownNames, withRenames } from '../claims/moves.ts';
 import { createRunState } from '../claims/run-state.ts';
@@ -129,7 +129,7 @@ async function load({ store, hidden }: EngineDeps, file: Desired, destroy: boole
   const bindings = new Map(
     [...movedBindings(stored, moves)].map(([key, binding]) => [key, flagged(binding)]),
   );
-  const desired = destroy ? withoutManaged(asked, [...bindings.values()]) : asked;
+  const desired = destroy ? withoutManaged(asked, [...bindings.values()], intents) : asked;
   return { asked, desired, flaggedBy: flagged, bindings, claims, intents, moves, waitingMoves };
 }
 
@@ -174,11 +174,15 @@ function createFacts(pauses: Map<string, Pause>): RunFacts {
 
 /**
  * The part of the spec that remains when all managed resources are deleted (`vdcsync destroy`): the unmanaged entries
- * whose resources the state binds. vdcsync releases these resources and does not delete them.
+ * whose resources the state binds, or creates. vdcsync releases these resources and does not delete them.
  */
-function withoutManaged(desired: Desired, bindings: readonly Binding[]): Desired {
+function withoutManaged(
+  desired: Desired,
+  bindings: readonly Binding[],
+  open: ReadonlyMap<ResourceKey, Intent>,
+): Desired {
   const resources = desired.resources.filter(
-    (each) => !each.managed && bindings.some((binding) => isOf(binding, each)),
+    (each) => !each.managed && (open.has(each.key) || bindings.some((binding) => isOf(binding, each))),
   );
   return { ...desired, resources, digest: `${desired.digest} destroyed` };
 }

@@ -161,7 +161,13 @@ export class Purchases {
       giveUp('a server error was lost that had its effect, of a resource that no read shows');
     else if (first.kind === 'server' && history.isBare(first.id ?? ''))
       giveUp('another user took away the address of a server whose answer was lost');
-    else if (another && (isUnseen(this.#truth, first, isBehind) || isPendingForGood(first, execution)))
+    else if (another && isPendingForGood(first, execution))
+      giveUp('another state sent a creation whose task never ends, and its key is forgotten');
+    else if (
+      another &&
+      isUnseen(this.#truth, first, isBehind) &&
+      (maker?.scope !== buyer?.scope || this.#isUnasked(first, execution, intent, running))
+    )
       giveUp('another state bought a resource that no documented read shows');
     else if (another && this.#unstored.has(first) && this.#isNotShownYet(first, execution))
       giveUp('another state bought the resource of a server error again before any read showed the resource');
@@ -193,6 +199,13 @@ export class Purchases {
     if (made === undefined || made.key === key || holderOf(mirror, first) !== undefined) return false;
     if (member(made.request.body, 'name') === member(request.body, 'name')) return false;
     return member(entryOf(controller.file.model, key)?.moved, 'from') !== made.key;
+  }
+
+  /** The key is forgotten, or one that no state can derive from the spec. @source API §8 */
+  #isUnasked(first: Execution, { atMs }: Execution, { key }: Intent, { controller }: Running): boolean {
+    const made = this.#truth.history.writeOf(first);
+    if (made === undefined || atMs - first.atMs >= keyLifeMs || made.attempt > 0) return true;
+    return made.key !== key && member(entryOf(controller.file.model, key)?.moved, 'from') !== made.key;
   }
 
   /** No key shows the network any more, and nothing in it is as the entry asks. @source API §8 */
@@ -248,6 +261,9 @@ export class Purchases {
     if (key !== intent.key && entryOf(controller.file.model, key) !== undefined) return true;
     const other = history.writes.get(first.idempotencyKey ?? '');
     if (other?.incarnation !== intent.incarnation || other.attempt !== intent.attempt) return true;
+    // Both machines have added the network interface at the same time.
+    const isCard = first.kind === 'card' && this.#makers.get(first)?.controller !== controller;
+    if (isCard && execution.atMs - first.atMs < 60_000) return true;
     // One machine's server took, as a free one, the address that the other had bought.
     const { ips } = projectOf(this.#truth);
     const held = ips.some(({ id, serverId }) => String(id) === first.id && serverId !== null);

@@ -246,7 +246,17 @@ describe('src/engine/claims/line.ts: the spec is combined with the state again',
 
   test.each<[string, boolean, boolean]>([
     ['a key of the line was answered with a resource', outdated(found, [asks()]), true],
-    ['the plan has the resource already', outdated(found, [asks({ held: { by: 'found' } })]), false],
+    [
+      'the plan has the resource already',
+      outdated(found, [asks({ held: { by: 'found' }, id: '2001' })]),
+      false,
+    ],
+    [
+      'the plan has another one of the line',
+      outdated(found, [asks({ held: { by: 'found' }, id: '2000' })]),
+      true,
+    ],
+    ['the entry has that id', outdated(found, [asks({ id: '2001' })]), true],
     ['no plan has read the entry', outdated(found, [], { world: { subjects: new Map() } }), true],
     ['the key has no entry', outdated(found, [], { world: { subjects: new Map([[web, {}]]) } }), true],
     [
