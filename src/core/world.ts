@@ -1,7 +1,7 @@
 import { addressObject, objectName, serverObject } from './claims.ts';
 import { type ExpiredEntry, namedAddress } from './desired.ts';
 import { isUnconfirmed, partsOf } from './intent.ts';
-import { type ResourceKey, retiredFrom } from './keys.ts';
+import { firewallKey, type ResourceKey, retiredFrom } from './keys.ts';
 import type { Subject, World, WorldParts } from './kind.ts';
 import { factsOf } from './kind-facts.ts';
 import type { Warning } from './plan.ts';
@@ -125,12 +125,16 @@ interface Since {
  */
 export function exposedServers(world: World, { intents, done }: Since): readonly Warning[] {
   const open = new Map(intents.map((intent) => [intent.key, intent]));
-  return world.serverSubjects().flatMap(({ key }): readonly Warning[] => {
-    const firewall = firewallOf(world, key);
-    if (firewall === undefined || done?.has(firewall.key)) return [];
+  const servers = world.serverSubjects();
+  return servers.flatMap(({ key, desired }): readonly Warning[] => {
+    // An entry whose rename waits declares the firewall of the bound server.
+    const entry = desired ?? servers.find((each) => each.desired?.moved === key)?.desired;
+    const firewall = entry && firewallOf(world, entry.key);
+    const own = firewallKey(key);
+    if (firewall === undefined || done?.has(own)) return [];
     // The API has accepted the firewall.
-    if (open.get(firewall.key)?.phase === 'accepted') return [];
-    const message = world.idOf(key) === undefined ? beforeItsId(open.get(key)) : seen(world, key, firewall);
+    if (open.get(own)?.phase === 'accepted') return [];
+    const message = world.idOf(key) === undefined ? beforeItsId(open.get(key)) : seen(world, key, own);
     return message === undefined ? [] : [{ code: 'exposed', key, message }];
   });
 }
@@ -139,13 +143,13 @@ const isExposed =
   'the server has a public address, and its firewall is not in force: all its ports are open to the internet';
 const mayBeExposed = 'the server may exist without its firewall: all its ports would be open to the internet';
 
-function seen(world: World, key: ResourceKey, firewall: Subject): string | undefined {
+function seen(world: World, key: ResourceKey, firewall: ResourceKey): string | undefined {
   const server = world.observed.get(key);
   // A server that was bound after the refresh is new.
   if (server === undefined) return isPublicByFile(world, key) ? isExposed : undefined;
   if (server.id === undefined) return undefined;
   const isPublic = world.ipsOf(server.id).length > 0 || (server.cards ?? []).some((card) => card.public);
-  return isPublic && world.observed.get(firewall.key)?.inForce !== true ? isExposed : undefined;
+  return isPublic && world.observed.get(firewall)?.inForce !== true ? isExposed : undefined;
 }
 
 function isPublicByFile(world: World, key: ResourceKey): boolean {

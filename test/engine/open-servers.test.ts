@@ -31,6 +31,19 @@ describe('src/engine/run/findings.ts: a server that stands open', () => {
     expect(second.plan.warnings).toEqual([]);
   });
 
+  test('is told while the rename of its entry waits for the refused firewall', async () => {
+    const played = rig();
+    const refused = { do: 'answer', status: 422, code: 'invalid_params' } as const;
+    played.emulator.setFaults([faultRule({ path: 'replace_firewall' }, refused)]);
+    await played.apply(server);
+    const renamed = server.replace('  web:\n    {', '  www:\n    {moved: {from: servers.web}, ');
+
+    const { warnings, blocked } = await played.plan(renamed);
+
+    expect(blocked).toMatchObject([{ key: 'servers.www', code: 'moved_in_flight' }]);
+    expect(warnings).toContainEqual(expect.objectContaining({ key: 'servers.web', code: 'exposed' }));
+  });
+
   test.each([
     ['409', { firewallWhileCreating: 409 } as const],
     ['a public network interface that comes with the end of the task', { publicCardAt: 'taskDone' } as const],
