@@ -122,9 +122,9 @@ export function waysOut(intent: Intent, { taken = false, world }: Known = {}): r
   const desired = world?.subjects.get(recovers)?.desired;
   // The candidates may belong to another user, and the resource itself may have become visible since.
   const other = candidates.length === 0 ? 'the resource exists' : `${key} is another resource`;
-  // The next apply asks the key again about an edited entry, but not an earlier key of the entry.
-  const isConflict =
-    verb === 'create' && recovers === key && partsOf(intent).blocked?.code === 'key_conflict';
+  // The next apply asks the key again about an edited entry, but neither an earlier key nor that of a replacement.
+  const isAskedAgain = verb === 'create' && recovers === key && intent.replaces === undefined;
+  const isConflict = isAskedAgain && partsOf(intent).blocked?.code === 'key_conflict';
   const reverted = outside('write the values with which the resource was created', {
     when: 'if the entry was edited since',
     next: [run('apply')],

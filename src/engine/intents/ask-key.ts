@@ -85,7 +85,7 @@ async function keyConflict(run: Run, intent: Intent): Promise<Progress> {
   const then = await tryNextIncarnation(run, intent);
   if ('now' in then) return then;
   const reason =
-    'another state or file sent another request under the same idempotency key: that request may have created a billed resource';
+    'another state or file sent another request under the same idempotency key: that request may have created the resource';
   return block(run, then, 'key_conflict', reason);
 }
 
