@@ -171,6 +171,21 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     expect(scene.live).toEqual(bought);
   });
 
+  test('a server is replaced a day after its creation, and the state is lost', async () => {
+    const scene = await Scene.start();
+    const operator = scene.operator();
+    const networks = { n: { cidr: '10.20.0.0/24' } };
+    const edited = { ...bare, image: 'debian-13', replace: 'allowed' };
+    await operator.applied({ networks, servers: { web: bare } });
+    scene.emulator.mutate({ do: 'forward_clock', ms: 25 * 3_600_000 });
+    await operator.applied({ networks, servers: { web: edited } });
+    const bought = scene.live;
+    operator.loseState();
+    await operator.converge({ 'networks.n': bought.networks[0] ?? '' });
+    expect(scene.live).toEqual(bought);
+    await operator.applied({ networks, servers: { web: edited } });
+  });
+
   describe('a second file with the same names and its own empty state', () => {
     async function secondFile(web: object = bare) {
       const scene = await Scene.start();

@@ -45,6 +45,7 @@ export async function preimageOf(
  * @param recovers the entry that a new state asks about
  * @param question the key is asked, as after a send that this state does not know of, and nothing is sent yet
  * @param ahead incarnations after the current one, whose key is asked
+ * @param later the incarnation, where a new state asks about a later one than it knows
  * @param queuedAt wall ms, since when the write was ready
  */
 export async function beginIntent(
@@ -57,6 +58,7 @@ export async function beginIntent(
     question,
     recovers,
     ahead = 0,
+    later,
     queuedAt,
   }: {
     readonly world: World;
@@ -64,6 +66,7 @@ export async function beginIntent(
     readonly question?: KeyQuestion;
     readonly recovers?: ResourceKey | undefined;
     readonly ahead?: number;
+    readonly later?: number | undefined;
     readonly queuedAt?: number;
   },
 ): Promise<Intent> {
@@ -75,7 +78,7 @@ export async function beginIntent(
       ? run.bindings.get(operation.key)?.id
       : undefined;
   const beside = replaces === undefined ? 0 : 1;
-  const numbers = await numbersOf(run, operation, subject.parent, ahead + beside);
+  const numbers = await numbersOf(run, operation, subject.parent, ahead + beside, later);
   const id = randomId(random.next);
   const now = clock.now();
   const parentId = subject.parent && world.idOf(subject.parent);
@@ -148,12 +151,15 @@ async function numbersOf(
   { key, kind, verb }: WriteContext['operation'],
   parent: ResourceKey | undefined,
   ahead: number,
+  later: number | undefined,
 ): Promise<Pick<Intent, 'incarnation' | 'attempt' | 'elsewhere'>> {
   const { store } = run.deps;
   const isAsked = asksKey(run, { verb, kind });
   const own =
     isAsked && parent === undefined
-      ? await incarnationOf(run, key, ahead)
+      ? later === undefined
+        ? await incarnationOf(run, key, ahead)
+        : { incarnation: later, elsewhere: 0 }
       : { incarnation: (await store.incarnation(key)) + ahead, elsewhere: 0 };
   const before = parent === undefined ? '' : `${await store.incarnation(parent)}.`;
   const incarnation = `${before}${own.incarnation}`;

@@ -1,7 +1,10 @@
 import type { Evidence } from '../../core/evidence.ts';
 import { partsOf } from '../../core/intent.ts';
-import type { Intent, StateChange, Unconfirmed, WhyUnknown } from '../../core/state.ts';
+import type { Conclusive } from '../../core/ports.ts';
+import type { TaskId } from '../../core/resources.ts';
+import type { Facts, Intent, StateChange, Unconfirmed, WhyUnknown } from '../../core/state.ts';
 import type { Run } from '../run.ts';
+import { absenceGapMs } from '../timing.ts';
 import { inWriteSlot } from './begin.ts';
 import { leftByFailed } from './bound-by.ts';
 import {
@@ -169,4 +172,39 @@ async function createAgain(run: Run, intent: Intent, { why, question }: Unconfir
 function resendSame(run: Run, intent: Intent, why: WhyUnknown): Promise<Progress> {
   const stage = { phase: 'waiting', unconfirmed: { why, question: unasked } } as const;
   return goOn(run, intent, { stage, dueAt: run.deps.clock.now() });
+}
+
+/** The resource that an answer named. */
+type Made = { readonly id: string; readonly facts: Facts };
+
+type Life = 'live' | 'gone' | 'unknown';
+
+/** The resource is gone only if no read finds the resource after its task has ended, and again a minute later. */
+export async function lifeOf(run: Run, intent: Intent, made: Made, { task }: Conclusive): Promise<Life> {
+  const first = await look(run, intent, made);
+  if (first !== 'gone') return first;
+  const { clock, tasks } = run.deps;
+  const { deadlineMs, showsWithinMs = 0 } = run.kindOf(intent.kind).timing;
+  run.tell(intent, 'checking', `whether ${made.id} still exists`);
+  const id = taskOf(task);
+  if (id !== undefined) {
+    const watch = { id, sort: intent.request.name, acceptedAt: clock.now(), deadlineMs };
+    const { end } = await tasks.wait(watch, run.signals.halt);
+    if (end === 'stuck') return 'unknown';
+  }
+  await clock.sleep(task === 'missing' ? showsWithinMs : absenceGapMs, run.signals.halt);
+  return look(run, intent, made);
+}
+
+export function taskOf(task: Conclusive['task']): TaskId | undefined {
+  return typeof task === 'object' && task !== null ? task.id : undefined;
+}
+
+async function look(run: Run, intent: Intent, made: Made): Promise<Life> {
+  const { writes } = run.kindOf(intent.kind);
+  const answer = { ...made, at: 0, to: 'unknown_send', end: 'reported' } as const;
+  const asked = { ...intent, phase: 'accepted' as const, answer };
+  const seen = await run.fence.read((read) => writes.evidence(asked, read, () => new Set()));
+  if (seen === undefined) return 'unknown';
+  return 'id' in seen ? 'live' : 'gone';
 }

@@ -3,12 +3,11 @@ import { partsOf } from '../../core/intent.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { Conclusive, WriteRequest } from '../../core/ports.ts';
-import type { TaskId } from '../../core/resources.ts';
-import type { Because, Facts, Intent, IntentOutcome, StateChange } from '../../core/state.ts';
+import type { Because, Intent, IntentOutcome, StateChange } from '../../core/state.ts';
 import { isFailedRead } from '../../core/transport.ts';
 import { isNone, unmanagedFor } from '../../plan/unmanaged.ts';
 import { answeredCreation, registerOf } from '../claims/claims.ts';
-import { incarnationOf, lastCreation } from '../claims/scope.ts';
+import { incarnationOf, lastAttempt, lastCreation } from '../claims/scope.ts';
 import { beginIntent, inWriteSlot, preimageOf, sendFenced } from '../intents/begin.ts';
 import { asksKey, close, isReplay, keyIsFresh, questionOf, unasked } from '../intents/endings.ts';
 import {
@@ -19,16 +18,19 @@ import {
   tryNextIncarnation,
   withSubject,
 } from '../intents/next-incarnation.ts';
+import { lifeOf, taskOf } from '../intents/not-there.ts';
 import { probeAnswer, type ReuseRefusal } from '../intents/outcome.ts';
 import { asked, isUnaskable, pauseIfRefused, probeKey } from '../intents/probe-key.ts';
 import { spendOf } from '../intents/record.ts';
 import { found } from '../intents/transfer.ts';
 import { isAbort } from '../interruption.ts';
 import { knownIds, type Run } from '../run.ts';
-import { absenceGapMs } from '../timing.ts';
 
 /** The most incarnations and attempts of one key that are asked in one round. */
 const mostKeys = 8;
+
+/** The most later incarnations that a new state asks about. */
+const mostLater = 3;
 
 /** The most turns in which a key without an answer is asked. A later run asks again. */
 const mostTurns = 3;
@@ -71,6 +73,8 @@ export async function recover(run: Run): Promise<boolean> {
   const taken = wanted.some((each) => isNameTaken(run, each));
   const isShown = wanted.some(({ kind }) => !isNone(unmanagedFor(kind, register, run.world)));
   const isAlone = !isShown && register.unlisted === undefined && !taken;
+  const { networks, ips } = run.world;
+  const mayBeLater = register.isNew && (ips.length > 0 || networks.some((each) => !each.is_default));
   let any = false;
   for (const resource of wanted) {
     if (run.signals.stop.aborted || run.facts.allPaused() !== undefined) break;
@@ -82,8 +86,25 @@ export async function recover(run: Run): Promise<boolean> {
     const isOwnAsked = isResumed(run, resource.key) || (mayBeAsked && !(await isProven(run, resource.key)));
     const own = isOwnAsked ? [resource.key] : [];
     if (await lookUp(run, resource, [...own, ...earlier])) any = true;
+    else if (mayBeLater && isBare(resource) && (await lookUpLater(run, resource))) any = true;
   }
   return any;
+}
+
+/** Only its idempotency keys show a server without an address and without a network. */
+function isBare({ kind, value }: DesiredResource): boolean {
+  const { public_ipv4, network_interfaces: networks } = value;
+  const isAttached = Array.isArray(networks) && networks.length > 0;
+  return factsOf(kind).container === true && public_ipv4 === undefined && !isAttached;
+}
+
+/** The server may have been created again, or replaced, since the API has forgotten its first key. @source API §8.4 */
+async function lookUpLater(run: Run, resource: DesiredResource): Promise<boolean> {
+  for (let later = 1; later <= mostLater; later++) {
+    if ((await lastAttempt(run, resource.key, String(later))) >= 0) continue;
+    if (await lookUp(run, resource, [resource.key], { later })) return true;
+  }
+  return false;
 }
 
 /**
@@ -100,7 +121,7 @@ export async function recoverLeft(run: Run): Promise<void> {
     if (!isLast || entry === undefined || !keyIsFresh(run, intent)) continue;
     if (incarnation === String((await incarnationOf(run, key)).incarnation)) continue;
     const position = { file: '', line: 1, column: 1 };
-    await lookUp(run, { key, kind, managed: true, position, ...entry }, [key], request);
+    await lookUp(run, { key, kind, managed: true, position, ...entry }, [key], { sent: request });
   }
 }
 
@@ -153,7 +174,7 @@ export async function askLineAgain(
     if (last === undefined || (isFound && outcome === 'void')) continue;
     if (run.stopwatch.isMarked(last.id, 'asked') || (await isUnaskable(run, last))) continue;
     // The resource that was found is gone, or is the one that is replaced.
-    if (await lookUp(run, entry, [key], undefined, isFound ? 1 : ahead)) return key;
+    if (await lookUp(run, entry, [key], { ahead: isFound ? 1 : ahead })) return key;
   }
   return undefined;
 }
@@ -188,13 +209,19 @@ function isResumed(run: Run, key: ResourceKey): boolean {
   return open.phase === 'sending' || (open.phase === 'unknown' && questionOf(open).conflict !== true);
 }
 
+/** `sent`: the request of an earlier creation. `ahead`, `later`: as of the beginning of a write. */
+interface Asking {
+  readonly sent?: WriteRequest;
+  readonly ahead?: number;
+  readonly later?: number | undefined;
+}
+
 /** Whether a key of the resource holds the answer of a live resource, or may hold it. The keys are asked in turn until one is unused. */
 async function lookUp(
   run: Run,
   resource: DesiredResource,
   keys: readonly ResourceKey[],
-  sent?: WriteRequest,
-  ahead = 0,
+  asking: Asking = {},
 ): Promise<boolean> {
   for (const key of keys) {
     // The end of an open write shows its resource.
@@ -202,7 +229,7 @@ async function lookUp(
     for (let asked = 0; ; asked++) {
       // The next round asks the keys after these.
       if (asked === mostKeys) return true;
-      const next = await lookUpOne(run, key, resource, sent, ahead);
+      const next = await lookUpOne(run, key, resource, asking);
       if (next === 'found') return true;
       if (next === undefined) break;
     }
@@ -214,8 +241,7 @@ async function lookUpOne(
   run: Run,
   key: ResourceKey,
   resource: DesiredResource,
-  sent: WriteRequest | undefined,
-  ahead: number,
+  { sent, ahead = 0, later }: Asking,
 ): Promise<'found' | 'next' | undefined> {
   const { key: own, kind: name } = resource;
   const kind = run.kindOf(name);
@@ -225,7 +251,7 @@ async function lookUpOne(
   const answered = (await answeredCreation(run, key))?.request;
   const request = sent ?? answered ?? requestOf(run, operation, world);
   if (request === undefined || run.facts.heldBy(request, 'none') !== undefined) return undefined;
-  const begun = { world, question: unasked, recovers: own, ahead };
+  const begun = { world, question: unasked, recovers: own, ahead, later };
   const intent =
     run.intents.get(key) ??
     (await beginIntent(run, operation, request, {
@@ -245,7 +271,7 @@ async function lookUpOne(
     const kept = sent === undefined ? keptName(run, resource, open) : undefined;
     if (kept !== undefined) {
       await end('void', 'the rename may have kept the name');
-      return lookUpOne(run, key, resource, kept, ahead);
+      return lookUpOne(run, key, resource, { sent: kept, ahead, later });
     }
     // The key refused both the probe and the original as another request.
     return 'now' in (await inWriteSlot(run, open, () => tryNextIncarnation(run, open))) ? 'next' : undefined;
@@ -297,44 +323,10 @@ async function idByEvidence(run: Run, intent: Intent): Promise<string | undefine
   return seen?.verdict === 'done' && seen.certain ? seen.id : undefined;
 }
 
-type Made = { readonly id: string; readonly facts: Facts };
-
 const takenKey = {
   phase: 'unknown',
   unconfirmed: { why: 'lost', question: { ...unasked, stage: 'taken' } },
 } as const;
-
-type Life = 'live' | 'gone' | 'unknown';
-
-/** The resource is gone only if no read finds the resource after its task has ended, and again a minute later. */
-async function lifeOf(run: Run, intent: Intent, made: Made, { task }: Conclusive): Promise<Life> {
-  const first = await look(run, intent, made);
-  if (first !== 'gone') return first;
-  const { clock, tasks } = run.deps;
-  const { deadlineMs, showsWithinMs = 0 } = run.kindOf(intent.kind).timing;
-  run.tell(intent, 'checking', `whether ${made.id} still exists`);
-  const id = taskOf(task);
-  if (id !== undefined) {
-    const watch = { id, sort: intent.request.name, acceptedAt: clock.now(), deadlineMs };
-    const { end } = await tasks.wait(watch, run.signals.halt);
-    if (end === 'stuck') return 'unknown';
-  }
-  await clock.sleep(task === 'missing' ? showsWithinMs : absenceGapMs, run.signals.halt);
-  return look(run, intent, made);
-}
-
-function taskOf(task: Conclusive['task']): TaskId | undefined {
-  return typeof task === 'object' && task !== null ? task.id : undefined;
-}
-
-async function look(run: Run, intent: Intent, made: Made): Promise<Life> {
-  const { writes } = run.kindOf(intent.kind);
-  const answer = { ...made, at: 0, to: 'unknown_send', end: 'reported' } as const;
-  const asked = { ...intent, phase: 'accepted' as const, answer };
-  const seen = await run.fence.read((read) => writes.evidence(asked, read, () => new Set()));
-  if (seen === undefined) return 'unknown';
-  return 'id' in seen ? 'live' : 'gone';
-}
 
 /** A probe that was not sent, or not answered, is sent again. */
 async function answerAtLast(run: Run, intent: Intent): Promise<Held> {

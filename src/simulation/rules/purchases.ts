@@ -166,7 +166,7 @@ export class Purchases {
     else if (
       another &&
       isUnseen(this.#truth, first, isBehind) &&
-      (maker?.scope !== buyer?.scope || this.#isUnasked(first, execution, intent, running))
+      (maker?.scope !== buyer?.scope || this.#isUnasked(first, execution, intent, running, all))
     )
       giveUp('another state bought a resource that no documented read shows');
     else if (another && this.#unstored.has(first) && this.#isNotShownYet(first, execution))
@@ -202,9 +202,21 @@ export class Purchases {
   }
 
   /** The key is forgotten, or one that no state can derive from the spec. @source API §8 */
-  #isUnasked(first: Execution, { atMs }: Execution, { key }: Intent, { controller }: Running): boolean {
+  #isUnasked(
+    first: Execution,
+    { atMs }: Execution,
+    { key }: Intent,
+    { controller }: Running,
+    /** All creations of the line, the oldest first. */
+    of: readonly Execution[],
+  ): boolean {
     const made = this.#truth.history.writeOf(first);
     if (made === undefined || atMs - first.atMs >= keyLifeMs || made.attempt > 0) return true;
+    // A new state asks about later incarnations only if the project shows that it was used.
+    const isLater = Number(made.incarnation) > 0 && first !== of[0] && atMs - (of[0]?.atMs ?? 0) >= keyLifeMs;
+    const { networks, ips } = projectOf(this.#truth);
+    if (isLater && ips.length === 0 && networks.every(({ isDefault }) => isDefault)) return true;
+    if (isLater && Number(made.incarnation) > 3) return true;
     return made.key !== key && member(entryOf(controller.file.model, key)?.moved, 'from') !== made.key;
   }
 

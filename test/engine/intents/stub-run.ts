@@ -37,7 +37,10 @@ export function stubRun({
       profile: { timeScale: 1 },
       writes: { token: () => 't' },
       tasks: { earliest: async () => 9 },
-      store: { intents: async () => past, claims: async () => claims, change: noted('change') },
+      store: {
+        ...{ intents: async () => past, claims: async () => claims, change: noted('change') },
+        incarnation: async () => 0,
+      },
       onEvent: noted('event'),
       kinds,
     },

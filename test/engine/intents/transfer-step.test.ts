@@ -497,6 +497,7 @@ describe('src/engine/intents/transfer.ts', () => {
     const holder = { is: 'found', key: 'servers.x', scope: 'b', taskId: 'task', recovered: 'replacement' };
     expect(changes[0]).toEqual([
       { type: 'claim', claim: { kind: 'server', id: '7', identity: {}, holder, at: sentAt } },
+      { type: 'next_incarnation', key: 'servers.x' },
     ]);
     const plain = running();
     await found(plain.run, intentOf(ip), '7');
