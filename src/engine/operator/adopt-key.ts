@@ -24,7 +24,9 @@ export async function adoptKey(run: Run, key: ResourceKey, named: string): Promi
   const id = idOf(run, key, named);
   const subject = run.world.subjects.get(key);
   const bound = subject?.binding?.id === id ? subject.binding : undefined;
-  if (subject !== undefined && bound !== undefined && subject.desired === undefined && run.world.isThere(key))
+  // A resource that a failed creation left can be confirmed too.
+  const isSeen = run.world.observed.get(key)?.id !== undefined;
+  if (subject !== undefined && bound !== undefined && subject.desired === undefined && isSeen)
     return result(await knowAgain(run, subject, bound));
   if (subject?.desired === undefined)
     throw new ConfigError(`The spec has no ${key}${instead(key, run.desired)}`, true);
