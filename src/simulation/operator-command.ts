@@ -70,7 +70,10 @@ export async function command(
   if (said instanceof NotAbsentError) return [];
   // A list that ends early may lack the resource that the client area shows. @assumption A8
   const isCut = stage.emulator.readings.pageSize !== null;
-  if (said instanceof Error && !isCut) stage.fail('I12', `vdcsync ${text}: failed: ${said.message}`);
+  // A revoked token says nothing about the command.
+  const isRevoked = said instanceof ApiProblem && said.status === 401;
+  if (said instanceof Error && !isCut && !isRevoked)
+    stage.fail('I12', `vdcsync ${text}: failed: ${said.message}`);
   return said instanceof Error ? [] : (said?.remedies ?? []);
 }
 

@@ -65,7 +65,10 @@ function holding(moves: readonly Move[], waiting: readonly WaitingMove[]): Moves
 
 /** The entries that a move depends on. A network interface has the name of its network. */
 function entriesOf({ from, to }: Move): readonly ResourceKey[] {
-  return [from, to].flatMap((key) => [entryKeyOf(key), namesakeOf(takeApart(key)) ?? []].flat());
+  return [from, to].flatMap((key) => {
+    const network = namesakeOf(takeApart(key));
+    return network === undefined ? [entryKeyOf(key)] : [entryKeyOf(key), network];
+  });
 }
 
 /**

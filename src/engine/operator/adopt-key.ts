@@ -87,7 +87,8 @@ async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<s
   const fields = kind.unseen?.fields(subject, seen) ?? [];
   const believedNow = fields.length === 0 ? undefined : kind.unseen?.believe(subject, fields);
   // Whose resource it is says nothing about values that were edited since. The next plan asks about these.
-  const isEdited = before.recovered !== undefined && !equal(entryIn(believedNow), entryIn(before.applied));
+  const isFound = before.recovered !== undefined && believedNow !== undefined;
+  const isEdited = isFound && !equal(entryIn(believedNow), entryIn(before.applied));
   const applied = isEdited ? undefined : believedNow;
   const said = subject.desired === undefined ? {} : { protect };
   const taken = { ...(applied && { applied }), ...(formerKeys.length > 0 && { formerKeys }) };
