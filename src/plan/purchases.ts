@@ -117,8 +117,9 @@ export function lineOpen(
       ? answeredWithBound(desired, elsewhere)
       : answeredWithIgnored(desired, elsewhere.id, 'which is ignored');
   const held = register.held(key);
-  // The question to the key has ended in this run. The next plan adopts the resource.
-  return held?.holder.is === 'found' ? answeredWith(desired, held.id, world) : undefined;
+  // The question to the key has ended in this run. The next plan adopts the resource, if it is not the one that is gone.
+  const isNew = held?.holder.is === 'found' && (desired.held === undefined || desired.id !== held.id);
+  return isNew ? answeredWith(desired, held.id, world) : undefined;
 }
 
 /** A key of the line was answered with the resource. Under `unmanaged: ignore`, that may be one of another spec. */

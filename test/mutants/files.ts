@@ -36,7 +36,7 @@ export const mutated: readonly Mutated[] = [
   ]),
   intents('capacity', ['endings'], 98),
   intents('pauses', ['pauses-step'], 96),
-  intents('revalidate', ['replacement-step', 'begun-earlier'], 75),
+  intents('revalidate', ['replacement-step', 'begun-earlier'], 96),
   plan('guards', ['plan/guard-table'], 97),
   plan('purchases', ['plan/purchases'], 98),
   plan('unmanaged', ['plan/unmanaged'], 97),

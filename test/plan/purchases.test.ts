@@ -334,6 +334,17 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
       'key_conflict an idempotency key of ips.a was used for address 7 → vdcsync apply',
     ],
     [
+      'an answered key, whose resource is gone',
+      'ips.a',
+      { register: held('found'), entry: { held: { by: 'found' }, id: '7' } },
+    ],
+    [
+      'an answered key, where the resource of another answer is gone',
+      'ips.a',
+      { register: held('found'), entry: { held: { by: 'found' }, id: '6' } },
+      'key_conflict an idempotency key of ips.a was used for address 7 → vdcsync apply',
+    ],
+    [
       'a key that was answered with the resource of another entry',
       'ips.a',
       { register: { answeredElsewhere: new Map([['ips.a', bound('ips.b', 'ip', '7')]]) } },
