@@ -27,7 +27,7 @@ export const mutated: readonly Mutated[] = [
   intents('begin', ['begin', 'write-slot'], 98),
   intents('endings', ['endings', 'question'], 99),
   intents('transfer', ['transfer-step'], 96),
-  intents('next-incarnation', ['begin', 'recover-step'], 90),
+  intents('next-incarnation', ['begin', 'recover-step'], 95),
   intents('not-there', ['after-absence', 'endings', 'recover-step'], 95),
   judgedBy('src/engine/intents/bound-by.ts', 'test/engine', [
     'intents/transfer-step',
