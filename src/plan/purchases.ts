@@ -49,11 +49,14 @@ export function unmanaged(draft: Draft, input: GuardInput, { matches }: PlanFact
 }
 
 /** The servers that wait for the address have no objection of their own, but one of them may be the unmanaged server. */
-function adoptions([server, another]: readonly number[], { world, kinds }: GuardInput): Remedy[] {
+function adoptions([server, another]: readonly number[], input: GuardInput): Remedy[] {
+  const { world, kinds, openIntents } = input;
   if (server === undefined || another !== undefined) return [];
   const waiting = world.serverSubjects().filter((each) => {
-    const { desired, binding } = each;
+    const { key, desired, binding } = each;
     const isNew = desired?.managed === true && desired.id === undefined && binding === undefined;
+    // An open write has remedies of its own.
+    if (openIntents.some((open) => open.key === key)) return false;
     return isNew && draftOne(kinds, world, each).diff.verdict.verdict === 'blocked';
   });
   return waiting.map(({ key }) => run('adopt', [key, server], { when: `if server ${server} is ${key}` }));
@@ -115,7 +118,7 @@ export function lineOpen(
   if (elsewhere !== undefined)
     return 'key' in elsewhere
       ? answeredWithBound(desired, elsewhere)
-      : answeredWithIgnored(desired, elsewhere.id, 'which is ignored');
+      : answeredWithIgnored(desired, elsewhere.id, 'which is ignored', world);
   const held = register.held(key);
   // The question to the key has ended in this run. The next plan adopts the resource, if it is not the one that is gone.
   const isNew = held?.holder.is === 'found' && (desired.held === undefined || desired.id !== held.id);
@@ -137,13 +140,14 @@ function answeredWithIgnored(
   { key, kind }: Pick<DesiredResource, 'key' | 'kind'>,
   id: string,
   why: string,
+  world?: World,
 ): Objection {
   const what = `${nounOf(kind)} ${id}`;
-  return {
-    code: 'key_conflict',
-    reason: `an idempotency key of ${key} was used for ${what}, ${why}`,
-    remedies: [run('adopt', [key, id], { when: `if ${what} is ${key}` }), giveScope],
-  };
+  const isGone = world !== undefined && isAddress(kind) && world.ip(id) === undefined;
+  const reason = `an idempotency key of ${key} was used for ${what}, ${why}${isGone ? '. No read shows it' : ''}`;
+  const later = run('apply', [], { when: 'an hour later: another read then confirms that it is gone' });
+  const adopt = run('adopt', [key, id], { when: `if ${what} is ${key}` });
+  return { code: 'key_conflict', reason, remedies: isGone ? [later] : [adopt, giveScope] };
 }
 
 /** The resource may be bound to the other entry by mistake. The operator decides which entry has the resource. */

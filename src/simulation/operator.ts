@@ -75,6 +75,11 @@ async function answer(
     await eject(stage, controller, blocked);
     return file;
   }
+  const waits = remedies.some(({ when }) => when?.startsWith('an hour later'));
+  if (waits) {
+    await stage.clock.advance(3_600_000);
+    return file;
+  }
   if (blocked.code === 'firewall_would_lose') {
     await clearRules(stage, controller, blocked);
     return file;

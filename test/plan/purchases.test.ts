@@ -197,6 +197,8 @@ describe('src/plan/purchases.ts: unmanaged resources', () => {
     expect(asked({ ...waiting, bindings: [bound('servers.named', 'server', '7')] })).not.toContain(named);
     expect(asked({ ...waiting, entries: { 'servers.named': { managed: false } } })).not.toContain(named);
     expect(asked({ ...waiting, entries: { 'servers.named': { id: '9' } } })).not.toContain(named);
+    const opened = [{ key: 'servers.named', verb: 'create' }] as unknown as readonly Intent[];
+    expect(asked({ ...waiting, input: { openIntents: opened } })).not.toContain(named);
   });
 
   const list = 'unless the API profile has `list_servers`';
@@ -351,9 +353,20 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
       'key_conflict an idempotency key of ips.a was used for address 7, which is bound to ips.b → vdcsync adopt ips.b 7 (if address 7 is ips.b: vdcsync then creates ips.a) | remove ips.b from the spec; then vdcsync apply; then put ips.b back into the spec (if address 7 is ips.a, which then takes it back) | set `scope` under `project` (in one of the two specs, if another spec of the project created the resource)',
     ],
     [
+      'a key that was answered with an ignored address that is gone',
+      'ips.a',
+      {
+        register: {
+          answeredElsewhere: new Map([['ips.a', claim('ip', '7', { is: 'ignored', by: 'operator' })]]),
+        },
+      },
+      'key_conflict an idempotency key of ips.a was used for address 7, which is ignored. No read shows it → vdcsync apply (an hour later: another read then confirms that it is gone)',
+    ],
+    [
       'a key that was answered with an ignored resource',
       'ips.a',
       {
+        parts: { ips: [ip(7)] },
         register: {
           answeredElsewhere: new Map([['ips.a', claim('ip', '7', { is: 'ignored', by: 'operator' })]]),
         },
