@@ -199,6 +199,8 @@ function isWanted(run: Run, { key, kind, id, held, managed, parent }: DesiredRes
   const isTaken = held === undefined ? id !== undefined : run.world.isThere(key);
   if (!managed || isTaken || parent !== undefined) return false;
   if (run.bindings.has(key) || (run.intents.has(key) && !isResumed(run, key))) return false;
+  // A resource that is gone is only reported.
+  if (held !== undefined && run.desired.settings.drift === 'report') return false;
   return asksKey(run, { verb: 'create', kind });
 }
 
