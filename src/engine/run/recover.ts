@@ -275,7 +275,6 @@ async function lookUpOne(
       await end('void', 'the rename may have kept the name');
       return lookUpOne(run, key, resource, { sent: kept, ahead, later });
     }
-    // The key refused both the probe and the original as another request.
     return 'now' in (await inWriteSlot(run, open, () => tryNextIncarnation(run, open))) ? 'next' : undefined;
   }
   if (held === 'unused') {
@@ -343,7 +342,10 @@ async function answerAtLast(run: Run, intent: Intent): Promise<Held> {
 
 /** Probes the key. If the key is taken, sends the original bytes again, and the API replays their answer. */
 export async function answerUnder(run: Run, intent: Intent): Promise<Held> {
-  const { held, asking } = await probeKey(run, intent);
+  const first = await probeKey(run, intent);
+  // A single refusal may have another cause. The original under a later key would be a purchase that leaves out this one.
+  const isDoubted = first.held.is === 'taken' && (await isBeyond(run, intent));
+  const { held, asking } = isDoubted ? await probeKey(run, first.asking) : first;
   switch (held.is) {
     case 'accepted':
       return { answer: held.answer };
@@ -359,6 +361,10 @@ export async function answerUnder(run: Run, intent: Intent): Promise<Held> {
         ? replayed(run, asking, held.reuse)
         : 'unknown';
   }
+}
+
+async function isBeyond(run: Run, { key, incarnation }: Intent): Promise<boolean> {
+  return Number(incarnation) > (await incarnationOf(run, key)).incarnation;
 }
 
 /**
