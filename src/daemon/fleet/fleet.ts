@@ -272,8 +272,7 @@ export class Fleet {
     const { claim } = turn;
     try {
       const next = await (claim.key === sourceKey ? this.#lead(turn) : this.#workOn(turn));
-      if (typeof next === 'string') await queue.fail(claim, next);
-      else await queue.end(claim, next);
+      await queue.end(claim, next);
     } catch (error) {
       if (error instanceof LaterReleaseError) this.#fitness.end(error.message);
       log.debug({ project: claim.key, error, attempt: claim.attempt }, 'reconciliation failed, retrying');
@@ -298,8 +297,7 @@ export class Fleet {
     return continued(turn.claim);
   }
 
-  /** The next turn, or why this one failed. */
-  async #workOn(turn: Turn): Promise<NextTurn | string | undefined> {
+  async #workOn(turn: Turn): Promise<NextTurn | undefined> {
     const { log } = this.#options;
     const { claim, over } = turn;
     const { trigger } = claim;
@@ -310,7 +308,8 @@ export class Fleet {
     if (project === undefined || typeof project === 'string') {
       this.#fitness.fail(claim.key, `project ${claim.key} cannot be used here: ${project}`);
       log.warn({ project: claim.key, reason: project }, 'project given back');
-      return String(project);
+      // The cause is this replica, so another one does not wait as long as after a failure of the project.
+      return { trigger, afterMs: heldMs, urgency: claim.urgency };
     }
     Object.assign(turn, { project, version: spec.version });
     try {
