@@ -1,7 +1,7 @@
 import { addressObject, objectName, serverObject } from './claims.ts';
 import { type ExpiredEntry, namedAddress } from './desired.ts';
 import { isUnconfirmed, partsOf } from './intent.ts';
-import { firewallKey, type ResourceKey, retiredFrom } from './keys.ts';
+import { entryKeyOf, firewallKey, type ResourceKey, retiredFrom } from './keys.ts';
 import type { Subject, World, WorldParts } from './kind.ts';
 import { factsOf } from './kind-facts.ts';
 import type { Warning } from './plan.ts';
@@ -176,10 +176,10 @@ export function predecessorHolding({ key, desired }: Subject, world: World): str
 
 /** The expired entry of the resource, or of the server that the resource is in. */
 export function expiredEntry(
-  { key, parent = key }: Pick<Subject, 'key' | 'parent'>,
+  { key }: Pick<Subject, 'key'>,
   { expiry }: Pick<World, 'expiry'>,
 ): ExpiredEntry | undefined {
-  const own = retiredFrom(parent) ?? parent;
+  const own = entryKeyOf(key);
   // A rename that no run has recorded names the key of the resource.
   return expiry?.expired?.find((each) => each.key === own || each.moved === own);
 }

@@ -16,10 +16,11 @@ import { type Draft, operatedKey } from './draft.ts';
 import { expiryWarnings, flagsChange } from './flags.ts';
 import { choose, type JudgeInput, type Judgement, judgeAll, possibleOf, type Release } from './judge.ts';
 import { perhapsRenamed } from './moved-from.ts';
+import { heldRename } from './objections.ts';
 import { blockedIntent, isBegun, openWrites } from './open-writes.ts';
 import { isSelected } from './order.ts';
 import { costOf, effortOf, mostOf, summarise } from './totals.ts';
-import { heldRename, objectedTo } from './waits.ts';
+import { objectedTo } from './waits.ts';
 import {
   boughtUnused,
   capUnchecked,
@@ -171,7 +172,9 @@ function blockedBy(
   const open = [...inFlight.values()].flatMap((intent) =>
     blockedIntent(intent, { world, taken: taken.get(intent.key), isKnown }),
   );
-  const others = [...objections].filter(([draft]) => heldRename(draft, waitingMoves) === undefined);
+  const others = [...objections].filter(
+    ([draft]) => heldRename(draft.subject.key, waitingMoves) === undefined,
+  );
   const renames = waitingMoves.map(({ blocked }) => blocked);
   return [...open, ...renames, ...objectedTo(new Map(others), inFlight)];
 }

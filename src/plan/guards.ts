@@ -2,7 +2,14 @@ import { serverObject } from '../core/claims.ts';
 import { idInSpec } from '../core/desired.ts';
 import { partsOf } from '../core/intent.ts';
 import { digestOf } from '../core/json.ts';
-import { comesWithServer, nounOf, type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
+import {
+  comesWithServer,
+  entryKeyOf,
+  nounOf,
+  type ResourceKey,
+  retiredFrom,
+  takeApart,
+} from '../core/keys.ts';
 import type { Subject, Verdict, World } from '../core/kind.ts';
 import { factsOf } from '../core/kind-facts.ts';
 import { edit, outside, paying, type Remedy, run, setting, settleFirst } from '../core/remedy.ts';
@@ -141,8 +148,7 @@ function recovered(draft: Draft, { world, destroy }: GuardInput): Objection | un
  */
 function unprotecting(draft: Draft, world: World, destroy: boolean): Remedy {
   const { settings, subjects } = world;
-  const { key, parent = key } = draft.subject;
-  const own = retiredFrom(parent) ?? parent;
+  const own = entryKeyOf(draft.subject.key);
   const owner = expiredEntry({ key: own }, world)?.key ?? own;
   const set = { protect: false };
   const record = run('apply', ['--target', owner]);

@@ -1,6 +1,6 @@
 import { type Opening, openingFor } from '../core/calendar.ts';
 import { namedAddress, type WindowVerb } from '../core/desired.ts';
-import { entryKeyOf, type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
+import { type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
 import { factsOf, isAddress, type KindName } from '../core/kind-facts.ts';
 import { type Blocked, type Operation, operationId } from '../core/plan.ts';
@@ -9,7 +9,7 @@ import type { Intent } from '../core/state.ts';
 import { moment } from '../core/time.ts';
 import { exposedServers } from '../core/world.ts';
 import { type Draft, draftOne } from './draft.ts';
-import type { GuardInput, HeldRename, Objection, PlanFacts } from './objections.ts';
+import { type GuardInput, heldRename, type Objection, type PlanFacts } from './objections.ts';
 import { closure, endsOf, linksOf, obstacles, prerequisites, restsOn, successorsOf } from './order.ts';
 import { isStep, type ReplacementTurn, serverAfter } from './replacements.ts';
 
@@ -134,17 +134,10 @@ function withUnusable(
   }
 }
 
-/** The rename that the draft waits for. */
-export function heldRename(
-  { subject: { key } }: Draft,
-  waiting: GuardInput['waitingMoves'] = [],
-): HeldRename | undefined {
-  return waiting.find(({ keys }) => keys.has(entryKeyOf(key)));
-}
-
 /** Everything about an entry waits for its rename. */
 export function renameWaits(draft: Draft, { waitingMoves }: GuardInput): Objection | undefined {
-  const held = draft.diff.verdict.verdict === 'unchanged' ? undefined : heldRename(draft, waitingMoves);
+  const held =
+    draft.diff.verdict.verdict === 'unchanged' ? undefined : heldRename(draft.subject.key, waitingMoves);
   if (held === undefined) return undefined;
   const { code, reason, remedies } = held.blocked;
   return { code, reason, remedies };

@@ -10,6 +10,7 @@ import {
 import { factsOf } from '../../core/kind-facts.ts';
 import { edit, run, settleFirst } from '../../core/remedy.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
+import { heldRename } from '../../plan/objections.ts';
 import type { Move, Moves, WaitingMove } from '../run.ts';
 
 /**
@@ -59,8 +60,7 @@ function holding(moves: readonly Move[], waiting: readonly WaitingMove[]): Moves
     }
     return { ...each, keys };
   });
-  const isHeld = ({ from }: Move) => held.some(({ keys }) => keys.has(entryKeyOf(from)));
-  return { moves: moves.filter((move) => !isHeld(move)), held };
+  return { moves: moves.filter(({ from }) => heldRename(from, held) === undefined), held };
 }
 
 /** The entries that a move depends on. A network interface has the name of its network. */

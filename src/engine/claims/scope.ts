@@ -62,6 +62,14 @@ export async function incarnationOf(run: Run, key: ResourceKey, ahead = 0): Prom
   return { incarnation, elsewhere: Math.max(others, count - incarnation) };
 }
 
+/** By how many incarnations the write is later than the present one that the state knows. */
+export async function incarnationsBeyond(
+  run: Run,
+  { key, incarnation }: Pick<Intent, 'key' | 'incarnation'>,
+): Promise<number> {
+  return Math.max(0, Number(incarnation) - (await incarnationOf(run, key)).incarnation);
+}
+
 /** The key of the creation names a resource, or holds another answer. The next resource has another incarnation. */
 function isUsed(intent: Intent): boolean {
   const { outcome, because, answer } = partsOf(intent);

@@ -156,11 +156,9 @@ async function numbersOf(
   const { store } = run.deps;
   const isAsked = asksKey(run, { verb, kind });
   const own =
-    isAsked && parent === undefined
-      ? later === undefined
-        ? await incarnationOf(run, key, ahead)
-        : { incarnation: later, elsewhere: 0 }
-      : { incarnation: (await store.incarnation(key)) + ahead, elsewhere: 0 };
+    later === undefined && isAsked && parent === undefined
+      ? await incarnationOf(run, key, ahead)
+      : { incarnation: later ?? (await store.incarnation(key)) + ahead, elsewhere: 0 };
   const before = parent === undefined ? '' : `${await store.incarnation(parent)}.`;
   const incarnation = `${before}${own.incarnation}`;
   const last = isAsked

@@ -8,7 +8,7 @@ import type { TaskId } from '../../core/resources.ts';
 import type { Binding, Facts, InPhase, Intent, StateChange } from '../../core/state.ts';
 import { attributionOf, identityChanged, isAnother, makerOf, mayReplace, ownerOf } from '../claims/claims.ts';
 import { deleted, released, retiring } from '../claims/release.ts';
-import { incarnationOf } from '../claims/scope.ts';
+import { incarnationsBeyond } from '../claims/scope.ts';
 import type { Run } from '../run.ts';
 import { staleMs } from '../timing.ts';
 import { boundBy, companionsOf, remainsOf } from './bound-by.ts';
@@ -91,11 +91,8 @@ export async function found(run: Run, intent: Intent, id: string, taskId?: TaskI
   };
   const { isFree, changes } = answeredWith(run, { kind, id, identity: {} }, holder, recovers);
   // The resource may be of a later incarnation than the state knows.
-  const beyond = Number(intent.incarnation) - (await incarnationOf(run, key)).incarnation;
-  const counted = Array.from(
-    { length: Math.max(0, beyond) },
-    () => ({ type: 'next_incarnation', key }) as const,
-  );
+  const length = await incarnationsBeyond(run, intent);
+  const counted = Array.from({ length }, () => ({ type: 'next_incarnation', key }) as const);
   // The key stays in use: a creation under the key gets this answer again.
   const outcome = isFree ? 'absent' : 'void';
   const text = `found under its idempotency key: ${id}`;

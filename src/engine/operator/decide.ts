@@ -221,20 +221,7 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
     return refuseOther(run, intent, held.answer);
   const made = intent.phase === 'accepted' ? intent.answer.id : undefined;
   if (made !== undefined && made !== id) throw existing(intent, made);
-  // The decision of the operator takes precedence over the facts of an answer.
-  const { at = 0, end = 'reported' } = partsOf(intent).answer ?? {};
-  const answer: Answer = { at, id, facts: {}, to: 'this_send', end };
-  const found = await fenced(run, (read) =>
-    run.kindOf(intent.kind).writes.evidence({ ...intent, answer }, read, () => new Set()),
-  );
-  const other = await madeByOther(run, intent, id);
-  if (other === undefined && !('id' in found && found.id === id)) {
-    throw new ConfigError(
-      `The project has no ${nounOf(intent.kind)} ${id} with the values of ${intent.key}.`,
-    );
-  }
-  const facts = found.verdict === 'done' ? found.facts : undefined;
-  const bound = other?.bound ?? boundBy(run, intent, { id, facts, under: intent.key, byOperator: true });
+  const { bound, remarks } = (await madeByOther(run, intent, id)) ?? (await madeAsSent(run, intent, id));
   const bindings = bound.flatMap((change) => (change.type === 'bind' ? [change.binding] : []));
   const rebound = new Set(bindings.map((each) => each.key));
   const taken = bindings.flatMap((binding) => takenFrom(run, binding, rebound));
@@ -246,7 +233,7 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
     ...bound,
   ];
   await close(run, intent, { outcome: 'done', text }, { changes });
-  return result(`${intent.key} is bound to ${id}.${other?.remarks ?? ''}${unverified(intent)}`);
+  return result(`${intent.key} is bound to ${id}.${remarks}${unverified(intent)}`);
 }
 
 /**
@@ -274,6 +261,23 @@ function renamedEntry(run: Run, intent: Intent): DesiredResource | undefined {
   if (!mayBeOther(intent) || replaces !== undefined) return undefined;
   const { resources } = run.desired;
   return resources.find((each) => [key, recovers].some((of) => run.lines().of(each).has(of)));
+}
+
+/** The resource with the values of the request. @throws ConfigError if reads do not show it */
+async function madeAsSent(run: Run, intent: Intent, id: string) {
+  // The decision of the operator takes precedence over the facts of an answer.
+  const { at = 0, end = 'reported' } = partsOf(intent).answer ?? {};
+  const answer: Answer = { at, id, facts: {}, to: 'this_send', end };
+  const found = await fenced(run, (read) =>
+    run.kindOf(intent.kind).writes.evidence({ ...intent, answer }, read, () => new Set()),
+  );
+  if (!('id' in found && found.id === id)) {
+    throw new ConfigError(
+      `The project has no ${nounOf(intent.kind)} ${id} with the values of ${intent.key}.`,
+    );
+  }
+  const facts = found.verdict === 'done' ? found.facts : undefined;
+  return { bound: boundBy(run, intent, { id, facts, under: intent.key, byOperator: true }), remarks: '' };
 }
 
 /** The resource as adopted: its values are not known from the request of this state. */

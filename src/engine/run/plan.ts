@@ -2,7 +2,7 @@ import { objectName } from '../../core/claims.ts';
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { digestOf } from '../../core/json.ts';
-import { childKey, entryKeyOf, type ResourceKey, retiredFrom } from '../../core/keys.ts';
+import { childKey, type ResourceKey, retiredFrom } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import {
   type Blocked,
@@ -19,6 +19,7 @@ import type { StateChange } from '../../core/state.ts';
 import { buildPlan } from '../../plan/build.ts';
 import { newFlags } from '../../plan/flags.ts';
 import type { Release } from '../../plan/judge.ts';
+import { heldRename } from '../../plan/objections.ts';
 import { correction, isOvertaken } from '../../plan/open-writes.ts';
 import { isSelected } from '../../plan/order.ts';
 import { claimChanges, type Judged, registerOf } from '../claims/claims.ts';
@@ -172,8 +173,7 @@ async function closeOvertaken(run: Run, plan: Plan): Promise<void> {
       continue;
     }
     // A plan asks for no operation of an entry whose rename waits, so it does not show which writes are wanted.
-    const isHeld = run.moves.waiting.some(({ keys }) => keys.has(entryKeyOf(intent.key)));
-    if (intent.phase !== 'waiting' || isHeld) continue;
+    if (intent.phase !== 'waiting' || heldRename(intent.key, run.moves.waiting) !== undefined) continue;
     if (run.mode.selection !== undefined && !isSelected(run.mode.selection, intent.key)) continue;
     const planned = plan.operations.some(({ key, verb }) => key === intent.key && verb === intent.verb);
     // A partial run leaves out some operations. The spec still asks for them, so their writes wait for a full run.

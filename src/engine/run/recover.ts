@@ -7,7 +7,7 @@ import type { Because, Intent, IntentOutcome, StateChange } from '../../core/sta
 import { isFailedRead } from '../../core/transport.ts';
 import { isNone, unmanagedFor } from '../../plan/unmanaged.ts';
 import { answeredCreation, registerOf } from '../claims/claims.ts';
-import { incarnationOf, lastAttempt, lastCreation } from '../claims/scope.ts';
+import { incarnationOf, incarnationsBeyond, lastAttempt, lastCreation } from '../claims/scope.ts';
 import { beginIntent, inWriteSlot, preimageOf, sendFenced } from '../intents/begin.ts';
 import { asksKey, close, isReplay, keyIsFresh, questionOf, unasked } from '../intents/endings.ts';
 import {
@@ -344,7 +344,7 @@ async function answerAtLast(run: Run, intent: Intent): Promise<Held> {
 export async function answerUnder(run: Run, intent: Intent): Promise<Held> {
   const first = await probeKey(run, intent);
   // A single refusal may have another cause. The original under a later key would be a purchase that leaves out this one.
-  const isDoubted = first.held.is === 'taken' && (await isBeyond(run, intent));
+  const isDoubted = first.held.is === 'taken' && (await incarnationsBeyond(run, intent)) > 0;
   const { held, asking } = isDoubted ? await probeKey(run, first.asking) : first;
   switch (held.is) {
     case 'accepted':
@@ -361,10 +361,6 @@ export async function answerUnder(run: Run, intent: Intent): Promise<Held> {
         ? replayed(run, asking, held.reuse)
         : 'unknown';
   }
-}
-
-async function isBeyond(run: Run, { key, incarnation }: Intent): Promise<boolean> {
-  return Number(incarnation) > (await incarnationOf(run, key)).incarnation;
 }
 
 /**
