@@ -277,6 +277,9 @@ async function lookUpOne(
     }
     return 'now' in (await inWriteSlot(run, open, () => tryNextIncarnation(run, open))) ? 'next' : undefined;
   }
+  const isFenced = held === 'unused' || held === 'fenced';
+  // An earlier process of this state sent the original: reads show whether the original was carried out.
+  if (isFenced && intent.sends > 0) return leave(run, intent, 'fenced');
   if (held === 'unused') {
     run.stopwatch.mark(intent.id, 'asked');
     await end('absent', 'no earlier state used this idempotency key', [], 'unused');
@@ -291,8 +294,7 @@ async function lookUpOne(
     const id = answeredId ?? (await idByEvidence(run, intent));
     if (id === undefined) {
       // No read shows the resource yet. The run waits for the resource, as after any lost answer.
-      await run.state.update(intent, { stage: takenKey, dueAt: run.deps.clock.now() });
-      return undefined;
+      return leave(run, intent, 'taken');
     }
     switch (await lifeOf(run, intent, { id, facts: facts ?? {} }, held.answer)) {
       case 'live':
@@ -323,11 +325,6 @@ async function idByEvidence(run: Run, intent: Intent): Promise<string | undefine
   );
   return seen?.verdict === 'done' && seen.certain ? seen.id : undefined;
 }
-
-const takenKey = {
-  phase: 'unknown',
-  unconfirmed: { why: 'lost', question: { ...unasked, stage: 'taken' } },
-} as const;
 
 /** A probe that was not sent, or not answered, is sent again. */
 async function answerAtLast(run: Run, intent: Intent): Promise<Held> {
@@ -361,6 +358,12 @@ export async function answerUnder(run: Run, intent: Intent): Promise<Held> {
         ? replayed(run, asking, held.reuse)
         : 'unknown';
   }
+}
+
+/** The write is settled like any other, with this information about its key. */
+async function leave(run: Run, intent: Intent, stage: 'fenced' | 'taken'): Promise<undefined> {
+  const question = { ...questionOf(intent), stage };
+  await run.state.update(intent, { stage: asked(intent, question), dueAt: run.deps.clock.now() });
 }
 
 /**

@@ -490,18 +490,23 @@ describe('src/engine/run/recover.ts', () => {
   test.each<[string, Given, string]>([
     [
       'a question without an answer',
-      { open: [open()], answers: unused },
+      { open: [open({ sends: 0 })], answers: unused },
       'probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
     ],
     [
       'a question in an empty project',
-      { open: [open()], ips: [], answers: unused },
+      { open: [open({ sends: 0 })], ips: [], answers: unused },
       'probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
     ],
     [
       'a question whose request was sent',
       { open: [open({ phase: 'sending' })], answers: unused },
-      'probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
+      'probe; probe; ips.a is unknown',
+    ],
+    [
+      'a question whose request was sent under a fenced key',
+      { open: [open({ phase: 'sending' })], answers: [fenced] },
+      'probe; ips.a is unknown',
     ],
     [
       'a conflict',
@@ -525,7 +530,7 @@ describe('src/engine/run/recover.ts', () => {
     ],
     [
       'an earlier key with an open question',
-      { ips: [], line: ['ips.z'], open: [open({ key: 'ips.z' })], answers: unused },
+      { ips: [], line: ['ips.z'], open: [open({ key: 'ips.z', sends: 0 })], answers: unused },
       'probe; probe; absent ips.z (unused): no earlier state used this idempotency key',
     ],
   ])('an earlier run left %s', async (_name, given, steps) => {
