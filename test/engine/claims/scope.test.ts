@@ -1,7 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import type { Intent } from '../../../src/core/state.ts';
-import { incarnationOf, isInScope, lastAttempt } from '../../../src/engine/claims/scope.ts';
+import {
+  incarnationOf,
+  incarnationsBeyond,
+  isInScope,
+  lastAttempt,
+  lastCreation,
+} from '../../../src/engine/claims/scope.ts';
 import type { Run } from '../../../src/engine/run.ts';
 import { intentOf } from '../intents/stub-run.ts';
 
@@ -18,7 +24,7 @@ function run(past: readonly Intent[], gone = 0): Run {
   const attempts = (incarnation: string) =>
     past.flatMap((each) => (each.incarnation === incarnation ? [each.attempt] : []));
   const store = {
-    intents: async () => past,
+    intents: async (query: { key?: string }) => past.filter((each) => each.key === query.key),
     incarnation: async () => gone,
     lastAttempt: async (_key: string, _verb: string, of: string) => Math.max(-1, ...attempts(of)),
   };
@@ -78,6 +84,36 @@ describe('src/engine/claims/scope.ts', () => {
       2,
       { incarnation: 1, elsewhere: 1 },
     ],
+    [
+      'after a resource that was found under its key',
+      [elsewhere('0'), creation('0', 0, { outcome: 'void', because: 'found' })],
+      2,
+      { incarnation: 1, elsewhere: 1 },
+    ],
+    [
+      'in a scope whose first key came after others, the first',
+      [creation('0', 0, { ...done, elsewhere: 1 })],
+      1,
+      { incarnation: 0, elsewhere: 1 },
+    ],
+    [
+      'of a scope that returns after one that began later, as the state counts',
+      [elsewhere('0'), creation('0', 0, { ...done, elsewhere: 1 })],
+      1,
+      { incarnation: 1, elsewhere: 0 },
+    ],
+    [
+      'without the creation of another resource',
+      [creation('1', 0, { ...done, key: 'servers.b' })],
+      1,
+      { incarnation: 0, elsewhere: 1 },
+    ],
+    [
+      'without a deletion',
+      [creation('1', 0, { ...done, verb: 'delete' })],
+      1,
+      { incarnation: 0, elsewhere: 1 },
+    ],
     ['never above the count', [elsewhere('0'), creation('0', 0, done)], 0, { incarnation: 0, elsewhere: 0 }],
     [
       'after a creation without effect, the first',
@@ -106,5 +142,23 @@ describe('src/engine/claims/scope.ts', () => {
     ['a creation without effect', [elsewhere('0', 4), creation('0', 2, { outcome: 'void' })], -1],
   ])('the last attempt after %s', async (_name, past, expected) => {
     expect(await lastAttempt(run(past), key, '0')).toBe(expected);
+  });
+
+  test.each([
+    ['of the next incarnation', '2', 1],
+    ['of the present one', '1', 0],
+    ['of an earlier one', '0', 0],
+  ])('a write %s: how far it is ahead', async (_name, incarnation, expected) => {
+    const of = run([creation('0', 0, done)], 1);
+    expect(await incarnationsBeyond(of, { key, incarnation })).toBe(expected);
+  });
+
+  test('the last creation has ended, in this scope', async () => {
+    const open = intentOf({ key, phase: 'unknown', incarnation: '3' });
+    const [second, first] = [creation('1', 0, done), creation('0')];
+    const of = run([open, elsewhere('2'), second, first]);
+    expect(await lastCreation(of, key)).toBe(second);
+    expect(await lastCreation(of, key, ({ outcome }) => outcome === 'absent')).toBe(first);
+    expect(await lastCreation(run([open, elsewhere('2')]), key)).toBeUndefined();
   });
 });
