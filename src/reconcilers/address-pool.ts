@@ -1,5 +1,5 @@
 import { type Json, member } from '../core/json.ts';
-import { childKey, type ResourceKey, topLevelKey } from '../core/keys.ts';
+import { childKey, entryKeyOf, type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Warning } from '../core/plan.ts';
 import { edit, outside, run } from '../core/remedy.ts';
@@ -88,11 +88,11 @@ function isAdopted(applied: Json): boolean {
   return applied === null || member(applied, 'believed') !== undefined;
 }
 
-/** As the server's entry says; where that asks for no address of its own any more, also as it said last. */
+/** As the entry of the server, or of its successor, says; where no entry asks for the address any more, also as it said last. */
 export function isKept(subject: Subject, server: Subject | undefined, world: World): boolean {
   const { desired, binding } = subject;
-  const asked =
-    member(server?.desired?.value, 'keep_ip') === true || expiredEntry(subject, world)?.keep === true;
+  const entry = world.subjects.get(entryKeyOf(subject.key))?.desired;
+  const asked = member(entry?.value, 'keep_ip') === true || expiredEntry(subject, world)?.keep === true;
   const before = desired === undefined || server?.desired === undefined;
   return asked || (before && binding?.keep === true);
 }
