@@ -234,11 +234,17 @@ export function withSubject(world: World, resource: DesiredResource, key: Resour
   };
 }
 
-/** The request under the name that an entry keeps as long as the key in its `moved` has a binding. */
-export function keptName(run: Run, resource: DesiredResource, { request }: Intent): WriteRequest | undefined {
-  const { moved, named, kind } = resource;
-  if (moved === undefined || named !== false) return undefined;
-  const creation = { key: moved, kind, verb: 'create', changes: [] } as const;
-  const kept = requestOf(run, creation, withSubject(run.world, resource, moved));
-  return equal(kept, request) ? undefined : kept;
+/** The requests under the names that the entry had under the other keys of its line, which a rename keeps at first. */
+export function underFormerNames(
+  run: Run,
+  resource: DesiredResource,
+  { key, kind, request }: Intent,
+): readonly WriteRequest[] {
+  if (resource.named !== false) return [];
+  const others = [...run.lines().of(resource)].filter((each) => each !== key);
+  return others.flatMap((each) => {
+    const creation = { key: each, kind, verb: 'create', changes: [] } as const;
+    const kept = requestOf(run, creation, withSubject(run.world, resource, each));
+    return kept === undefined || equal(kept, request) ? [] : [kept];
+  });
 }

@@ -13,9 +13,9 @@ import { asksKey, close, isReplay, keyIsFresh, questionOf, unasked } from '../in
 import {
   askAgain,
   endReplaced,
-  keptName,
   requestOf,
   tryNextIncarnation,
+  underFormerNames,
   withSubject,
 } from '../intents/next-incarnation.ts';
 import { lifeOf, taskOf } from '../intents/not-there.ts';
@@ -171,8 +171,8 @@ export async function askLineAgain(
     const last = await lastCreation(run, key);
     const { because, outcome } = last === undefined ? {} : partsOf(last);
     const isFound = because === 'found';
-    if (last === undefined || (isFound && outcome === 'void')) continue;
-    if (run.stopwatch.isMarked(last.id, 'asked') || (await isUnaskable(run, last))) continue;
+    if (isFound && outcome === 'void') continue;
+    if (last && (run.stopwatch.isMarked(last.id, 'asked') || (await isUnaskable(run, last)))) continue;
     // The resource that was found is gone, or is the one that is replaced.
     if (await lookUp(run, entry, [key], { ahead: isFound ? 1 : ahead })) return key;
   }
@@ -211,9 +211,10 @@ function isResumed(run: Run, key: ResourceKey): boolean {
   return open.phase === 'sending' || (open.phase === 'unknown' && questionOf(open).conflict !== true);
 }
 
-/** `sent`: the request of an earlier creation. `ahead`, `later`: as of the beginning of a write. */
+/** `sent`: another request than that of the entry, and `others` after it. `ahead`, `later`: as of the beginning of a write. */
 interface Asking {
   readonly sent?: WriteRequest;
+  readonly others?: readonly WriteRequest[];
   readonly ahead?: number;
   readonly later?: number | undefined;
 }
@@ -243,7 +244,7 @@ async function lookUpOne(
   run: Run,
   key: ResourceKey,
   resource: DesiredResource,
-  { sent, ahead = 0, later }: Asking,
+  { sent, others, ahead = 0, later }: Asking,
 ): Promise<'found' | 'next' | undefined> {
   const { key: own, kind: name } = resource;
   const kind = run.kindOf(name);
@@ -270,10 +271,10 @@ async function lookUpOne(
   if (held === 'open') {
     const open = run.intents.get(key);
     if (open === undefined || questionOf(open).conflict !== true) return undefined;
-    const kept = sent === undefined ? keptName(run, resource, open) : undefined;
+    const [kept, ...left] = others ?? (sent === undefined ? underFormerNames(run, resource, open) : []);
     if (kept !== undefined) {
-      await end('void', 'the rename may have kept the name');
-      return lookUpOne(run, key, resource, { sent: kept, ahead, later });
+      await end('void', 'a rename may have kept the name');
+      return lookUpOne(run, key, resource, { sent: kept, others: left, ahead, later });
     }
     return 'now' in (await inWriteSlot(run, open, () => tryNextIncarnation(run, open))) ? 'next' : undefined;
   }
