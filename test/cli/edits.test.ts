@@ -152,11 +152,15 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     expect(scene.live).toEqual(bought);
   });
 
-  test('a server is renamed after the copy of the state that is put back in its replacement', async () => {
+  test.each([
+    ['', 'a'],
+    [' again', 'z'],
+  ])('a server is renamed%s after the copy of the state that is put back in its replacement', async (_again, first) => {
     const scene = await Scene.start();
     const operator = scene.operator();
     const edited = { ...bare, image: 'debian-13', replace: 'allowed' };
-    await operator.applied({ servers: { a: bare } });
+    await operator.applied({ servers: { [first]: bare } });
+    if (first !== 'a') await operator.applied({ servers: { a: { ...bare, moved: { from: 'servers.z' } } } });
     const putBack = operator.copyState();
     const forbidden = { do: 'answer', status: 403, code: 'forbidden' } as const;
     scene.emulator.setFaults([faultRule({ path: 'delete_server' }, forbidden)]);
