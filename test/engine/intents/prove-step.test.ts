@@ -1,0 +1,340 @@
+import { describe, expect, test } from 'vitest';
+import type { Conclusive, WriteRequest, WriteResult } from '../../../src/core/ports.ts';
+import { isProvable, knownChecks, prove, provedBefore } from '../../../src/engine/intents/prove.ts';
+import { kinds as registered } from '../../../src/reconcilers/registry.ts';
+import { asRun, stubRun } from './stub-run.ts';
+
+const minute = 60_000;
+const answer = (status: number, more: Partial<Conclusive> = {}): Conclusive => ({
+  ...{ type: 'answer', status, requestId: 'req_1', replayed: false },
+  ...more,
+});
+const refused = (...names: readonly string[]) =>
+  answer(422, { code: 'invalid', invalidParams: names.map((name) => ({ name, reason: 'no' })) });
+const alone = refused('vdcsync_probe');
+const conflict = (code: string) => answer(409, { code });
+const accepted = answer(202);
+const lost: WriteResult = { type: 'ambiguous', reason: 'reset' };
+const known = { create_server: { refusesUnknown: true, asked: ['name', 'cores'], checks: ['cores'] } };
+const request = { name: 'create_server', path: {}, body: { name: 'a', cores: 2 } } as WriteRequest;
+
+interface Given {
+  readonly answers?: readonly WriteResult[];
+  readonly note?: unknown;
+  readonly request?: WriteRequest;
+  readonly marked?: Readonly<Record<string, number>>;
+  readonly replace?: unknown;
+  readonly timeScale?: number;
+  readonly verb?: string;
+  readonly key?: string;
+}
+
+/** A run over a project in which the server is replaced by the request, and the API answers in turn. */
+function running({ answers = [], note = known, marked = {}, timeScale = 1, ...given }: Given) {
+  const left = [...answers];
+  const log: unknown[] = [];
+  const made = stubRun();
+  const { deps } = made.run;
+  const fields = { cores: [5, 7] };
+  const server = {
+    ...{ key: 'servers.a', kind: 'server', binding: { id: '1' } },
+    desired: {
+      key: 'servers.a',
+      kind: 'server',
+      position: { file: 'a.yaml', line: 4, column: 3 },
+      fields,
+      value: { replace: given.replace ?? 'allowed' },
+    },
+  };
+  const kinds = new Map([
+    [
+      'server',
+      {
+        ...registered.get('server'),
+        diff: () => ({ verdict: { verdict: 'replace', reason: '', changes: [], order: 'delete_first' } }),
+        writes: { request: () => given.request ?? request },
+        order: { goneBefore: () => [] },
+      },
+    ],
+  ]);
+  const world = {
+    subjects: new Map([['servers.a', server]]),
+    settings: {},
+    observed: new Map(),
+    childrenOf: () => [],
+  };
+  const run = asRun({
+    ...made.run,
+    desired: { projectId: 4711 },
+    ...{ stop: new AbortController().signal, check: async () => 't', world },
+    facts: { ...made.run.facts, exhaustedOf: () => [] },
+    kindOf: () => kinds.get('server'),
+    gate: { isWaited: () => false },
+    stopwatch: {
+      isMarked: (_id: string, moment: string) => moment in marked,
+      since: (_id: string, moment: string) => marked[moment] ?? 0,
+      mark: (id: string, moment: string) => void log.push(`${moment} ${id}`),
+    },
+    deps: {
+      ...deps,
+      kinds,
+      profile: { timeScale },
+      store: {
+        ...deps.store,
+        note: async (name: string) => (name === 'proof_reach' ? note : undefined),
+        putNote: async (name: string, value: unknown) => void log.push({ [name]: value }),
+        claimProject: async (id: number) => void log.push(`project ${id}`),
+        change: async ([{ proof }]: [{ proof?: { answer?: { text: string } } }]) =>
+          void log.push(proof?.answer === undefined ? 'record' : `answer ${proof.answer.text}`),
+      },
+      writes: {
+        token: () => 't',
+        room: async () => {},
+        digest: ({ name, probe }: WriteRequest) => `${name} ${probe}`,
+        send: async ({ probe }: WriteRequest) => {
+          log.push(`send ${probe}`);
+          return left.shift();
+        },
+      },
+    },
+  });
+  return { run, world: world as never, log, calls: made.calls };
+}
+
+describe('src/engine/intents/prove.ts: one step', () => {
+  test.each<[string, readonly WriteResult[], object, readonly string[]]>([
+    ['the field alone', [alone], { is: 'proved', unproven: ['name'] }, ['proof']],
+    [
+      'a value',
+      [refused('vdcsync_probe', 'cores')],
+      { is: 'refused', code: 'invalid', parameters: ['cores'] },
+      ['proof'],
+    ],
+    ['a conflict', [conflict('quota')], { is: 'conflict', unproven: ['name'], code: 'quota' }, ['proof']],
+    ['nothing', [lost], { is: 'unanswered', reason: 'reset', afterMs: 5_000 }, ['proof']],
+    [
+      'a time to wait',
+      [answer(429, { retryAfterMs: 7_000 })],
+      { is: 'unanswered', afterMs: 7_000 },
+      ['proof'],
+    ],
+  ])('an API that refuses %s', async (_name, answers, expected, sent) => {
+    const { run, log } = running({ answers });
+    expect(await prove(run, 'servers.a' as never, request)).toMatchObject(expected);
+    expect(log.filter((each) => String(each).startsWith('send'))).toEqual(sent.map((each) => `send ${each}`));
+  });
+
+  test('the request is recorded before it is sent, and its answer after it', async () => {
+    const { run, log } = running({ answers: [alone] });
+    await prove(run, 'servers.a' as never, request);
+    expect(log).toEqual(['project 4711', 'record', 'send proof', 'answer 422 invalid · vdcsync_probe: no']);
+    const second = running({ answers: [lost] });
+    await prove(second.run, 'servers.a' as never, request);
+    expect(second.log.at(-1)).toBe('answer reset');
+  });
+
+  test('an API that accepts a proof gets no other one', async () => {
+    const { run, log } = running({ answers: [accepted] });
+    expect(await prove(run, 'servers.a' as never, request)).toMatchObject({
+      ...{ is: 'refused', code: 'contract_breach', parameters: [] },
+      reason: expect.stringContaining('check the client area'),
+    });
+    const kept = { ...known.create_server, refusesUnknown: false, checks: [] };
+    expect(log.at(-1)).toEqual({ proof_reach: { create_server: kept } });
+    const note = { create_server: kept };
+    const next = running({ note });
+    expect(await prove(next.run, 'servers.a' as never, request)).toEqual({
+      ...{ is: 'proved', unproven: ['name', 'cores'] },
+    });
+    expect(next.log).toEqual([]);
+    expect(await knownChecks(next.run.deps.store)).toEqual({ create_server: [] });
+  });
+
+  const reach = (asked: readonly string[], checks: readonly string[], refusesUnknown = true) => ({
+    proof_reach: { create_server: { refusesUnknown, asked, checks } },
+  });
+  test.each<[string, unknown, readonly WriteResult[], object, object | undefined]>([
+    [
+      'names a value beside the field',
+      null,
+      [refused('vdcsync_probe', '/disks[0].cores'), alone],
+      { is: 'proved', unproven: ['name'] },
+      reach(['name', 'cores'], ['cores']),
+    ],
+    [
+      'names a longer name',
+      {},
+      [refused('vdcsync_probe', 'cores_max'), alone],
+      { is: 'proved', unproven: ['name', 'cores'] },
+      reach(['name', 'cores'], []),
+    ],
+    [
+      'names the field alone',
+      {},
+      [alone, alone],
+      { is: 'proved', unproven: ['name', 'cores'] },
+      reach(['name', 'cores'], []),
+    ],
+    [
+      'does not name the field',
+      {},
+      [refused('name')],
+      { is: 'proved', unproven: ['cores'] },
+      reach(['name', 'cores'], ['name'], false),
+    ],
+    [
+      'was asked about another field',
+      { create_server: { refusesUnknown: true, asked: ['name'], checks: ['name'] } },
+      [refused('vdcsync_probe', 'cores'), alone],
+      { is: 'proved', unproven: [] },
+      reach(['name', 'cores'], ['name', 'cores']),
+    ],
+    [
+      'refuses the payment',
+      {},
+      [answer(402, { code: 'unpaid' })],
+      { is: 'refused', code: 'unpaid' },
+      undefined,
+    ],
+    ['has a conflict', {}, [conflict('quota')], { is: 'conflict', unproven: ['name', 'cores'] }, undefined],
+    ['does not answer', {}, [lost], { is: 'unanswered' }, undefined],
+    ['accepts impossible values', {}, [accepted], { is: 'refused', code: 'contract_breach' }, undefined],
+  ])('the calibration of an API that %s', async (_name, note, answers, expected, kept) => {
+    const { run, log } = running({ note, answers });
+    expect(await prove(run, 'servers.a' as never, request)).toMatchObject(expected);
+    expect(log.filter((each) => String(each).startsWith('send'))[0]).toBe('send impossible');
+    expect(log.filter((each) => typeof each === 'object')).toEqual(kept === undefined ? [] : [kept]);
+  });
+
+  test('the calibration keeps the reach of other writes, and leaves out a field without a value', async () => {
+    const other = { create_iso: { refusesUnknown: true, asked: ['url'], checks: [] } };
+    const { run, log } = running({ note: other, answers: [alone, alone] });
+    const body = { name: 'a', image: undefined };
+    await prove(run, 'servers.a' as never, { ...request, body: body as never });
+    expect(log).toContainEqual({
+      proof_reach: { ...other, create_server: { refusesUnknown: true, asked: ['name'], checks: [] } },
+    });
+  });
+
+  test.each<[string, unknown, object]>([
+    ['nothing', undefined, {}],
+    ['null', null, {}],
+    ['a text', 'x', {}],
+    ['a reach', known, { create_server: ['cores'] }],
+    ['a reach without an answer about the field', { create_server: { asked: [], checks: [] } }, {}],
+    ['a reach without fields', { create_server: { refusesUnknown: true, checks: ['cores'] } }, {}],
+    ['a reach without checks', { create_server: { refusesUnknown: true, asked: ['cores'] } }, {}],
+    ['checks that are no list', { create_server: { refusesUnknown: true, asked: [], checks: 'cores' } }, {}],
+    ['checks that are no texts', { create_server: { refusesUnknown: true, asked: [], checks: [1] } }, {}],
+    [
+      'fields of which one is no text',
+      { create_server: { refusesUnknown: true, asked: ['a', 1], checks: [] } },
+      {},
+    ],
+  ])('a note that holds %s', async (_name, note, expected) => {
+    expect(await knownChecks({ note: async () => note as never })).toEqual(expected);
+  });
+
+  test.each([
+    [{}, true],
+    [null, false],
+    [undefined, false],
+    ['x', false],
+    [[], false],
+  ])('a request with the body %j can be proved: %s', (body, is) => {
+    expect(isProvable({ ...request, body } as never)).toBe(is);
+  });
+});
+
+describe('src/engine/intents/prove.ts: before a deletion', () => {
+  const beforeDeletion = async (given: Given) => {
+    const played = running(given);
+    const { key = 'servers.a', verb = 'delete' } = given;
+    const progress = await provedBefore(played.run, played.world, { key, verb } as never);
+    return { ...played, progress };
+  };
+  const proved = 'proved create_server proof';
+
+  test('a proof permits the deletion, and counts for ten minutes', async () => {
+    const first = await beforeDeletion({ answers: [alone] });
+    expect([first.progress, first.log.at(-1)]).toEqual([undefined, proved]);
+    expect((await beforeDeletion({ marked: { proved: 10 * minute } })).log).toEqual([]);
+    expect((await beforeDeletion({ marked: { proved: 10 * minute + 1 }, answers: [alone] })).log).toContain(
+      'send proof',
+    );
+    expect((await beforeDeletion({ marked: { silent: 0 }, answers: [alone] })).log).toContain('send proof');
+  });
+
+  test.each<[string, Given]>([
+    ['an update', { verb: 'update' }],
+    ['a resource that is not there', { key: 'servers.b' }],
+    ['a creation without a body', { request: { name: 'create_server', path: {} } as never }],
+  ])('%s needs no proof', async (_name, given) => {
+    const { progress, log } = await beforeDeletion(given);
+    expect([progress, log]).toEqual([undefined, []]);
+  });
+
+  test.each<[string, Given, boolean]>([
+    ['a quota', { answers: [conflict('quota')] }, false],
+    [
+      'a quota, and the file asks for this order',
+      { answers: [conflict('quota')], replace: { order: 'delete_first' } },
+      true,
+    ],
+    [
+      'a quota, and the file asks for the other order',
+      { answers: [conflict('quota')], replace: { order: 'create_first' } },
+      false,
+    ],
+    ['an address in use', { answers: [conflict('ip_in_use')] }, true],
+    ['graphics cards in use', { answers: [conflict('no_gpu_capacity')] }, true],
+  ])('a conflict about %s', async (_name, given, permits) => {
+    const { progress, log } = await beforeDeletion(given);
+    if (permits) expect([progress, log.at(-1)]).toEqual([undefined, proved]);
+    else
+      expect([progress, log.includes(proved)]).toMatchObject([
+        {
+          ...{ now: 'blocked', code: 'quota', reason: '409 quota. Nothing was deleted' },
+          remedies: [
+            { type: 'edit', path: 'servers.a', set: { replace: { order: 'delete_first' } } },
+            { type: 'outside', text: 'end the conflict in the client area', next: [{ command: 'apply' }] },
+          ],
+        },
+        false,
+      ]);
+  });
+
+  test('a refused value deletes nothing, and its field is to be corrected', async () => {
+    const { progress, log, calls } = await beforeDeletion({ answers: [refused('vdcsync_probe', 'cores')] });
+    expect(progress).toMatchObject({ now: 'blocked', code: 'invalid' });
+    expect(progress).toMatchObject({
+      reason: '422 invalid · cores: no. Nothing was deleted',
+      remedies: [{ path: 'servers.a', choose: { cores: [] }, at: ['a.yaml:5:7'] }],
+    });
+    expect(log).not.toContain(proved);
+    expect(calls.map(([name]) => name)).toEqual(['tell']);
+  });
+
+  test('a refusal for the payment pauses its class', async () => {
+    const { progress, calls } = await beforeDeletion({ answers: [answer(402, { code: 'unpaid' })] });
+    expect(progress).toEqual({ now: 'blocked', code: 'unpaid', reason: '402 unpaid' });
+    expect(calls.map(([name]) => name)).toContain('pause');
+  });
+
+  test('without an answer the proof is sent again, for ten minutes', async () => {
+    const first = await beforeDeletion({ answers: [lost], timeScale: 2 });
+    expect(first.progress).toEqual({ now: 'again', afterMs: 10_000 });
+    expect(first.log.at(-1)).toBe('silent create_server proof');
+    const second = await beforeDeletion({ answers: [lost], marked: { silent: 10 * minute - 1 } });
+    expect(second.progress).toEqual({ now: 'again', afterMs: 5_000 });
+    expect(second.log.at(-1)).toBe('answer reset');
+    expect(second.calls.map(([name, , stage]) => [name, stage])).toEqual([
+      ['tell', 'checking'],
+      ['tell', 'waiting'],
+    ]);
+    const last = await beforeDeletion({ answers: [lost], marked: { silent: 10 * minute } });
+    expect(last.progress).toEqual({
+      ...{ now: 'blocked', code: 'key_not_answered', reason: 'reset. Nothing was deleted' },
+    });
+  });
+});
