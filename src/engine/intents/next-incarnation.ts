@@ -234,17 +234,21 @@ export function withSubject(world: World, resource: DesiredResource, key: Resour
   };
 }
 
-/** The requests under the names that the entry had under the other keys of its line, which a rename keeps at first. */
+/**
+ * The requests under the names that the entry had under its other earlier keys, which a rename keeps at first. The last
+ * one is the request itself, which an operator then decides on.
+ */
 export function underFormerNames(
   run: Run,
   resource: DesiredResource,
   { key, kind, request }: Intent,
 ): readonly WriteRequest[] {
   if (resource.named !== false) return [];
-  const others = [...run.lines().of(resource)].filter((each) => each !== key);
-  return others.flatMap((each) => {
+  const others = [...run.lines().of(resource)].filter((each) => each !== key && each !== resource.key);
+  const kept = others.flatMap((each) => {
     const creation = { key: each, kind, verb: 'create', changes: [] } as const;
-    const kept = requestOf(run, creation, withSubject(run.world, resource, each));
-    return kept === undefined || equal(kept, request) ? [] : [kept];
+    const named = requestOf(run, creation, withSubject(run.world, resource, each));
+    return named === undefined || equal(named, request) ? [] : [named];
   });
+  return kept.length === 0 ? [] : [...kept, request];
 }
