@@ -202,8 +202,24 @@ function attached(draft: Draft, { world }: GuardInput): Objection | undefined {
  */
 function boundElsewhere({ subject, diff }: Draft, { world }: GuardInput): Objection | undefined {
   const { verdict } = diff;
-  if (verdict.verdict !== 'adopt' || subject.parent !== undefined) return undefined;
-  const { key, kind } = subject;
+  if (subject.parent !== undefined) return undefined;
+  const { key, kind, binding } = subject;
+  if (verdict.verdict === 'replace') {
+    const other = world
+      .subjectsOf(kind)
+      .find(
+        ({ desired }) => desired?.key !== key && desired?.held === undefined && desired?.id === binding?.id,
+      );
+    if (other?.desired?.id === undefined) return undefined;
+    return {
+      reason: `${nounOf(kind)} ${binding?.id} would be replaced, and ${other.key} names the same ${nounOf(kind)}`,
+      remedies: [
+        edit(key, { entry: 'remove', when: `if it is ${other.key}` }),
+        edit(other.key, { remove: ['id'], when: `if it is ${key}` }),
+      ],
+    };
+  }
+  if (verdict.verdict !== 'adopt') return undefined;
   const idOf = ({ binding, desired }: Subject) => binding?.id ?? (desired?.held && desired.id);
   const owner = world
     .subjectsOf(kind)
