@@ -78,6 +78,43 @@ servers:
     });
   });
 
+  test('of servers that leave the spec: each is deleted directly before the server that gets its address', async () => {
+    const world = rig();
+    const text = (...names: readonly string[]) =>
+      `settings: {prune: true, max_deletions: 10}\nips: {a: {}, b: {}}\nservers:\n${names
+        .map((name, at) => `  ${name}: {${sliders}, public_ipv4: {ip: ${'ab'[at]}}}\n`)
+        .join('')}`;
+    await world.apply(text('one', 'two'));
+    const next = text('three', 'four');
+    const addresses = await Promise.all(['ips.a', 'ips.b'].map((each) => boundTo(world, each)));
+
+    const planned = await world.plan(next);
+    expect([(await world.apply(next)).outcome, planned.blocked]).toEqual(['converged', []]);
+
+    expect(planned.operations.flatMap(({ verb, key }) => (verb === 'delete' ? [key] : []))).toHaveLength(2);
+    const writes = world.writes().slice(-4);
+    expect(writes.map(({ method }) => method)).toEqual(['DELETE', 'POST', 'DELETE', 'POST']);
+    expect(holders(world.emulator)).toEqual({ three: [addresses[0]], four: [addresses[1]] });
+  });
+
+  test.each([
+    ['that is protected', ', protect: true', 'prune: true'],
+    ['without `prune`', '', 'prune: false'],
+  ])('of a server that leaves the spec %s: nothing is created', async (_case, more, settings) => {
+    const world = rig();
+    const text = (server: string) =>
+      `settings: {${settings}}\nips: {a: {}}\nservers: {${server}: {${sliders}, public_ipv4: {ip: a}${more}}}\n`;
+    await world.apply(text('one'));
+
+    const report = await world.apply(text('two'));
+
+    expect(codesOf(await world.plan(text('two')))).toMatchObject({ 'servers.two': 'address_in_use' });
+    expect([report.outcome, holders(world.emulator)]).toMatchObject([
+      'blocked',
+      { one: [expect.anything()] },
+    ]);
+  });
+
   test('that servers exchange in a circle: one block names all edits, and they lead there', async () => {
     const world = rig();
     const text = (of: readonly string[], more = '') =>

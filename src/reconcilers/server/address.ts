@@ -48,7 +48,8 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
   const id = world.idOf(ipKey);
   const live = id === undefined ? undefined : world.ip(id);
   const holder = live?.server_id ?? null;
-  if (holder !== null && String(holder) !== world.subjects.get(key)?.binding?.id) {
+  const isOwn = String(holder) === world.subjects.get(key)?.binding?.id;
+  if (holder !== null && !isOwn && leavingHolder(key, world) === undefined) {
     const owner = world.keyOf(serverObject(holder));
     return {
       code: 'address_in_use',
@@ -149,8 +150,18 @@ function leftOut({ id }: Ip, world: World): readonly Remedy[] {
   ];
 }
 
+/** The server that holds the address which the new server must get, and is deleted first: its entry has left the spec. */
+function leavingHolder(key: ResourceKey, world: World): ResourceKey | undefined {
+  const ip = world.isThere(key) ? undefined : claimedBy(key, world);
+  const server = ip === undefined ? null : (world.ip(world.idOf(ip) ?? '')?.server_id ?? null);
+  const holder = server === null ? undefined : world.keyOf(serverObject(server));
+  const { binding, desired } = (holder === undefined ? undefined : world.subjects.get(holder)) ?? {};
+  const goes = binding !== undefined && desired === undefined && !binding.protect && !binding.recovered;
+  return goes && world.settings.prune && retiredFrom(binding.key) === undefined ? holder : undefined;
+}
+
 /**
- * Addresses that are released before a free one is taken: addresses of the server that have left the spec, and
+ * Resources that are released before a free address is taken: the server that holds the address, addresses of the server that have left the spec, and
  * addresses that were created with a server that is gone.
  */
 export function releasedFirst({ key }: Subject, world: World): readonly ResourceKey[] {
@@ -170,7 +181,8 @@ export function releasedFirst({ key }: Subject, world: World): readonly Resource
         formerAddress(each.parent, world) === undefined &&
         !isKept(each, world.subjects.get(each.parent), world),
     );
-  return [...held, ...left].map((each) => each.key);
+  const holder = leavingHolder(key, world);
+  return [...(holder === undefined ? [] : [holder]), ...[...held, ...left].map((each) => each.key)];
 }
 
 /** Whether the server that the key is bound to holds its addresses until the new server exists. */
@@ -267,7 +279,8 @@ function isIdle(address: ResourceKey, world: World): boolean {
  * Servers that claim a named address are created one after the other. Each address is allocated
  * only when the claim before it is settled: else `{reuse: true}` could take another address.
  * Operations that free further addresses come after all claims: releases of unclaimed addresses,
- * deletions of servers, and creations of servers that take any free address.
+ * deletions of servers, and creations of servers that take any free address. The deletion of a server that holds a
+ * claimed address comes directly before its claim.
  */
 function claimSequence(
   operations: readonly Operation[],
@@ -280,12 +293,18 @@ function claimSequence(
       const ip = kind === 'server' && verb === 'create' ? claimedBy(key, world) : undefined;
       if (ip === undefined) return [];
       const isDoubted = unconfirmed.has(key) || unconfirmed.has(ip);
-      return [{ id, key, ip, rank: world.isThere(ip) ? 0 : isDoubted ? 1 : 2 }];
+      const holder = leavingHolder(key, world);
+      const rank = holder !== undefined ? 3 : world.isThere(ip) ? 0 : isDoubted ? 1 : 2;
+      return [{ id, key, ip, holder, rank }];
     })
     // The first claim would take the address that is free already; an unconfirmed address may be free as well.
     .sort((a, b) => a.rank - b.rank || (a.key < b.key ? -1 : 1));
   const free = claims.filter(({ rank }) => rank === 0);
-  const placeOf = new Map(claims.flatMap(({ key, ip }, at) => [[key, at] as const, [ip, at] as const]));
+  const placeOf = new Map(
+    claims.flatMap(({ key, ip, holder }, at) =>
+      [key, ip, ...(holder === undefined ? [] : [holder])].map((each) => [each, at] as const),
+    ),
+  );
   const edges = new Map<OperationId, readonly OperationId[]>();
   for (const { id, kind, verb, key } of operations) {
     const moves = kind === 'server' || (kind === 'ip' && verb === 'create');
