@@ -1,4 +1,11 @@
-import { ApiProblem, ConfigError, NotAbsentError, TooSoonError } from '../core/errors.ts';
+import {
+  ApiProblem,
+  ConfigError,
+  NotAbsentError,
+  StateError,
+  StateHeldError,
+  TooSoonError,
+} from '../core/errors.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import { type CommandResult, type Remedy, stepsOf } from '../core/remedy.ts';
 import { TransportError } from '../core/transport.ts';
@@ -72,7 +79,9 @@ export async function command(
   const isCut = stage.emulator.readings.pageSize !== null;
   // A revoked token says nothing about the command.
   const isRevoked = said instanceof ApiProblem && said.status === 401;
-  if (said instanceof Error && !isCut && !isRevoked)
+  // The operator reads the state again, which may hold the answer or not.
+  const isOfDisk = said instanceof StateError && !(said instanceof StateHeldError);
+  if (said instanceof Error && !isCut && !isRevoked && !isOfDisk)
     stage.fail('I12', `vdcsync ${text}: failed: ${said.message}`);
   return said instanceof Error ? [] : (said?.remedies ?? []);
 }

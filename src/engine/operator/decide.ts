@@ -101,7 +101,12 @@ async function abandonedOutcome(run: Run, open: Intent): Promise<CommandResult> 
   const held = await askedByKey(run, open);
   if (typeof held === 'object') await record(run, run.intents.get(key) ?? open, held.answer);
   const intent = run.intents.get(key) ?? open;
-  const changes = leftToItself(run, intent);
+  // The key named a resource, so the next resource has the next incarnation, as any state expects.
+  const isUsed = verb === 'create' && partsOf(intent).answer?.id !== undefined;
+  const changes: StateChange[] = [
+    ...leftToItself(run, intent),
+    ...(isUsed ? [{ type: 'next_incarnation', key } as const] : []),
+  ];
   await close(run, intent, { outcome: 'abandoned', text: 'the operator gave up the write' }, { changes });
   return result(`The write (${verb}) of ${key} is given up. ${leftBehind(run, intent)}`);
 }

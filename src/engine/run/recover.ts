@@ -91,11 +91,9 @@ export async function recover(run: Run): Promise<boolean> {
   return any;
 }
 
-/** Only its idempotency keys show a server without an address and without a network. */
+/** Only its idempotency keys identify a server without an address. */
 function isBare({ kind, value }: DesiredResource): boolean {
-  const { public_ipv4, network_interfaces: networks } = value;
-  const isAttached = Array.isArray(networks) && networks.length > 0;
-  return factsOf(kind).container === true && public_ipv4 === undefined && !isAttached;
+  return factsOf(kind).container === true && value.public_ipv4 === undefined;
 }
 
 /** The server may have been created again, or replaced, since the API has forgotten its first key. @source API §8.4 */

@@ -181,8 +181,8 @@ function running(given: Given) {
           );
         },
         incarnation: async (key: string) => incarnations[key] ?? 0,
-        lastAttempt: async (key: string) =>
-          log.filter((each) => each.startsWith(`begin ${key} ${incarnations[key] ?? 0}.`)).length - 1,
+        lastAttempt: async (key: string, _verb: string, incarnation: string) =>
+          log.filter((each) => each.startsWith(`begin ${key} ${incarnation}.`)).length - 1,
         claimProject: async () => {},
         note: async () =>
           Object.fromEntries(
@@ -323,12 +323,12 @@ describe('src/engine/run/recover.ts', () => {
     [
       'a key that refuses the original too',
       { answers: [taken, taken, ...unused] },
-      'begin ips.a 0.0 for ips.a; probe; send; void ips.a (taken): its idempotency key holds the answer to another request; begin ips.a 1.1 for ips.a; probe; probe; absent ips.a: no earlier state used this idempotency key; begin ips.a 0.1 for ips.a; ips.a is unknown',
+      'begin ips.a 0.0 for ips.a; probe; send; void ips.a (taken): its idempotency key holds the answer to another request; begin ips.a 1.0 for ips.a; probe; probe; absent ips.a: no earlier state used this idempotency key; begin ips.a 0.1 for ips.a; ips.a is unknown',
     ],
     [
       'a key that refuses the original too, and an earlier replacement',
       { answers: [taken, taken, taken, ...unused] },
-      'begin ips.a 0.0 for ips.a; probe; send; void ips.a (taken): its idempotency key holds the answer to another request; begin ips.a 1.1 for ips.a; probe; void ips.a (taken): an earlier state used this idempotency key; begin ips.a 1.1 for ips.a; probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
+      'begin ips.a 0.0 for ips.a; probe; send; void ips.a (taken): its idempotency key holds the answer to another request; begin ips.a 1.0 for ips.a; probe; void ips.a (taken): an earlier state used this idempotency key; begin ips.a 1.1 for ips.a; probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
     ],
     [
       'an answer that is not a replay',
@@ -711,6 +711,41 @@ describe('src/engine/run/recover.ts', () => {
     expect(await unprovenKeys(run, { key: 'ips.x' as ResourceKey })).toEqual(
       is ? ['ips.z'] : ['ips.z', 'ips.a'],
     );
+  });
+
+  const bare = `servers: {web: {${sliders}}}\n`;
+  const own = [{ id: 3, name: 'n', cidr: '10.1.0.0/24', is_default: false }];
+  const main = [{ id: 31, name: 'default', cidr: '10.0.0.0/24', is_default: true }];
+  test.each<[string, Given, readonly string[]]>([
+    ['an address', {}, ['0.0', '1.0', '2.0', '3.0']],
+    ['a network', { ips: [], networks: own }, ['1.0', '2.0', '3.0']],
+    ['an address and the default network', { networks: main }, ['0.0', '1.0', '2.0', '3.0']],
+    ['nothing but the default network', { ips: [], networks: main }, []],
+    ['an address, and the state is not new', { claims: [baseline] }, ['0.0']],
+    [
+      'an address, and the server has one too',
+      { file: `servers: {web: {${sliders}, public_ipv4: {new: true}}}\n` },
+      ['0.0'],
+    ],
+    ['the server', { answers: [...unused, taken, made('7')], seen: [live] }, ['0.0', '1.0']],
+  ])('the later keys of a server, if the project holds %s', async (_name, given, keys) => {
+    const answers = Array.from({ length: 8 }, () => unused).flat();
+    const { log } = await play({ file: bare, claims: [], answers, ...given });
+    expect(log.flatMap((each) => /^begin servers\.web (\S+)/.exec(each)?.[1] ?? [])).toEqual(keys);
+  });
+
+  test('a single refusal under a later key is doubted, and the key is probed again', async () => {
+    const answers = [...unused, taken, taken, made('7')];
+    const { log } = await play({ file: bare, claims: [], answers, seen: [live] });
+    expect(log.filter((each) => each === 'probe' || each === 'send').join(' ')).toBe(
+      'probe probe probe probe send',
+    );
+    const { log: misread } = await play({
+      file: bare,
+      claims: [],
+      answers: [...unused, taken, fenced, ...unused, ...unused],
+    });
+    expect(misread).not.toContain('send');
   });
 
   const z = (more: object = {}) => past('ips.z', { because: 'unused', sends: 0, outcome: 'absent', ...more });
