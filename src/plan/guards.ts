@@ -197,7 +197,7 @@ function attached(draft: Draft, { world }: GuardInput): Objection | undefined {
 }
 
 /**
- * One entry cannot adopt the resource of another entry. An address that was created with a server may get its own
+ * One entry cannot adopt the resource of another entry, nor replace a resource that another entry names. An address that was created with a server may get its own
  * entry.
  */
 function boundElsewhere({ subject, diff }: Draft, { world }: GuardInput): Objection | undefined {
@@ -205,12 +205,10 @@ function boundElsewhere({ subject, diff }: Draft, { world }: GuardInput): Object
   if (subject.parent !== undefined) return undefined;
   const { key, kind, binding } = subject;
   if (verdict.verdict === 'replace') {
-    const other = world
-      .subjectsOf(kind)
-      .find(
-        ({ desired }) => desired?.key !== key && desired?.held === undefined && desired?.id === binding?.id,
-      );
-    if (other?.desired?.id === undefined) return undefined;
+    const names = ({ key: other, desired }: Subject) =>
+      other !== key && desired?.id !== undefined && desired.held === undefined && desired.id === binding?.id;
+    const other = world.subjectsOf(kind).find(names);
+    if (other === undefined) return undefined;
     return {
       reason: `${nounOf(kind)} ${binding?.id} would be replaced, and ${other.key} names the same ${nounOf(kind)}`,
       remedies: [

@@ -88,7 +88,10 @@ function isAdopted(applied: Json): boolean {
   return applied === null || member(applied, 'believed') !== undefined;
 }
 
-/** As the entry of the server, or of its successor, says; where no entry asks for the address any more, also as it said last. */
+/**
+ * As the entry of the server, or of its successor, says; where no entry asks for the address any more, also as it said
+ * last.
+ */
 export function isKept(subject: Subject, server: Subject | undefined, world: World): boolean {
   const { desired, binding } = subject;
   const entry = world.subjects.get(entryKeyOf(subject.key))?.desired;

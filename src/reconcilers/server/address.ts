@@ -161,8 +161,8 @@ function leavingHolder(key: ResourceKey, world: World): ResourceKey | undefined 
 }
 
 /**
- * Resources that are released before a free address is taken: the server that holds the address, addresses of the server that have left the spec, and
- * addresses that were created with a server that is gone.
+ * The resources that go before a free address is taken: the server that holds the address, addresses of the server that
+ * have left the spec, and addresses that were created with a server that is gone.
  */
 export function releasedFirst({ key }: Subject, world: World): readonly ResourceKey[] {
   if (!takesAddress(key, world)) return [];
