@@ -29,7 +29,7 @@ export const mutated: readonly Mutated[] = [
   intents('transfer', ['transfer-step'], 96),
   intents('next-incarnation', ['begin', 'recover-step'], 95),
   intents('not-there', ['after-absence', 'endings', 'recover-step'], 95),
-  intents('bound-by', ['bound-by-step', 'transfer-step']),
+  intents('bound-by', ['bound-by-step', 'transfer-step'], 96),
   intents('capacity', ['endings'], 98),
   intents('pauses', ['pauses-step'], 96),
   intents('revalidate', ['replacement-step', 'begun-earlier'], 96),
@@ -41,7 +41,7 @@ export const mutated: readonly Mutated[] = [
   claims('moves', ['renames'], 96),
   claims('release', ['holders'], 97),
   claims('run-state', ['run-state'], 97),
-  claims('scope', ['scope']),
+  claims('scope', ['scope'], 96),
   judgedBy('src/view/bill.ts', 'test/view', ['bill']),
   judgedBy('src/engine/run/recover.ts', 'test/engine/intents', ['recover-step'], 96),
 ];

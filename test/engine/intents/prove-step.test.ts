@@ -29,6 +29,12 @@ interface Given {
   readonly key?: string;
 }
 
+interface Recorded {
+  readonly idempotencyKey: string;
+  readonly request: WriteRequest;
+  readonly answer?: { readonly text: string };
+}
+
 /** A run over a project in which the server is replaced by the request, and the API answers in turn. */
 function running({ answers = [], note = known, marked = {}, timeScale = 1, ...given }: Given) {
   const left = [...answers];
@@ -46,6 +52,7 @@ function running({ answers = [], note = known, marked = {}, timeScale = 1, ...gi
       value: { replace: given.replace ?? 'allowed' },
     },
   };
+  const address = { key: 'servers.a.public_ipv4', kind: 'ip', parent: 'servers.a' };
   const kinds = new Map([
     [
       'server',
@@ -58,7 +65,10 @@ function running({ answers = [], note = known, marked = {}, timeScale = 1, ...gi
     ],
   ]);
   const world = {
-    subjects: new Map([['servers.a', server]]),
+    subjects: new Map<string, object>([
+      ['servers.a', server],
+      ['servers.a.public_ipv4', address],
+    ]),
     settings: {},
     observed: new Map(),
     childrenOf: () => [],
@@ -84,8 +94,12 @@ function running({ answers = [], note = known, marked = {}, timeScale = 1, ...gi
         note: async (name: string) => (name === 'proof_reach' ? note : undefined),
         putNote: async (name: string, value: unknown) => void log.push({ [name]: value }),
         claimProject: async (id: number) => void log.push(`project ${id}`),
-        change: async ([{ proof }]: [{ proof?: { answer?: { text: string } } }]) =>
-          void log.push(proof?.answer === undefined ? 'record' : `answer ${proof.answer.text}`),
+        change: async ([change]: [{ type: string; key: string; proof?: Recorded }]) => {
+          const { idempotencyKey, request: sent, answer: said } = change.proof ?? {};
+          const [, spare] = /^(vdcsync-spare)-/.exec(idempotencyKey ?? '') ?? [];
+          const what = said === undefined ? 'record' : `answer ${said.text}`;
+          log.push(`${what} (${change.type} ${change.key} ${sent?.probe} ${spare})`);
+        },
       },
       writes: {
         token: () => 't',
@@ -127,10 +141,14 @@ describe('src/engine/intents/prove.ts: one step', () => {
   test('the request is recorded before it is sent, and its answer after it', async () => {
     const { run, log } = running({ answers: [alone] });
     await prove(run, 'servers.a' as never, request);
-    expect(log).toEqual(['project 4711', 'record', 'send proof', 'answer 422 invalid · vdcsync_probe: no']);
+    const of = '(proof servers.a proof vdcsync-spare)';
+    expect(log).toEqual([
+      ...['project 4711', `record ${of}`, 'send proof'],
+      `answer 422 invalid · vdcsync_probe: no ${of}`,
+    ]);
     const second = running({ answers: [lost] });
     await prove(second.run, 'servers.a' as never, request);
-    expect(second.log.at(-1)).toBe('answer reset');
+    expect(second.log.at(-1)).toContain('answer reset (proof servers.a proof vdcsync-spare)');
   });
 
   test('an API that accepts a proof gets no other one', async () => {
@@ -194,6 +212,13 @@ describe('src/engine/intents/prove.ts: one step', () => {
       {},
       [answer(402, { code: 'unpaid' })],
       { is: 'refused', code: 'unpaid' },
+      undefined,
+    ],
+    [
+      'refuses the scope of the token, and names the field',
+      {},
+      [answer(403, { invalidParams: [{ name: 'vdcsync_probe', reason: 'no' }] })],
+      { is: 'proved', unproven: ['name', 'cores'] },
       undefined,
     ],
     ['has a conflict', {}, [conflict('quota')], { is: 'conflict', unproven: ['name', 'cores'] }, undefined],
@@ -268,6 +293,7 @@ describe('src/engine/intents/prove.ts: before a deletion', () => {
   test.each<[string, Given]>([
     ['an update', { verb: 'update' }],
     ['a resource that is not there', { key: 'servers.b' }],
+    ['the address of a server', { key: 'servers.a.public_ipv4' }],
     ['a creation without a body', { request: { name: 'create_server', path: {} } as never }],
   ])('%s needs no proof', async (_name, given) => {
     const { progress, log } = await beforeDeletion(given);
@@ -327,7 +353,7 @@ describe('src/engine/intents/prove.ts: before a deletion', () => {
     expect(first.log.at(-1)).toBe('silent create_server proof');
     const second = await beforeDeletion({ answers: [lost], marked: { silent: 10 * minute - 1 } });
     expect(second.progress).toEqual({ now: 'again', afterMs: 5_000 });
-    expect(second.log.at(-1)).toBe('answer reset');
+    expect(second.log.at(-1)).toContain('answer reset (proof servers.a proof vdcsync-spare)');
     expect(second.calls.map(([name, , stage]) => [name, stage])).toEqual([
       ['tell', 'checking'],
       ['tell', 'waiting'],
