@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { Conclusive, WriteResult } from '../../../src/core/ports.ts';
+import type { WriteResult } from '../../../src/core/ports.ts';
 import { askKey, replayLater } from '../../../src/engine/intents/ask-key.ts';
-import { asRun, intentOf, sentAt, stubRun } from './stub-run.ts';
+import { answer, asRun, intentOf, sentAt, stubRun } from './stub-run.ts';
 
 const second = 1_000;
 const minute = 60 * second;
@@ -9,10 +9,6 @@ const minute = 60 * second;
 const settledMs = 50 * second;
 const behaviour = { storesRefusals: true, reuse: { status: 409, code: 'reused' } };
 
-const answer = (status: number, more: Partial<Conclusive> = {}): Conclusive => ({
-  ...{ type: 'answer', status, requestId: 'req_1', replayed: false },
-  ...more,
-});
 const fresh = answer(422, { code: 'invalid', invalidParams: [{ name: 'vdcsync_probe', reason: '' }] });
 const replayed = answer(422, { replayed: true });
 const reused = answer(409, { code: 'reused' });

@@ -1,12 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { Conclusive, WriteResult } from '../../../src/core/ports.ts';
+import type { WriteResult } from '../../../src/core/ports.ts';
 import { calibrated, isUnaskable, observeKeys, spareKey } from '../../../src/engine/intents/probe-key.ts';
-import { asRun, intentOf, stubRun } from './stub-run.ts';
+import { answer, asRun, intentOf, stubRun } from './stub-run.ts';
 
-const answer = (status: number, more: Partial<Conclusive> = {}): Conclusive => ({
-  ...{ type: 'answer', status, requestId: 'req_1', replayed: false },
-  ...more,
-});
 const named = answer(422, { code: 'invalid', invalidParams: [{ name: 'vdcsync_probe', reason: '' }] });
 const again = { ...named, replayed: true };
 const reused = answer(409, { code: 'reused' });

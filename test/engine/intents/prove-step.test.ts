@@ -1,14 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import type { Conclusive, WriteRequest, WriteResult } from '../../../src/core/ports.ts';
+import type { WriteRequest, WriteResult } from '../../../src/core/ports.ts';
 import { isProvable, knownChecks, prove, provedBefore } from '../../../src/engine/intents/prove.ts';
 import { kinds as registered } from '../../../src/reconcilers/registry.ts';
-import { asRun, stubRun } from './stub-run.ts';
+import { answer, asRun, stubRun } from './stub-run.ts';
 
 const minute = 60_000;
-const answer = (status: number, more: Partial<Conclusive> = {}): Conclusive => ({
-  ...{ type: 'answer', status, requestId: 'req_1', replayed: false },
-  ...more,
-});
 const refused = (...names: readonly string[]) =>
   answer(422, { code: 'invalid', invalidParams: names.map((name) => ({ name, reason: 'no' })) });
 const alone = refused('vdcsync_probe');

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type Claim, objectName } from '../../../src/core/claims.ts';
 import { type ResourceKey, takeApart } from '../../../src/core/keys.ts';
-import type { Conclusive, WriteResult } from '../../../src/core/ports.ts';
+import type { WriteResult } from '../../../src/core/ports.ts';
 import type { Intent } from '../../../src/core/state.ts';
 import { TransportError } from '../../../src/core/transport.ts';
 import {
@@ -17,13 +17,9 @@ import { kinds } from '../../../src/reconcilers/registry.ts';
 import { worldOf } from '../../plan/support.ts';
 import { sliders } from '../../reconcilers/support.ts';
 import { load } from '../../support/rig.ts';
-import { asRun, intentOf, sentAt, stubRun } from './stub-run.ts';
+import { answer, asRun, intentOf, sentAt, stubRun } from './stub-run.ts';
 
 const hour = 3_600_000;
-const answer = (status: number, more: Partial<Conclusive> = {}): Conclusive => ({
-  ...{ type: 'answer', status, requestId: 'req_1', replayed: false },
-  ...more,
-});
 /** The refusals of a probe: of an unused key, of a key that an earlier state fenced, and of a key that holds an answer. */
 const invalid = answer(422, { code: 'invalid', invalidParams: [{ name: 'vdcsync_probe', reason: '' }] });
 const fenced = answer(422, { replayed: true });

@@ -1,3 +1,4 @@
+import type { Conclusive } from '../../../src/core/ports.ts';
 import type { Intent } from '../../../src/core/state.ts';
 import { idempotencyKey } from '../../../src/engine/claims/scope.ts';
 import type { Run } from '../../../src/engine/run.ts';
@@ -94,6 +95,12 @@ export function asRun({ line, held, ...members }: Record<string, unknown>): Run 
       : { lines: () => ({ of: line, held: () => ({ get: held }) }) };
   return { ...members, ...lines, ...Object.fromEntries(grouped) } as never;
 }
+
+/** A conclusive answer with this status. */
+export const answer = (status: number, more: Partial<Conclusive> = {}): Conclusive => ({
+  ...{ type: 'answer', status, requestId: 'req_1', replayed: false },
+  ...more,
+});
 
 /** @param scope of the spec whose key the intent has */
 export function intentOf(more: object, scope?: string): Intent {
