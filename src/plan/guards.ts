@@ -197,27 +197,14 @@ function attached(draft: Draft, { world }: GuardInput): Objection | undefined {
 }
 
 /**
- * One entry cannot adopt the resource of another entry, nor replace a resource that another entry names. An address that was created with a server may get its own
- * entry.
+ * One entry cannot adopt the resource of another entry, nor replace a resource that another entry names. An address
+ * that was created with a server may get its own entry.
  */
 function boundElsewhere({ subject, diff }: Draft, { world }: GuardInput): Objection | undefined {
   const { verdict } = diff;
-  if (subject.parent !== undefined) return undefined;
-  const { key, kind, binding } = subject;
-  if (verdict.verdict === 'replace') {
-    const names = ({ key: other, desired }: Subject) =>
-      other !== key && desired?.id !== undefined && desired.held === undefined && desired.id === binding?.id;
-    const other = world.subjectsOf(kind).find(names);
-    if (other === undefined) return undefined;
-    return {
-      reason: `${nounOf(kind)} ${binding?.id} would be replaced, and ${other.key} names the same ${nounOf(kind)}`,
-      remedies: [
-        edit(key, { entry: 'remove', when: `if it is ${other.key}` }),
-        edit(other.key, { remove: ['id'], when: `if it is ${key}` }),
-      ],
-    };
-  }
-  if (verdict.verdict !== 'adopt') return undefined;
+  if (verdict.verdict === 'replace') return namedElsewhere(subject, world);
+  if (verdict.verdict !== 'adopt' || subject.parent !== undefined) return undefined;
+  const { key, kind } = subject;
   const idOf = ({ binding, desired }: Subject) => binding?.id ?? (desired?.held && desired.id);
   const owner = world
     .subjectsOf(kind)
@@ -229,6 +216,21 @@ function boundElsewhere({ subject, diff }: Draft, { world }: GuardInput): Object
     remedies: [
       edit(key, { remove: ['id'] }),
       edit(owner.key, { entry: 'remove', next: [edit(key, { set: { moved: { from: owner.key } } })] }),
+    ],
+  };
+}
+
+function namedElsewhere({ key, kind, binding }: Subject, world: World): Objection | undefined {
+  const names = ({ desired }: Subject) =>
+    desired?.id !== undefined && desired.held === undefined && desired.id === binding?.id;
+  const other = world.subjectsOf(kind).find((each) => each.key !== key && names(each));
+  if (other === undefined) return undefined;
+  const noun = nounOf(kind);
+  return {
+    reason: `${noun} ${binding?.id} would be replaced, and ${other.key} names the same ${noun}`,
+    remedies: [
+      edit(key, { entry: 'remove', when: `if it is ${other.key}` }),
+      edit(other.key, { remove: ['id'], when: `if it is ${key}` }),
     ],
   };
 }

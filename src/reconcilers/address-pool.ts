@@ -1,3 +1,4 @@
+import { serverObject } from '../core/claims.ts';
 import { type Json, member } from '../core/json.ts';
 import { childKey, entryKeyOf, type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
@@ -76,6 +77,12 @@ export function poolCautions({ key }: Subject, entry: ServerEntry, world: World)
   const of = taken === undefined ? "at the project's own location" : `for server type ${taken}`;
   const message = `${address} was allocated ${of}, and the API does not show whether it can serve a server of type ${type.name}. An address with \`server_type_id: ${type.id}\` can`;
   return [{ code: 'address_pool_unchecked', key, message }];
+}
+
+/** The key of the server that the address of the key is attached to. */
+export function holderOf(address: ResourceKey, world: World): ResourceKey | undefined {
+  const server = world.ip(world.idOf(address) ?? '')?.server_id ?? null;
+  return server === null ? undefined : world.keyOf(serverObject(server));
 }
 
 /** The server type whose pool the address comes from; `undefined`: the location of the project. */

@@ -12,6 +12,7 @@ import {
   believedPool,
   diffPool,
   formerAddress,
+  holderOf,
   type IpEntry,
   isKept,
   ownAddress,
@@ -206,8 +207,7 @@ export const ip: ResourceKind<IpEntry, IpObserved, Preimage> = {
      */
     goneBefore({ key, parent, binding }, verb, world) {
       if (verb !== 'delete') return [];
-      const server = world.ip(world.idOf(key) ?? '')?.server_id ?? null;
-      const holder = server === null ? undefined : world.keyOf(serverObject(server));
+      const holder = holderOf(key, world);
       const own = parent === undefined ? undefined : world.subjects.get(parent);
       const stands =
         own?.binding !== undefined && own.binding.id === binding?.parentId && isSeen(own.key, world);

@@ -80,6 +80,7 @@ function isUsed(intent: Intent): boolean {
 /** The last attempt at the creation in the present `project.scope`, or -1. */
 export async function lastAttempt(run: Run, key: ResourceKey, incarnation: string): Promise<number> {
   const last = await run.deps.store.lastAttempt(key, 'create', incarnation);
+  if (last < 0) return last;
   const past = await creationsOf(run, key);
   const own = past.filter((each) => isInScope(run, each));
   if (own.length === past.length) return last;

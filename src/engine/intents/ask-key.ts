@@ -66,7 +66,8 @@ async function askNow(run: Run, intent: Intent): Promise<Progress> {
   }
 }
 
-function decided(run: Run, intent: Intent, stage: KeyQuestion['stage']): Promise<Progress> {
+/** Records the answer of the key. The write is then settled like any other. */
+export function decided(run: Run, intent: Intent, stage: KeyQuestion['stage']): Promise<Progress> {
   const question = { ...questionOf(intent), stage };
   return goOn(run, intent, { stage: asked(intent, question), dueAt: run.deps.clock.now() });
 }

@@ -8,6 +8,7 @@ import { isFailedRead } from '../../core/transport.ts';
 import { isNone, unmanagedFor } from '../../plan/unmanaged.ts';
 import { answeredCreation, registerOf } from '../claims/claims.ts';
 import { incarnationOf, incarnationsBeyond, lastAttempt, lastCreation } from '../claims/scope.ts';
+import { decided } from '../intents/ask-key.ts';
 import { beginIntent, inWriteSlot, preimageOf, sendFenced } from '../intents/begin.ts';
 import { asksKey, close, isReplay, keyIsFresh, questionOf, unasked } from '../intents/endings.ts';
 import {
@@ -119,7 +120,7 @@ export async function recoverLeft(run: Run): Promise<void> {
     if (!isLast || entry === undefined || !keyIsFresh(run, intent)) continue;
     if (incarnation === String((await incarnationOf(run, key)).incarnation)) continue;
     const position = { file: '', line: 1, column: 1 };
-    await lookUp(run, { key, kind, managed: true, position, ...entry }, [key], { sent: request });
+    await lookUp(run, { key, kind, managed: true, position, ...entry }, [key], { sent: [request] });
   }
 }
 
@@ -209,10 +210,9 @@ function isResumed(run: Run, key: ResourceKey): boolean {
   return open.phase === 'sending' || (open.phase === 'unknown' && questionOf(open).conflict !== true);
 }
 
-/** `sent`: another request than that of the entry, and `others` after it. `ahead`, `later`: as of the beginning of a write. */
+/** `sent`: other requests than that of the entry, in turn. `ahead`, `later`: as of the beginning of a write. */
 interface Asking {
-  readonly sent?: WriteRequest;
-  readonly others?: readonly WriteRequest[];
+  readonly sent?: readonly WriteRequest[];
   readonly ahead?: number;
   readonly later?: number | undefined;
 }
@@ -242,7 +242,7 @@ async function lookUpOne(
   run: Run,
   key: ResourceKey,
   resource: DesiredResource,
-  { sent, others, ahead = 0, later }: Asking,
+  { sent, ahead = 0, later }: Asking,
 ): Promise<'found' | 'next' | undefined> {
   const { key: own, kind: name } = resource;
   const kind = run.kindOf(name);
@@ -250,7 +250,7 @@ async function lookUpOne(
   const operation = { key, kind: name, verb: 'create', changes: [] } as const;
   // The key holds the answer to the request that was answered before, no matter how the entry was edited since.
   const answered = (await answeredCreation(run, key))?.request;
-  const request = sent ?? answered ?? requestOf(run, operation, world);
+  const request = sent?.[0] ?? answered ?? requestOf(run, operation, world);
   if (request === undefined || run.facts.heldBy(request, 'none') !== undefined) return undefined;
   const begun = { world, question: unasked, recovers: own, ahead, later };
   const intent =
@@ -269,16 +269,19 @@ async function lookUpOne(
   if (held === 'open') {
     const open = run.intents.get(key);
     if (open === undefined || questionOf(open).conflict !== true) return undefined;
-    const [kept, ...left] = others ?? (sent === undefined ? underFormerNames(run, resource, open) : []);
-    if (kept !== undefined) {
+    const left = sent?.slice(1) ?? underFormerNames(run, resource, open);
+    if (left.length > 0) {
       await end('void', 'a rename may have kept the name');
-      return lookUpOne(run, key, resource, { sent: kept, others: left, ahead, later });
+      return lookUpOne(run, key, resource, { sent: left, ahead, later });
     }
     return 'now' in (await inWriteSlot(run, open, () => tryNextIncarnation(run, open))) ? 'next' : undefined;
   }
   const isFenced = held === 'unused' || held === 'fenced';
   // An earlier process of this state sent the original: reads show whether the original was carried out.
-  if (isFenced && intent.sends > 0) return leave(run, intent, 'fenced');
+  if (isFenced && intent.sends > 0) {
+    await decided(run, intent, 'fenced');
+    return undefined;
+  }
   if (held === 'unused') {
     run.stopwatch.mark(intent.id, 'asked');
     await end('absent', 'no earlier state used this idempotency key', [], 'unused');
@@ -293,7 +296,8 @@ async function lookUpOne(
     const id = answeredId ?? (await idByEvidence(run, intent));
     if (id === undefined) {
       // No read shows the resource yet. The run waits for the resource, as after any lost answer.
-      return leave(run, intent, 'taken');
+      await decided(run, intent, 'taken');
+      return undefined;
     }
     switch (await lifeOf(run, intent, { id, facts: facts ?? {} }, held.answer)) {
       case 'live':
@@ -357,12 +361,6 @@ export async function answerUnder(run: Run, intent: Intent): Promise<Held> {
         ? replayed(run, asking, held.reuse)
         : 'unknown';
   }
-}
-
-/** The write is settled like any other, with this information about its key. */
-async function leave(run: Run, intent: Intent, stage: 'fenced' | 'taken'): Promise<undefined> {
-  const question = { ...questionOf(intent), stage };
-  await run.state.update(intent, { stage: asked(intent, question), dueAt: run.deps.clock.now() });
 }
 
 /**

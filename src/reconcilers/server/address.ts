@@ -7,7 +7,7 @@ import { type Operation, type OperationId, operationId, type Warning } from '../
 import type { StaleReads, WriteRequest } from '../../core/ports.ts';
 import { edit, outside, type Remedy, run } from '../../core/remedy.ts';
 import type { Ip } from '../../core/resources.ts';
-import { formerAddress, isKept, poolOf } from '../address-pool.ts';
+import { formerAddress, holderOf, isKept, poolOf } from '../address-pool.ts';
 import { priceOfAddress } from '../prices.ts';
 import type { BodyProblem } from './body.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
@@ -153,8 +153,7 @@ function leftOut({ id }: Ip, world: World): readonly Remedy[] {
 /** The server that holds the address which the new server must get, and is deleted first: its entry has left the spec. */
 function leavingHolder(key: ResourceKey, world: World): ResourceKey | undefined {
   const ip = world.isThere(key) ? undefined : claimedBy(key, world);
-  const server = ip === undefined ? null : (world.ip(world.idOf(ip) ?? '')?.server_id ?? null);
-  const holder = server === null ? undefined : world.keyOf(serverObject(server));
+  const holder = ip === undefined ? undefined : holderOf(ip, world);
   const { binding, desired } = (holder === undefined ? undefined : world.subjects.get(holder)) ?? {};
   const goes = binding !== undefined && desired === undefined && !binding.protect && !binding.recovered;
   return goes && world.settings.prune && retiredFrom(binding.key) === undefined ? holder : undefined;

@@ -1,10 +1,10 @@
 import equal from 'fast-deep-equal';
-import { serverObject } from '../../core/claims.ts';
 import { member } from '../../core/json.ts';
 import { type ResourceKey, topLevelKey } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
 import type { Change } from '../../core/plan.ts';
 import { edit, outside, run, settleFirst } from '../../core/remedy.ts';
+import { holderOf } from '../address-pool.ts';
 import { renaming } from '../unique-names.ts';
 import { addressOf } from './address.ts';
 import { type BodyProblem, diffFields, droppedFields } from './body.ts';
@@ -142,8 +142,7 @@ function circleOf(key: ResourceKey, world: World): readonly ResourceKey[] | unde
 function holderOfWanted(key: ResourceKey, world: World): ResourceKey | undefined {
   const wanted = entryOf(key, world)?.public_ipv4;
   if (wanted === undefined || !('ip' in wanted)) return undefined;
-  const holder = world.ip(world.idOf(topLevelKey('ips', wanted.ip)) ?? '')?.server_id ?? null;
-  return holder === null ? undefined : world.keyOf(serverObject(holder));
+  return holderOf(topLevelKey('ips', wanted.ip), world);
 }
 
 /** The fields that the entry of a server lacks to be replaced. */
