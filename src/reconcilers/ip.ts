@@ -309,8 +309,9 @@ function diffLeaving(subject: Subject<IpEntry>, live: Ip, world: World): Diff {
   // Another key has the server by now: its id was used again. @assumption A17
   const isOwn = server === subject.binding?.parentId && (holder === undefined || holder === subject.parent);
   if (server !== undefined && !given && !isOwn) {
-    // A server of the spec that takes any free address took this address, and keeps it.
-    if (subject.parent !== undefined && holder !== undefined && takesAny(world.subjects.get(holder))) {
+    // A server of the spec was created with this address, because the API attaches any free address.
+    const isTaken = holder !== undefined && world.subjects.get(holder)?.desired !== undefined;
+    if (subject.parent !== undefined && isTaken) {
       const reason = `address ${live.address} is attached to ${holder} now`;
       return { verdict: { verdict: 'release', gone: false, reason } };
     }

@@ -74,7 +74,16 @@ export async function incarnationsBeyond(
 function isUsed(intent: Intent): boolean {
   const { outcome, because, answer } = partsOf(intent);
   const isAnswered = because === 'found' || because === 'gone' || because === 'taken';
-  return outcome === 'done' || isAnswered || answer !== undefined;
+  return outcome === 'done' || isAnswered || answer !== undefined || isDeclaredGone(intent);
+}
+
+/**
+ * The key holds the answer to another request, and the operator declared its resource absent. The next keys of the
+ * incarnation may hold others, each of which the operator would be asked about.
+ */
+function isDeclaredGone(intent: Intent): boolean {
+  const { because, unconfirmed } = partsOf(intent);
+  return because === 'reported_absent' && unconfirmed?.question.conflict === true;
 }
 
 /** The last attempt at the creation in the present `project.scope`, or -1. */

@@ -336,8 +336,11 @@ async function absentOutcome(run: Run, intent: Intent, resent?: string): Promise
     ]);
   }
   const remark = await askBeforeAbsent(run, intent);
-  const changes =
-    verb === 'delete' ? deleted(run, key, 'the operator reported that the resource is gone') : [];
+  const isNext = verb === 'create' && questionOf(intent).conflict === true;
+  const changes: StateChange[] = [
+    ...(verb === 'delete' ? deleted(run, key, 'the operator reported that the resource is gone') : []),
+    ...(isNext ? [{ type: 'next_incarnation', key } as const] : []),
+  ];
   const outcome = verb === 'delete' ? 'done' : 'absent';
   const ours = knownIds(run, addressObject(0).kind, intent);
   const left = cameFree(intent, ips, ({ id }) => ours.has(String(id)));

@@ -76,7 +76,8 @@ function isBound(truth: Truth, running: Running, intent: Intent, sort: ResourceS
     .executionsOf(controller.file.lines.nameOf(intent.key))
     .some((each) => each.id === id && history.isLive(each));
   if (history.birthBoundAs(binding)?.number === birth.number || again) return true;
-  if ((controller.behind || intent.attempt > 0) && looksTheSame(truth, running, binding, birth))
+  const isUnseen = controller.behind || intent.attempt > 0 || isBare(truth, binding);
+  if (isUnseen && looksTheSame(truth, running, binding, birth))
     giveUp('a newer resource with the id and the identity of a deleted one');
   else fail('I8', `${sort} ${id} is not the resource that was bound to ${binding.key}`);
   return true;
@@ -136,15 +137,12 @@ function isUnmanaged({ desired }: Running, { kind, id, identity }: Binding): boo
 
 /**
  * A resource that was created later, and has the id and the identity of the bound one: a state that was put back, or
- * that deletes the older one, knows only that one, and no documented read shows the difference. @assumption A17
+ * that deletes the older one, knows only that one, and no documented read shows the difference. Of a server without an
+ * address, any state knows only that one. @assumption A17
  */
-function looksTheSame(
-  truth: Truth,
-  { mirror }: Running,
-  { identity }: Binding,
-  { sort, id }: Birth,
-): boolean {
+function looksTheSame(truth: Truth, { mirror }: Running, binding: Binding, { sort, id }: Birth): boolean {
   const { history, emulator } = truth;
+  const { identity } = binding;
   if (!emulator.readings.reuseIds || history.makerOf(sort, id) === undefined) return false;
   const { ips, networks, isos } = projectOf(truth);
   if (sort !== 'server') {
@@ -152,6 +150,7 @@ function looksTheSame(
     const live = lists[sort].find((each) => String(each.id) === id);
     return Object.entries(identity).every(([field, value]) => member(live, field) === value);
   }
+  if (isBare(truth, binding)) return true;
   const bound = new Set(
     [...mirror.bindings.values()].flatMap((each) => (each.kind === 'ip' ? [each.id] : [])),
   );
@@ -160,6 +159,12 @@ function looksTheSame(
       String(ip.serverId) === id &&
       (identity.ipv4 === undefined ? bound.has(String(ip.id)) : ip.address === identity.ipv4),
   );
+}
+
+/** A server that had no address when it was bound, and has none. */
+function isBare(truth: Truth, { kind, id, identity }: Binding): boolean {
+  const hasNone = projectOf(truth).ips.every(({ serverId }) => String(serverId) !== id);
+  return kind === 'server' && identity.ipv4 === undefined && hasNone;
 }
 
 function checkWanted(truth: Truth, { desired, destroys }: Running, { key, kind, request }: Intent): void {

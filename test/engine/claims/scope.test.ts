@@ -52,6 +52,23 @@ describe('src/engine/claims/scope.ts', () => {
       1,
       { incarnation: 1, elsewhere: 0 },
     ],
+    [
+      'after a key with another answer whose resource is declared absent, the next',
+      [
+        creation('0', 0, {
+          because: 'reported_absent',
+          unconfirmed: { why: 'lost', question: { conflict: true } },
+        }),
+      ],
+      1,
+      { incarnation: 1, elsewhere: 0 },
+    ],
+    [
+      'after a key without an answer whose resource is declared absent, the same',
+      [creation('0', 0, { because: 'reported_absent', unconfirmed: { why: 'lost', question: {} } })],
+      1,
+      { incarnation: 0, elsewhere: 1 },
+    ],
     ['of a new scope, the first', [elsewhere('1'), elsewhere('0')], 2, { incarnation: 0, elsewhere: 2 }],
     [
       'in a scope that began later, counted from there',
