@@ -49,13 +49,13 @@ export const outcomes = {
     ways: ['vdcsync apply'],
   },
   not_shown: {
-    meaning: 'a deletion became possible during the run, and the first plan did not show it',
-    next: '`vdcsync plan` to check it, then `vdcsync apply`. The daemon deletes it in the next reconciliation',
+    meaning: 'a deletion or purchase became possible during the run, and the first plan did not show it',
+    next: '`vdcsync plan` to check it, then `vdcsync apply`. The daemon continues in the next reconciliation',
     asks: 'none',
-    why: 'the next run shows the deletion, and carries it out',
+    why: 'the next run shows the operation, and carries it out',
     example:
       'ips.web could be deleted only after another change of the run, so the plan of the run did not show it.',
-    ways: ['vdcsync apply   # after you have checked the deletion with vdcsync plan'],
+    ways: ['vdcsync apply   # after you have checked the operation with vdcsync plan'],
   },
   not_there: {
     meaning: 'the API accepted a write, and its reads do not show the effect',

@@ -6,7 +6,7 @@ import { traced } from '../../core/ports.ts';
 import type { ApplyReport, OperationResult } from '../../core/progress.ts';
 import { isFailedRead } from '../../core/transport.ts';
 import { exposedServers } from '../../core/world.ts';
-import { closure, successorOf } from '../../plan/order.ts';
+import { closure } from '../../plan/order.ts';
 import { increaseSince, type Prices, pricesNow } from '../../plan/totals.ts';
 import type { Judged } from '../claims/claims.ts';
 import { isOutdated, takeBack } from '../claims/line.ts';
@@ -31,7 +31,15 @@ import {
   withFindings,
   withFurther,
 } from './findings.ts';
-import { applyStateChanges, planFor, settleMoves, shownBy, unshownResults } from './plan.ts';
+import {
+  applyStateChanges,
+  isUnshown,
+  planFor,
+  type Shown,
+  settleMoves,
+  shownBy,
+  unshownResults,
+} from './plan.ts';
 import { recover, recovered, recoverLeft, recoverRenamed } from './recover.ts';
 import { settleOpen } from './settle-open.ts';
 import { openRun } from './start.ts';
@@ -101,8 +109,8 @@ class Rounds {
   #planned: Judged | undefined;
   /** The time from which this run has waited only for adopted servers. Monotonic ms. */
   #creationSince: number | undefined;
-  /** The operations of the first plan. */
-  #shown: ReadonlySet<OperationId> | undefined;
+  /** By the first plan. */
+  #shown: Shown | undefined;
 
   /** `open` loads the state again. */
   constructor(run: Run, open: () => Promise<Run>, options: ApplyOptions, startedAt: number) {
@@ -217,16 +225,9 @@ class Rounds {
     );
   }
 
-  /** A deletion that no operator has read, and that vdcsync does not ask about. */
   #isUnshown(operation: Operation): boolean {
     const { unattended, destroy } = this.#options;
-    const { id, kind, risk } = operation;
-    if (unattended !== true || destroy || risk !== 'destructive' || this.#shown?.has(id) !== false)
-      return false;
-    // If the plan showed the creation of the server, but not the address, a failed attempt of this run left the
-    // address.
-    const server = factsOf(kind).independent ? successorOf(operation) : undefined;
-    return server === undefined || !this.#shown.has(server);
+    return unattended === true && !destroy && this.#shown !== undefined && isUnshown(operation, this.#shown);
   }
 
   /** Asks only if the plan has operations that no earlier question covered. */

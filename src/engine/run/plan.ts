@@ -6,6 +6,7 @@ import { childKey, type ResourceKey, retiredFrom } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import {
   type Blocked,
+  isWaiting,
   type Operation,
   type OperationId,
   operationId,
@@ -21,7 +22,7 @@ import { newFlags } from '../../plan/flags.ts';
 import type { Release } from '../../plan/judge.ts';
 import { heldRename } from '../../plan/objections.ts';
 import { correction, isOvertaken } from '../../plan/open-writes.ts';
-import { isSelected } from '../../plan/order.ts';
+import { isSelected, successorOf } from '../../plan/order.ts';
 import { claimChanges, type Judged, registerOf } from '../claims/claims.ts';
 import { takeBack } from '../claims/line.ts';
 import { released, releasing } from '../claims/release.ts';
@@ -254,25 +255,44 @@ async function confirmGone(run: Run, releases: readonly Release[]): Promise<read
   return releases.filter(({ key }) => again.has(key));
 }
 
-/**
- * The operations that a reader of the plan knows of: the operations of the plan, and the deletion of an old copy for
- * a new one.
- */
-export function shownBy({ operations }: Plan): ReadonlySet<OperationId> {
+/** What a reader of a plan knows. */
+export interface Shown {
+  /** The operations of the plan, and the deletion of an old copy for a new one. */
+  readonly operations: ReadonlySet<OperationId>;
+  /** The operations for which the plan asks for a decision. */
+  readonly undecided: ReadonlySet<OperationId>;
+}
+
+export function shownBy({ operations, blocked }: Plan): Shown {
   const copies = operations.flatMap(({ key, changes }) =>
     changes.flatMap(({ path, from }) =>
       path === 'oldest' ? [operationId('delete', childKey(key, String(from)))] : [],
     ),
   );
-  return new Set([...operations.map(({ id }) => id), ...copies]);
+  const undecided = blocked.filter((each) => !isWaiting(each));
+  return {
+    operations: new Set([...operations.map(({ id }) => id), ...copies]),
+    undecided: new Set(undecided.map(({ verb, key }) => operationId(verb, key))),
+  };
 }
 
-/** Reports the losses that the shown plan did not contain, instead of causing them. */
+/** A deletion that the plan did not show, or a purchase for which the plan asked for a decision. */
+export function isUnshown(operation: Operation, { operations, undecided }: Shown): boolean {
+  const { id, kind, verb, risk } = operation;
+  if (operations.has(id)) return false;
+  if (verb === 'create' && factsOf(kind).bought === true) return undecided.has(id);
+  // If the plan showed the creation of the server, but not the address, a failed attempt of the run left the address.
+  const server = factsOf(kind).independent ? successorOf(operation) : undefined;
+  return risk === 'destructive' && (server === undefined || !operations.has(server));
+}
+
+/** Reports the losses and purchases that the shown plan did not contain, instead of causing them. */
 export function unshownResults(unshown: readonly Operation[]): readonly OperationResult[] {
-  const what = ({ loses, replacement }: Operation) =>
-    loses === undefined
-      ? `be deleted${replacement === undefined ? '' : ' and created again'}`
-      : `lose ${loses}`;
+  const what = ({ verb, loses, replacement }: Operation) => {
+    if (loses !== undefined) return `lose ${loses}`;
+    if (replacement !== undefined) return 'be deleted and created again';
+    return verb === 'create' ? 'be created' : 'be deleted';
+  };
   return unshown.map((operation) => ({
     key: operation.replacement === undefined ? operation.key : (retiredFrom(operation.key) ?? operation.key),
     verb: operation.replacement === undefined ? operation.verb : 'update',

@@ -38,6 +38,24 @@ describe('src/engine/run/plan.ts: what the first plan showed as blocked, and the
     expect((await played.plan(after)).operations).toEqual([]);
   });
 
+  test('is not bought unasked; the next run shows it, and does it', async () => {
+    const played = rig();
+    const db = (address: string) => `  db: {${size}, replace: allowed, public_ipv4: ${address}}\n`;
+    const web = `  web: {${size}, public_ipv4: {ip: a}}\n`;
+    const head = 'settings: {prune: true}\nips: {a: {}}\nservers:\n';
+    await played.apply(head + db('{ip: a}'));
+    const spec = head + db('{new: true}') + web;
+    expect((await played.plan(spec)).blocked).toMatchObject([{ key: 'servers.web', code: 'address_in_use' }]);
+
+    const report = await played.apply(spec, { unattended: true });
+
+    expect(report.outcome).toBe('blocked');
+    expect(report.blocked).toMatchObject([{ key: 'servers.web', verb: 'create', code: 'not_shown' }]);
+    expect(played.emulator.world.projects[0]?.servers).toHaveLength(1);
+    expect((await played.plan(spec)).operations.map(({ id }) => id)).toEqual(['create:servers.web']);
+    expect((await played.apply(spec, { unattended: true })).outcome).toBe('converged');
+  });
+
   test('is asked about where somebody reads the plans', async () => {
     const played = rig();
     await played.apply(before);
