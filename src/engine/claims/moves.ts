@@ -251,12 +251,23 @@ export function movedBindings(
     const binding = moved.get(from);
     moved.delete(from);
     if (binding === undefined) continue;
-    const { formerKeys: before = [], ...rest } = binding;
+    const { formerKeys: before = [], parentId = parentIdOf(to, moved), ...rest } = binding;
     const earlier = earlierKeys(bindings, { from, to }, before);
     const formerKeys = earlier.filter((key) => key !== to);
-    moved.set(to, { ...rest, key: to, ...(formerKeys.length === 0 ? {} : { formerKeys }) });
+    moved.set(to, {
+      ...rest,
+      key: to,
+      ...(parentId === undefined ? {} : { parentId }),
+      ...(formerKeys.length === 0 ? {} : { formerKeys }),
+    });
   }
   return moved;
+}
+
+/** An address of its own entry becomes that of the server. */
+function parentIdOf(key: ResourceKey, bindings: ReadonlyMap<ResourceKey, Binding>): string | undefined {
+  const { parent } = takeApart(key);
+  return parent && bindings.get(parent)?.id;
 }
 
 /** The line of a key stays with the key: a server that retires, or that takes its key back, brings no earlier keys. */

@@ -316,12 +316,12 @@ export class Purchases {
 
   /**
    * A network interface in a replaced network is another one, as is one in a server that was given to the line since, or
-   * that replaces the server.
+   * that replaces the server. A state that was put back has the old server.
    */
   #isSameCard(first: Execution, execution: Execution, line: string): boolean {
     const [before = '', now = ''] = [first, execution].map(({ id }) => (id ?? '').split('/')[0]);
     if (before !== now && this.#truth.history.lineGiven(now, line) === line) return false;
-    if (this.#isReplacement(now, before)) return false;
+    if (this.#isReplacement(now, before) || this.#isReplacement(before, now)) return false;
     // A later request of another state may have had the key of the first one, and another network.
     const networkOf = ({ id }: Execution) => {
       const [server, card] = (id ?? '').split('/');

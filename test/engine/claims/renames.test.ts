@@ -440,6 +440,18 @@ describe('src/engine/claims/moves.ts: the bindings after a move', () => {
     expect(Object.keys(moved.get(key(to)) ?? {}).includes('formerKeys')).toBe(formerKeys !== undefined);
   });
 
+  test('an address that becomes one of a server has that server', () => {
+    const [to, server] = [key('servers.a.public_ipv4'), binding('servers.a')];
+    const parentOf = (...bindings: (readonly [ResourceKey, Binding])[]) =>
+      movedBindings(new Map(bindings), [move('ips.v', to)]).get(to)?.parentId;
+    const [of, address] = binding('ips.v');
+    expect(parentOf(server, [of, address])).toBe('servers.a');
+    expect(parentOf(server, [of, { ...address, parentId: '7' }])).toBe('7');
+    expect(
+      movedBindings(new Map([[of, address]]), [move('ips.v', 'ips.w')]).get(key('ips.w')),
+    ).not.toHaveProperty('parentId');
+  });
+
   test('a move without a binding changes nothing, and is not recorded', () => {
     expect([...movedBindings(new Map(), [move('ips.a', 'ips.b')])]).toEqual([]);
     expect(moveChanges([move('ips.a', 'ips.b')], new Map())).toEqual([]);
