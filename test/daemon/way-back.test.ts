@@ -46,6 +46,21 @@ describe('src/daemon/project/way-back.ts', () => {
     );
   }, 180_000);
 
+  test('resources that the refused spec adopted stay, and are released', async () => {
+    const api = await emulate({ faults: [noServers] });
+    const daemon = await startDaemon(api, { spec: good });
+    await daemon.until(({ converged }) => converged, 'the first spec converges');
+    const { id } = api.emulator.mutate({ do: 'add_ip' }) as { id: number };
+    api.emulator.mutate({ do: 'add_network', name: 'old', cidr: '10.9.0.0/24' });
+    const adopted = `  old: {cidr: 10.9.0.0/24}\nips:\n  mine: {id: ${id}}\n  web: {}\n`;
+    daemon.write(`${good}${adopted}servers:\n  web: {${size}}\n`);
+    await daemon.until(({ spec: { broken } }) => broken.length > 0, 'the spec is refused');
+    const view = await daemon.until(({ converged }) => converged, 'the earlier spec converges');
+    expect(live(api).ips.map((each) => each.id)).toEqual([id]);
+    expect(live(api).networks.map(({ name }) => name)).toContain('old');
+    expect(view.idle).toMatchObject([{ id: String(id) }]);
+  }, 180_000);
+
   test('a spec that has deleted an address stays in force', async () => {
     const api = await emulate({ faults: [noServers] });
     const daemon = await startDaemon(api, { spec: `${good}ips:\n  old: {}\n` });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import type { Desired } from '../../core/desired.ts';
+import type { Desired, DesiredResource } from '../../core/desired.ts';
 import type { Diagnostic } from '../../core/errors.ts';
+import { partsOf } from '../../core/intent.ts';
 import { mapTexts, member } from '../../core/json.ts';
 import { isWaiting } from '../../core/plan.ts';
 import type { Intent, StateStore } from '../../core/state.ts';
@@ -110,15 +111,20 @@ export class WayBack {
   /** The spec in force in place of a refused one, and the report about the refused one. */
   async inPlaceOf(
     offer: Offer,
-    store: Pick<StateStore, 'note'>,
+    store: Pick<StateStore, 'note' | 'bindings' | 'intents'>,
   ): Promise<{ readonly offer: Offer; readonly problem: readonly Diagnostic[] } | undefined> {
     if (this.#refused?.digest !== offer.desired.digest || !this.keepsOut(offer)) return undefined;
     const earlier = await this.#earlier(offer.desired, store);
     if (earlier === undefined) return undefined;
     const { environment, token } = offer.desired;
     const { files, commit } = earlier;
+    const resources = [
+      ...earlier.desired.resources,
+      ...(await adoptedBy(offer.desired, earlier.desired, store)),
+    ];
     const desired: Desired = {
       ...earlier.desired,
+      resources,
       ...(environment && { environment }),
       ...(token && { token }),
     };
@@ -127,6 +133,25 @@ export class WayBack {
     const position = { file: offer.files[0] ?? '-', line: 1, column: 1 };
     return { offer: { desired, files, commit }, problem: [{ position, message }] };
   }
+}
+
+/** The entries whose resources the refused spec adopted, and did not create: the way back releases these resources. */
+async function adoptedBy(
+  { resources, digest }: Desired,
+  earlier: Desired,
+  store: Pick<StateStore, 'bindings' | 'intents'>,
+): Promise<readonly DesiredResource[]> {
+  const entries = new Set(earlier.resources.map(({ key }) => key));
+  const adopted: DesiredResource[] = [];
+  for (const { key, id, formerKeys = [] } of await store.bindings()) {
+    const entry = resources.find((each) => each.key === key && each.parent === undefined && each.managed);
+    if (entry === undefined || [key, ...formerKeys].some((each) => entries.has(each))) continue;
+    const isCreation = (each: Intent) =>
+      each.verb === 'create' && each.spec?.startsWith(digest) === true && partsOf(each).answer?.id === id;
+    if (!(await store.intents({ key, limit: 50 })).some(isCreation))
+      adopted.push({ ...entry, id, managed: false });
+  }
+  return adopted;
 }
 
 /** The writes since the spec is in force that may have changed the project. */
