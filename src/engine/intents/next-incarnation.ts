@@ -162,7 +162,8 @@ export async function endReplaced(run: Run, { key, kind }: Pick<Binding, 'key' |
 function isLost({ bindings, deps, world }: Run, key: ResourceKey): boolean {
   const subject = world.subjects.get(key);
   if (subject === undefined || !bindings.has(key)) return false;
-  return draftOne(deps.kinds, world, subject).diff.verdict.verdict === 'create';
+  const { verdict } = draftOne(deps.kinds, world, subject).diff;
+  return (verdict.verdict === 'blocked' ? verdict.verb : verdict.verdict) === 'create';
 }
 
 /** Whether this state has asked the next key of a resource. */

@@ -472,7 +472,17 @@ describe('src/engine/intents/next-incarnation.ts', () => {
       deps: {
         ...made.run.deps,
         clock: { ...made.run.deps.clock, sleep: async (ms: number) => void asked.push(['slept', ms]) },
-        kinds: new Map([['server', { diff: () => ({ verdict: { verdict: left[0] } }) }]]),
+        kinds: new Map([
+          [
+            'server',
+            {
+              diff: () => {
+                const [verdict, verb] = left[0]?.split(' ') ?? [];
+                return { verdict: { verdict, verb } };
+              },
+            },
+          ],
+        ]),
         store: {
           ...store,
           note: async () => ({ create_network: storesRefusals }),
@@ -541,6 +551,8 @@ describe('src/engine/intents/next-incarnation.ts', () => {
 
   test.each<[string, readonly WriteResult[], object, boolean]>([
     ['a used key', [taken], {}, true],
+    ['a used key of a blocked creation', [taken], { verdicts: ['blocked create', 'blocked create'] }, true],
+    ['a blocked update', [taken], { verdicts: ['blocked update', 'blocked update'] }, false],
     ['an unused key', [fresh, fence], {}, false],
     ['a key that was asked', [taken], { attempts: 0 }, false],
     ['a kind without a question', [taken], { setting: true }, false],
