@@ -172,7 +172,18 @@ function billedOf(facts: ProjectFacts, addresses: readonly AddressView[] | null)
   const backups = leftBackups(claims).flatMap(({ server, key, backups: ids, at }) =>
     ids.map((id) => ({ id, what: `backup ${id} of server ${server}`, key, since: time(at) })),
   );
-  return [...bought, ...others, ...(addresses?.map(billedAddress) ?? [...recorded, ...left]), ...backups];
+  const released = claims
+    .filter(({ kind, holder }) => factsOf(kind).staysBilled && holder.is === 'released')
+    .map(({ id, parentId, at }) => {
+      return { id, what: `backup ${id} of server ${parentId}`, key: null, since: time(at) };
+    });
+  return [
+    ...bought,
+    ...others,
+    ...(addresses?.map(billedAddress) ?? [...recorded, ...left]),
+    ...backups,
+    ...released,
+  ];
 }
 
 /** A creation of a billed resource that was sent, and whose effect is neither known nor excluded. */

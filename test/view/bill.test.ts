@@ -274,6 +274,20 @@ describe('src/view/bill.ts: the billed resources', () => {
         `b2: backup b2 of server 7 servers.w ${at(3_000)}`,
       ],
     ],
+    [
+      'a backup that was released with its server',
+      {
+        claims: [
+          claim(
+            'backup',
+            'b1',
+            { is: 'released', by: 'file', formerKey: 'servers.w.backup' },
+            { parentId: '7' },
+          ),
+        ],
+      },
+      [`b1: backup b1 of server 7 null ${at(3_000)}`],
+    ],
   ])('have %s', (_name, given, expected) => {
     expect(texts(given)).toEqual(expected);
   });

@@ -69,7 +69,8 @@ export function releasedClaim(
   server?: string,
 ): StateChange[] {
   const { key: formerKey, kind, id, formerKeys, recovered, applied } = binding;
-  if (factsOf(kind).collection === undefined) return [];
+  const { collection, staysBilled } = factsOf(kind);
+  if (collection === undefined && staysBilled === undefined) return [];
   const address = isAddress(kind) ? (world.ip(id)?.address ?? binding.identity.address) : undefined;
   const claim: Claim = {
     ...{ kind, id, ...(server === undefined ? {} : { parentId: server }) },
