@@ -9,8 +9,8 @@ import {
   serverObject,
 } from './claims.ts';
 import { isUnconfirmed, partsOf } from './intent.ts';
-import type { ResourceKey } from './keys.ts';
-import { factsOf } from './kind-facts.ts';
+import { childKey, type ResourceKey } from './keys.ts';
+import { factsOf, isAddress } from './kind-facts.ts';
 import type { ReadPort } from './ports.ts';
 import type { Preimage } from './preimage.ts';
 import type { Ip, Network, NetworkInterface, ServerId } from './resources.ts';
@@ -152,9 +152,19 @@ function pendingOf(intents: readonly Intent[], removed: readonly Intent[]) {
   return (object: LiveObject, ips: readonly Ip[]): Attributed | undefined => {
     const found = named.get(objectName(object));
     if (found !== undefined && isNamed(found, ips)) return found.holder;
+    const server = isAddress(object.kind) ? intents.find((each) => boughtAddress(each, ips)) : undefined;
+    if (server !== undefined)
+      return { is: 'pending', key: childKey(server.key, 'public_ipv4'), certain: true };
     const maker = open.find(({ preimage }) => cameSince(preimage, object));
     return maker && { is: 'pending', key: maker.key, certain: false };
   };
+}
+
+/** The answer to the creation of a server named an address that the project did not have before. A failed task may leave it. */
+function boughtAddress({ kind, preimage, ...intent }: Intent, [ip]: readonly Ip[]): boolean {
+  const { address } = partsOf(intent).answer?.facts ?? {};
+  if (ip === undefined || factsOf(kind).container !== true || address === undefined) return false;
+  return [address].flat().includes(ip.address) && cameSince(preimage, addressObject(ip.id));
 }
 
 /** An object that has only other addresses than the named object reuses its id. @assumption A17 */

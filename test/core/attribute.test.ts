@@ -166,6 +166,27 @@ describe('src/core/attribute.ts', () => {
     expect(held([], { intents: [creation(more)] }, {}, [7]).server('7')).toEqual(holder);
   });
 
+  const named = (text: string | readonly string[]) => ({
+    ...{ phase: 'accepted', preimage: { servers: [], ips: [1] } },
+    answer: { ...answer, facts: { address: text } },
+  });
+  const itsAddress = { ...hasMade, key: 'servers.new.public_ipv4' };
+  test.each<[string, number, object, object]>([
+    ['that its answer named', 2, named(address(2).address), itsAddress],
+    ['among those that its answer named', 2, named(['203.0.113.9', address(2).address]), itsAddress],
+    ['that was listed before', 1, named(address(1).address), { is: 'unmanaged' }],
+    ['that its answer did not name', 2, named('203.0.113.9'), { is: 'unmanaged' }],
+    [
+      'of an answer without an address',
+      2,
+      { ...named(''), answer: { ...answer, facts: {} } },
+      { is: 'unmanaged' },
+    ],
+    ['of the creation of an address', 2, { ...named(address(2).address), kind: 'ip' }, { is: 'unmanaged' }],
+  ])('a free address beside the creation of a server: one %s', (_name, id, more, holder) => {
+    expect(held([], { intents: [creation(more)] }).address(address(id))).toEqual(holder);
+  });
+
   test('only a server, and no address, is looked for under its found key', () => {
     const found = { is: 'found', key: 'ips.web' as ResourceKey } as const;
     expect(held([], { claims: [claim('ip', 7, { holder: found })] }).unmanaged.servers).toEqual([]);

@@ -22,7 +22,7 @@ describe('src/engine/run/plan.ts: what the first plan showed as blocked, and the
     await played.apply(before);
     const [web] = (await played.store.bindings()).filter(({ key }) => key === 'servers.web');
     expect((await played.plan(after)).blocked).toContainEqual(
-      expect.objectContaining({ key: 'servers.web', verb: 'update', code: 'address_in_use' }),
+      expect.objectContaining({ key: 'servers.web', verb: 'update', code: 'dependency_blocked' }),
     );
 
     const report = await played.apply(after, { unattended: true });
@@ -36,24 +36,6 @@ describe('src/engine/run/plan.ts: what the first plan showed as blocked, and the
     expect([shown(next), next.blocked]).toEqual([['delete:servers.web', 'delete:ips.a'], []]);
     expect((await played.apply(after, { unattended: true })).outcome).toBe('converged');
     expect((await played.plan(after)).operations).toEqual([]);
-  });
-
-  test('is not bought unasked; the next run shows it, and does it', async () => {
-    const played = rig();
-    const db = (address: string) => `  db: {${size}, replace: allowed, public_ipv4: ${address}}\n`;
-    const web = `  web: {${size}, public_ipv4: {ip: a}}\n`;
-    const head = 'settings: {prune: true}\nips: {a: {}}\nservers:\n';
-    await played.apply(head + db('{ip: a}'));
-    const spec = head + db('{new: true}') + web;
-    expect((await played.plan(spec)).blocked).toMatchObject([{ key: 'servers.web', code: 'address_in_use' }]);
-
-    const report = await played.apply(spec, { unattended: true });
-
-    expect(report.outcome).toBe('blocked');
-    expect(report.blocked).toMatchObject([{ key: 'servers.web', verb: 'create', code: 'not_shown' }]);
-    expect(played.emulator.world.projects[0]?.servers).toHaveLength(1);
-    expect((await played.plan(spec)).operations.map(({ id }) => id)).toEqual(['create:servers.web']);
-    expect((await played.apply(spec, { unattended: true })).outcome).toBe('converged');
   });
 
   test('is asked about where somebody reads the plans', async () => {
@@ -80,21 +62,56 @@ describe('src/engine/run/plan.ts: what the first plan showed as blocked, and the
   });
 });
 
+/** A run at whose first POST another user deletes the address with that id. */
+function withByHand() {
+  const byHand: { id?: number } = {};
+  const played: Rig = rig({
+    wrap: around(async (request, send) => {
+      if (request.method === 'POST' && byHand.id !== undefined) {
+        played.emulator.mutate({ do: 'delete_ip', id: byHand.id });
+        delete byHand.id;
+      }
+      return send();
+    }),
+  });
+  return { played, byHand };
+}
+
+describe('src/engine/run/plan.ts: what the first plan asked about', () => {
+  test('is not bought unasked once another user has made that possible; the next run shows it, and does it', async () => {
+    const { played, byHand } = withByHand();
+    const { id } = played.emulator.mutate({ do: 'add_ip' }) as { id: number };
+    const spec = 'networks: {n: {cidr: 10.0.0.0/24}}\nips: {a: {}}\n';
+    expect((await played.plan(spec)).blocked).toMatchObject([{ key: 'ips.a', code: 'unmanaged_resources' }]);
+    byHand.id = id;
+
+    const report = await played.apply(spec, { unattended: true });
+
+    expect(report.blocked).toMatchObject([{ key: 'ips.a', verb: 'create', code: 'not_shown' }]);
+    expect(played.emulator.world.projects[0]?.ips).toEqual([]);
+    expect((await played.plan(spec)).operations.map((each) => each.id)).toEqual(['create:ips.a']);
+    expect((await played.apply(spec, { unattended: true })).outcome).toBe('converged');
+  });
+
+  test('is bought where it only waited for another change of the run', async () => {
+    const played = rig();
+    const db = (address: string) => `  db: {${size}, replace: allowed, public_ipv4: ${address}}\n`;
+    const head = 'settings: {prune: true}\nips: {a: {}}\nservers:\n';
+    await played.apply(head + db('{ip: a}'));
+    const spec = `${head}${db('{new: true}')}  web: {${size}, public_ipv4: {ip: a}}\n`;
+    const { blocked } = await played.plan(spec);
+    expect(blocked).toMatchObject([{ key: 'servers.web', code: 'dependency_blocked' }]);
+
+    expect((await played.apply(spec, { unattended: true })).outcome).toBe('converged');
+  });
+});
+
 describe('src/engine/run/plan.ts: what the first plan showed as over the cap', () => {
   test('is not deleted unasked once another one has vanished by hand; the next run shows it, and does it', async () => {
     const capped = 'settings: {prune: true, max_deletions: 1}\n';
-    let byHand = () => {};
-    const played: Rig = rig({
-      wrap: around(async (request, send) => {
-        if (request.method === 'POST') byHand();
-        return send();
-      }),
-    });
+    const { played, byHand } = withByHand();
     await played.apply(`${capped}ips: {a: {}, b: {}}\n`);
-    byHand = () => {
-      played.emulator.mutate({ do: 'delete_ip', id: 5001 });
-      byHand = () => {};
-    };
+    byHand.id = 5001;
     const next = `${capped}networks: {n: {cidr: 10.0.0.0/24}}\n`;
 
     const report = await played.apply(next, { unattended: true });

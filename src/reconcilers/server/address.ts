@@ -5,7 +5,7 @@ import { childKey, type ResourceKey, retiredFrom, retiringKey, topLevelKey } fro
 import type { Diff, Subject, World } from '../../core/kind.ts';
 import { type Operation, type OperationId, operationId, type Warning } from '../../core/plan.ts';
 import type { StaleReads, WriteRequest } from '../../core/ports.ts';
-import { edit, outside, type Remedy, run } from '../../core/remedy.ts';
+import { edit, outside, type Remedy, run, settleFirst } from '../../core/remedy.ts';
 import type { Ip } from '../../core/resources.ts';
 import { formerAddress, holderOf, isKept, poolOf } from '../address-pool.ts';
 import { priceOfAddress } from '../prices.ts';
@@ -51,6 +51,10 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
   const isOwn = String(holder) === world.subjects.get(key)?.binding?.id;
   if (holder !== null && !isOwn && leavingHolder(key, world) === undefined) {
     const owner = world.keyOf(serverObject(holder));
+    if (owner !== undefined && isGivenAway(ipKey, owner, world)) {
+      const reason = `waits for ${owner}, which holds ${ipKey} (${live?.address}) until its replacement`;
+      return { code: 'dependency_blocked', reason, remedies: () => settleFirst(owner) };
+    }
     return {
       code: 'address_in_use',
       reason: `${ipKey} (${live?.address}) is attached to ${owner === undefined ? `server ${holder}` : `${owner} (server ${holder})`}`,
@@ -102,6 +106,13 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
       outside('enable `named_address` in the API profile'),
     ],
   };
+}
+
+/** The server that holds the address retires, or its entry asks for another one. */
+function isGivenAway(address: ResourceKey, server: ResourceKey, world: World): boolean {
+  const { desired } = world.subjects.get(server) ?? {};
+  if (desired === undefined) return retiredFrom(server) !== undefined;
+  return desired.managed && addressOf(desired.value as ServerEntry) !== address;
 }
 
 /**

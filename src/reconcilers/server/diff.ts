@@ -119,7 +119,10 @@ function diffReplace(
     order === 'create_first' && holdsNamed(existing)
       ? heldByOld(existing)
       : addressProblem(subject.key, entry, world);
-  if (problem !== undefined) return impossible('update', subject.key, needing(existing, problem, changes));
+  if (problem !== undefined) {
+    const waits = problem.code === 'dependency_blocked' && permitted(entry) !== undefined;
+    return impossible('update', subject.key, waits ? problem : needing(existing, problem, changes));
+  }
   const fixed = changes.filter((each) => !(resizable && isSize(each)));
   const isServed = holdsNamed(existing) && !changes.some(({ path }) => path === 'server_type');
   const stays = whatStays(subject, live, world);
