@@ -299,11 +299,12 @@ async function settle(
   if (intent === undefined)
     return stage.fail('I12', `the message asks to resolve ${key}, but there is no open write`);
   const fact = truth(stage, intent);
-  // A write that has not ended is given up if nothing comes of it, or if another resource has the id that it was answered.
+  // A write that has not ended is given up if nothing comes of it, if another resource has the id that it was answered, or
+  // if it must not replace a resource before its end.
   const named = words.find(([word]) => word === '--adopt')?.[1];
   const isOther = fact.type === 'adopt' && named !== 'ID' && named !== fact.id;
   const goesOn = blocked.code === 'stuck' || blocked.code === 'read_failed';
-  const gives = goesOn && (fact.type === 'absent' || isOther);
+  const gives = goesOn && (fact.type === 'absent' || isOther || intent.replaces !== undefined);
   const traceLineOf: Resolution = gives ? { type: 'abandon' } : fact;
   const free =
     traceLineOf.type === 'adopt' ? await freeId(stage, controller, blocked, traceLineOf.id) : undefined;

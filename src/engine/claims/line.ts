@@ -1,6 +1,7 @@
 import { type Claim, type HeldClaim, isHeldClaim, objectName } from '../../core/claims.ts';
 import type { Desired, DesiredResource } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
+import { partsOf } from '../../core/intent.ts';
 import { isInside, type ResourceKey, retiredFrom, retiringKey } from '../../core/keys.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
@@ -166,7 +167,7 @@ export function isOutdated(run: Run): boolean {
 export async function takeBack(run: Run): Promise<boolean> {
   // As long as a rename waits, nothing else is planned.
   if (run.moves.waiting.length > 0) return false;
-  const next = returnsOf(run);
+  const next = returnsOf(run, await beingDeleted(run));
   if (next.moves.length + next.held.length === 0) return false;
   run.moves.renew(next);
   if (next.moves.length > 0) await run.view.refresh(run.mode.repeating === undefined ? undefined : 0);
@@ -205,8 +206,21 @@ export async function giveBack(run: Run, key: ResourceKey, id: string): Promise<
   return before?.id;
 }
 
-function returnsOf(run: Run): Moves {
-  const servers = [...run.bindings.values()].filter(({ kind }) => factsOf(kind).container);
+/** The ids of servers whose deletion the API has accepted, although the operator gave it up. */
+async function beingDeleted({ deps, bindings }: Run): Promise<ReadonlySet<string>> {
+  if ([...bindings.keys()].every((key) => retiredFrom(key) === undefined)) return new Set();
+  const given = await deps.store.intents({ outcome: 'abandoned', limit: 200 });
+  const accepted = given.filter(
+    ({ kind, verb, ...intent }) =>
+      factsOf(kind).container && verb === 'delete' && partsOf(intent).answer !== undefined,
+  );
+  return new Set(accepted.map(({ request }) => String(request.path.id)));
+}
+
+function returnsOf(run: Run, gone: ReadonlySet<string>): Moves {
+  const servers = [...run.bindings.values()].filter(
+    ({ kind, id }) => factsOf(kind).container && !gone.has(id),
+  );
   const retiring = Map.groupBy(servers, ({ key }) => retiredFrom(key));
   const all = run.world.serverSubjects().flatMap((subject) => {
     const back = retiringAsDeclared(run, subject, retiring.get(subject.key));

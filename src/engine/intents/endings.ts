@@ -249,6 +249,11 @@ export function questionOf(intent: Intent): KeyQuestion {
   return partsOf(intent).unconfirmed?.question ?? unasked;
 }
 
+/** The API has accepted the new resource of a replacement, and the old one is deleted once its creation has ended. */
+export function isReplacing({ verb, phase, replaces }: Intent): boolean {
+  return verb === 'create' && phase === 'accepted' && replaces !== undefined;
+}
+
 /** The key of the intent, and not a read, settles the intent next. */
 export function isSettledByKey(run: Run, intent: Intent): boolean {
   const { stage } = questionOf(intent);

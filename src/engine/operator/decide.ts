@@ -13,7 +13,7 @@ import { identityChanged, ownerOf } from '../claims/claims.ts';
 import { deleted, releasedClaim } from '../claims/release.ts';
 import type { Resolution } from '../deps.ts';
 import { boundBy } from '../intents/bound-by.ts';
-import { close, questionOf } from '../intents/endings.ts';
+import { close, isReplacing, questionOf } from '../intents/endings.ts';
 import { lift } from '../intents/pauses.ts';
 import { record } from '../intents/record.ts';
 import { madeRoomFor } from '../intents/revalidate.ts';
@@ -220,6 +220,7 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
       false,
       [runs('apply', [], { when: 'to end the replacement' })],
     );
+  refuseUnended(intent);
   if (intent.verb === 'create') refuseTooSoon(run, intent);
   const held = await askedByKey(run, intent);
   if (typeof held === 'object' && idIn(run, intent, held.answer) !== id)
@@ -239,6 +240,20 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
   ];
   await close(run, intent, { outcome: 'done', text }, { changes });
   return result(`${intent.key} is bound to ${id}.${remarks}${unverified(intent)}`);
+}
+
+/** @throws ConfigError if the old resource would be deleted before the new one works */
+function refuseUnended(intent: Intent): void {
+  const { key, kind, replaces } = intent;
+  if (!isReplacing(intent)) return;
+  throw new ConfigError(
+    `The creation of ${key} has not ended, and ${nounOf(kind)} ${replaces} would be deleted for it.`,
+    false,
+    [
+      runs('apply', [], { when: 'to wait for its end' }),
+      runs('resolve', [key, '--abandon'], { when: `to keep ${nounOf(kind)} ${replaces}` }),
+    ],
+  );
 }
 
 /**

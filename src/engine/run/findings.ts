@@ -9,6 +9,7 @@ import type { Intent, StateStore } from '../../core/state.ts';
 import { adoption, waysOut } from '../../plan/open-writes.ts';
 import { isSelected } from '../../plan/order.ts';
 import { withBlocked } from '../../plan/totals.ts';
+import { isReplacing } from '../intents/endings.ts';
 import { endOf, tokenReport } from '../intents/pauses.ts';
 import { unresolvedBeside } from '../intents/revalidate.ts';
 import type { Run } from '../run.ts';
@@ -257,8 +258,10 @@ function otherUnresolved(run: Run, { key, verb }: Pick<Noted, 'key' | 'verb'>): 
 
 function endingIt({ world }: Run, open: Intent | undefined): readonly Remedy[] {
   if (open === undefined || open.phase === 'waiting') return [];
+  const giveUp = (when: string) => runs('resolve', [open.key, '--abandon'], { when });
+  if (open.verb === 'delete') return [giveUp('to give up the deletion; it may still have its effect')];
   const adopt =
-    open.verb === 'create'
+    open.verb === 'create' && !isReplacing(open)
       ? [
           adoption(open, partsOf(open).answer?.id ?? 'ID', {
             world,
@@ -266,12 +269,7 @@ function endingIt({ world }: Run, open: Intent | undefined): readonly Remedy[] {
           }),
         ]
       : [];
-  return [
-    ...adopt,
-    runs('resolve', [open.key, '--abandon'], {
-      when: 'to give up the write; a resource that it created stays, unmanaged',
-    }),
-  ];
+  return [...adopt, giveUp('to give up the write; a resource that it created stays, unmanaged')];
 }
 
 /** The writes of earlier runs that this run has not closed. */

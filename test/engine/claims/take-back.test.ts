@@ -34,6 +34,8 @@ interface Given {
   readonly intents?: readonly object[];
   readonly waiting?: readonly object[];
   readonly repeating?: true;
+  /** Closed writes that an operator gave up. */
+  readonly given?: readonly object[];
 }
 
 /** The entry of `servers.web` asks for a size, and servers may retire from its key. */
@@ -48,6 +50,7 @@ function scene(given: Given = {}) {
   const observed = new Map(there.map(({ key, id }) => [key, { id }]));
   const calls: unknown[] = [];
   const { run } = stubRun({
+    past: given.given ?? [],
     more: {
       world: createWorld({ subjects, observed, ips: [], networks: [] } as unknown as WorldParts),
       bindings: new Map(bindings.map((each) => [each.key, each])),
@@ -64,6 +67,12 @@ function scene(given: Given = {}) {
   (run.deps as { kinds: unknown }).kinds = new Map([['server', server]]);
   return { run, calls };
 }
+
+const givenUp = (more: object = {}) => ({
+  ...{ key: 'servers.web~2001', kind: 'server', verb: 'delete', phase: 'closed', outcome: 'abandoned' },
+  ...{ request: { path: { id: 2001 } }, answer: { end: 'reported' } },
+  ...more,
+});
 
 const exchanged = [
   { from: 'servers.web', to: 'servers.web~2002' },
@@ -122,8 +131,18 @@ describe('src/engine/claims/line.ts: a retiring server as the spec asks for it',
       'only a part retires',
       { bindings: [bound('servers.web~2001', '2001', 'small', { kind: 'firewall' }), two] },
     ],
+    ['the API has accepted its deletion, which was given up', { given: [givenUp()] }],
   ])('stays where %s', async (_name, given) => {
     expect(await taken(given)).toEqual({ isHeld: false, calls: [] });
+  });
+
+  test.each<[string, object]>([
+    ['whose deletion the API has not answered', givenUp({ answer: undefined })],
+    ['of which a part was given up', givenUp({ kind: 'firewall' })],
+    ['whose creation was given up', givenUp({ verb: 'create' })],
+    ['beside another one whose deletion was given up', givenUp({ request: { path: { id: 2009 } } })],
+  ])('takes its key back: one %s', async (_name, intent) => {
+    expect((await taken({ given: [intent] })).calls[0]).toMatchObject({ moves: exchanged });
   });
 
   test('where several are, the oldest one takes the key', async () => {

@@ -27,6 +27,34 @@ async function stuck(): Promise<Rig> {
   return played;
 }
 
+describe('src/engine/operator/decide.ts: the new server of a replacement', () => {
+  test('does not take the place of the old one before its creation has ended', async () => {
+    const played = rig();
+    const [small, large] = ['1024', '2048'].map((memory) =>
+      web()
+        .replace('memory_mb: 1024', `memory_mb: ${memory}, replace: allowed`)
+        .replace('cores: 1', 'cores: 2'),
+    ) as [string, string];
+    const spec = large.replace('ubuntu-24.04', 'debian-13');
+    await played.apply(small);
+    played.emulator.setFaults([
+      faultRule({ path: 'create_server', nth: 1 }, { do: 'task', outcome: 'stuck', leaves: 'everything' }),
+    ]);
+    const { blocked } = await played.apply(spec);
+    played.emulator.setFaults([]);
+    played.restart();
+
+    expect(blocked).toContainEqual(expect.objectContaining({ key, code: 'stuck' }));
+    expect(resolveOf(blocked.find(({ code }) => code === 'stuck'))).not.toContain('--adopt');
+    await expect(resolve(played, spec, { type: 'adopt', id: '2002' })).rejects.toThrow(
+      'server 2001 would be deleted for it',
+    );
+    await resolve(played, spec, { type: 'abandon' });
+    await played.plan(spec);
+    expect(project(played).servers.map(({ id }) => id)).toContain(2001);
+  });
+});
+
 describe('src/engine/operator/decide.ts: resolve --absent', () => {
   test('is refused while the reads show what was made, ready or not', async () => {
     const played = rig();
