@@ -1,11 +1,11 @@
-import { ConfigError, NotAbsentError } from '../../core/errors.ts';
+import { ConfigError, NotAbsentError, TooSoonError } from '../../core/errors.ts';
 import { isUnconfirmed } from '../../core/intent.ts';
 import { nounOf } from '../../core/keys.ts';
 import type { Conclusive } from '../../core/ports.ts';
 import { run as runs } from '../../core/remedy.ts';
 import type { Intent } from '../../core/state.ts';
 import { inWriteSlot } from '../intents/begin.ts';
-import { asksKey, keyIsFresh, questionOf } from '../intents/endings.ts';
+import { asksKey, isReplacing, keyIsFresh, questionOf } from '../intents/endings.ts';
 import { record } from '../intents/record.ts';
 import { answerUnder, type Held } from '../run/recover.ts';
 import type { Run } from '../run.ts';
@@ -67,4 +67,38 @@ export function existing({ key, kind }: Intent, id: string | undefined): NotAbse
 
 export function idIn(run: Run, { kind, request, preimage }: Intent, answer: Conclusive): string | undefined {
   return run.kindOf(kind).writes.accept(answer, request, preimage).id;
+}
+
+/** @throws ConfigError if the old resource would be deleted before the new one works */
+export function refuseUnended(intent: Intent): void {
+  const { key, kind, replaces } = intent;
+  if (!isReplacing(intent)) return;
+  throw new ConfigError(
+    `The creation of ${key} has not ended, and ${nounOf(kind)} ${replaces} would be deleted for it.`,
+    false,
+    [
+      runs('apply', [], { when: 'to wait for its end' }),
+      runs('resolve', [key, '--abandon'], { when: `to keep ${nounOf(kind)} ${replaces}` }),
+    ],
+  );
+}
+
+/** The API has accepted the creation and named no resource, so that reads show the resource once the creation has ended. */
+export function refuseUnnamed({ deps, kindOf }: Run, intent: Intent): void {
+  if (intent.verb !== 'create' || intent.phase !== 'accepted' || intent.answer.id !== undefined) return;
+  if (deps.clock.now() - intent.answer.at < kindOf(intent.kind).timing.deadlineMs)
+    throw existing(intent, undefined);
+}
+
+/** A write without an answer may take effect until its time-out and a short time after. */
+export function refuseTooSoon({ deps }: Run, intent: Intent): void {
+  const { key, lastSentAt } = intent;
+  if (!isUnconfirmed(intent)) return;
+  const age = deps.clock.now() - lastSentAt;
+  const rest = deps.requestTimeoutMs + 30_000 - age;
+  if (age < 0 || rest <= 0) return;
+  throw new TooSoonError(
+    `The write of ${key} was sent ${Math.round(age / 1000)} s ago, and may still take effect. Try again in ${Math.ceil(rest / 1000)} s.`,
+    rest,
+  );
 }

@@ -1,7 +1,7 @@
 import { addressObject, objectName, serverObject } from '../../core/claims.ts';
 import type { DesiredResource } from '../../core/desired.ts';
-import { ConfigError, TooSoonError } from '../../core/errors.ts';
-import { isUnconfirmed, partsOf } from '../../core/intent.ts';
+import { ConfigError } from '../../core/errors.ts';
+import { partsOf } from '../../core/intent.ts';
 import { nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { ReadPort } from '../../core/ports.ts';
@@ -13,7 +13,7 @@ import { identityChanged, ownerOf } from '../claims/claims.ts';
 import { deleted, releasedClaim } from '../claims/release.ts';
 import type { Resolution } from '../deps.ts';
 import { boundBy } from '../intents/bound-by.ts';
-import { close, isReplacing, questionOf } from '../intents/endings.ts';
+import { close, questionOf } from '../intents/endings.ts';
 import { lift } from '../intents/pauses.ts';
 import { record } from '../intents/record.ts';
 import { madeRoomFor } from '../intents/revalidate.ts';
@@ -30,7 +30,16 @@ import {
   unverified,
   worldWith,
 } from './adopt-key.ts';
-import { askBeforeAbsent, askedByKey, existing, idIn, refuseOther } from './asked-key.ts';
+import {
+  askBeforeAbsent,
+  askedByKey,
+  existing,
+  idIn,
+  refuseOther,
+  refuseTooSoon,
+  refuseUnended,
+  refuseUnnamed,
+} from './asked-key.ts';
 import { goneAndReused, ignoring } from './ignore.ts';
 
 /** Ends an intent by a decision of the operator, and checks the decision against the project if possible. */
@@ -214,12 +223,7 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
     ]);
   }
   if (declared?.managed === true) refuseContradiction(declared, id);
-  if (intent.replaces === id)
-    throw new ConfigError(
-      `${intent.key} is being replaced, and ${id} is the old ${nounOf(intent.kind)}.`,
-      false,
-      [runs('apply', [], { when: 'to end the replacement' })],
-    );
+  if (intent.replaces === id) return usedForOld(run, intent, id);
   refuseUnended(intent);
   if (intent.verb === 'create') refuseTooSoon(run, intent);
   const held = await askedByKey(run, intent);
@@ -242,18 +246,18 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
   return result(`${intent.key} is bound to ${id}.${remarks}${unverified(intent)}`);
 }
 
-/** @throws ConfigError if the old resource would be deleted before the new one works */
-function refuseUnended(intent: Intent): void {
-  const { key, kind, replaces } = intent;
-  if (!isReplacing(intent)) return;
-  throw new ConfigError(
-    `The creation of ${key} has not ended, and ${nounOf(kind)} ${replaces} would be deleted for it.`,
-    false,
-    [
-      runs('apply', [], { when: 'to wait for its end' }),
-      runs('resolve', [key, '--abandon'], { when: `to keep ${nounOf(kind)} ${replaces}` }),
-    ],
-  );
+/** @throws ConfigError unless the new resource waits for word about the use of its key */
+async function usedForOld(run: Run, intent: Intent, id: string): Promise<CommandResult> {
+  const { key, kind } = intent;
+  const old = `${nounOf(kind)} ${id}`;
+  if (questionOf(intent).conflict !== true)
+    throw new ConfigError(`${key} is being replaced, and ${id} is the old ${nounOf(kind)}.`, false, [
+      runs('apply', [], { when: 'to end the replacement' }),
+    ]);
+  const text = `the operator reported that its idempotency key was used for ${old}`;
+  const changes = [{ type: 'next_incarnation', key } as const];
+  await close(run, intent, { outcome: 'void', because: 'taken', text }, { changes });
+  return result(`${capitalised(old)} is the old one: the next apply continues the replacement of ${key}.`);
 }
 
 /**
@@ -371,24 +375,4 @@ async function fenced<Result>(run: Run, work: (read: ReadPort) => Promise<Result
   if (result === undefined)
     throw new ConfigError('The token was exchanged during the command, so nothing was recorded. Try again.');
   return result;
-}
-
-/** The API has accepted the creation and named no resource, so that reads show the resource once the creation has ended. */
-function refuseUnnamed({ deps, kindOf }: Run, intent: Intent): void {
-  if (intent.verb !== 'create' || intent.phase !== 'accepted' || intent.answer.id !== undefined) return;
-  if (deps.clock.now() - intent.answer.at < kindOf(intent.kind).timing.deadlineMs)
-    throw existing(intent, undefined);
-}
-
-/** A write without an answer may take effect until its time-out and a short time after. */
-function refuseTooSoon({ deps }: Run, intent: Intent): void {
-  const { key, lastSentAt } = intent;
-  if (!isUnconfirmed(intent)) return;
-  const age = deps.clock.now() - lastSentAt;
-  const rest = deps.requestTimeoutMs + 30_000 - age;
-  if (age < 0 || rest <= 0) return;
-  throw new TooSoonError(
-    `The write of ${key} was sent ${Math.round(age / 1000)} s ago, and may still take effect. Try again in ${Math.ceil(rest / 1000)} s.`,
-    rest,
-  );
 }

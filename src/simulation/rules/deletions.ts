@@ -115,11 +115,17 @@ function atOnce(replace: unknown): number {
   return (replace as { readonly at_once?: number } | undefined)?.at_once ?? 1;
 }
 
-/** The entry of the key, or the entry that the key has become, says so. A reverted rename has no `moved`. */
+/**
+ * The entry of the key, or the entry that the key has become, says so. A reverted rename has no `moved`. A state that was
+ * put back may be older than the rename.
+ */
 function isProtectedByFile({ desired, controller, mirror }: Running, key: Intent['key']): boolean {
   const { lines } = controller.file;
   const isRenamed = (own: Intent['key']) =>
-    retiredFrom(key) === undefined && !mirror.bindings.has(own) && lines.nameOf(own) === lines.nameOf(key);
+    !controller.behind &&
+    retiredFrom(key) === undefined &&
+    !mirror.bindings.has(own) &&
+    lines.nameOf(own) === lines.nameOf(key);
   return desired.resources.some(
     (each) => each.protect && (each.key === key || each.moved === key || isRenamed(each.key)),
   );
