@@ -148,10 +148,16 @@ export function leftByFailed(run: Run, intent: Intent, left: LeftBehind | undefi
     : companionsOf(run, intent, id, left, remainsOf(intent, id));
 }
 
-/** The answer to the creation of a server that has not ended. No binding shows the server before that end. */
+/** The creation of a server that has not ended. No binding shows the server before that end. */
+function creationOf({ bindings, intents }: Run, key: ResourceKey) {
+  const open = bindings.has(key) ? undefined : intents.get(key);
+  return open?.verb === 'create' && open.phase === 'accepted' ? open : undefined;
+}
+
+/** The answer to that creation, before its deadline. */
 function answerOf(run: Run, key: ResourceKey): Answer | undefined {
-  const open = run.intents.get(key);
-  if (run.bindings.has(key) || open?.verb !== 'create' || open.phase !== 'accepted') return undefined;
+  const open = creationOf(run, key);
+  if (open === undefined) return undefined;
   const { deadlineMs } = run.kindOf(open.kind).timing;
   const isYoung = run.stopwatch.since(open.id, 'accepted', open.answer.at) <= deadlineMs;
   return isYoung ? open.answer : undefined;
@@ -185,7 +191,7 @@ export function coverable(run: Run, key: ResourceKey): string | undefined {
 
 /** The id of the server that contains the resource: the bound one, or one whose creation has not ended. */
 export function serverIdOf(run: Run, parent: ResourceKey): string | undefined {
-  return run.world.idOf(parent) ?? answerOf(run, parent)?.id;
+  return run.world.idOf(parent) ?? creationOf(run, parent)?.answer.id;
 }
 
 /**

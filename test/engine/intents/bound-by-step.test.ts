@@ -117,6 +117,7 @@ describe('src/engine/intents/bound-by.ts: a server in creation', () => {
   test.each<[string, Given, string | undefined]>([
     ['that reads show', { seen: '9' }, '9'],
     ['in creation', {}, '7'],
+    ['in creation past its deadline', { ageMs: 31 * minute }, '7'],
     ['in a replayed creation', { open: [creation({ to: 'unknown_send' })] }, '7'],
     ['that does not exist', { open: [] }, undefined],
   ])('the id of a server %s', (_name, given, id) => {
