@@ -73,5 +73,14 @@ describe('src/daemon/project/way-back.ts', () => {
       .toContain('no way back: a change cannot be undone wholly');
     const { spec } = await daemon.until(({ condition }) => condition === 'blocked', 'it stays blocked');
     expect(spec.broken).toEqual([]);
+    // The next spec has no loss of its own, and the last spec that converged is older than the loss.
+    daemon.write(`${good}ips:\n  other: {}\nservers:\n  web: {${size}}\n`);
+    await expect.poll(() => live(api).ips.length, { timeout: 60_000 }).toBe(1);
+    await expect
+      .poll(() => daemon.log().map(({ msg }) => msg), { timeout: 60_000 })
+      .toContain('no way back: the project was changed after the last spec that converged');
+    await daemon.until(({ condition }) => condition === 'blocked', 'the next spec stays in force');
+    expect(daemon.log().map(({ msg }) => msg)).not.toContain('returned to the last spec that converged');
+    expect(live(api).ips).toHaveLength(1);
   }, 180_000);
 });

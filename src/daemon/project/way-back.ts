@@ -3,6 +3,7 @@ import type { Desired, DesiredResource } from '../../core/desired.ts';
 import type { Diagnostic } from '../../core/errors.ts';
 import { partsOf } from '../../core/intent.ts';
 import { mapTexts, member } from '../../core/json.ts';
+import type { ResourceKey } from '../../core/keys.ts';
 import { isWaiting } from '../../core/plan.ts';
 import type { Intent, StateStore } from '../../core/state.ts';
 import { lossesOf } from '../../plan/undo.ts';
@@ -20,6 +21,8 @@ const kept = z.object({
   files: z.array(z.string()),
   commit: z.custom<Commit>((value) => typeof member(value, 'id') === 'string').optional(),
   desired: z.custom<Desired>((value) => Array.isArray(member(value, 'resources'))),
+  /** The newest write when the spec converged, by id; null without a write. */
+  newest: z.string().nullable(),
 });
 
 type Remembered = NonNullable<ReconciliationMemory['wayBack']>;
@@ -33,8 +36,10 @@ export class WayBack {
   #refused: Remembered['refused'];
   /** The digest of the spec in the state. */
   #kept: string | undefined;
-  /** The digest of a spec with a loss, which is reported once. */
-  #lossy: string | undefined;
+  /** The newest write that the state names with that spec. */
+  #newest: string | null | undefined;
+  /** The digest of a spec without a way back, which is reported once. */
+  #stays: string | undefined;
 
   constructor(log: DaemonLogger) {
     this.#log = log;
@@ -70,30 +75,42 @@ export class WayBack {
     else if (condition === 'converged') this.#kept = undefined;
     const isStuck = condition === 'blocked' || condition === 'paused';
     if (!isBack || !isStuck || this.#kept === undefined || this.#kept === desired.digest) return false;
-    if ((await this.#earlier(desired, store)) === undefined) return false;
-    const losses = lossesOf(await writesFor(desired, store), profile);
-    if (losses.length > 0) {
-      if (this.#lossy !== desired.digest)
-        this.#log.warn(
-          { keys: losses.map(({ key }) => key) },
-          'no way back: a change cannot be undone wholly',
-        );
-      this.#lossy = desired.digest;
-      return false;
-    }
+    const earlier = await this.#earlier(desired, store);
+    if (earlier === undefined) return false;
+    const changes = await changesSince(earlier.newest, store);
+    const own = changes?.filter(({ spec }) => spec?.startsWith(desired.digest));
+    const others = changes?.filter(
+      ({ spec }) => ![desired, earlier.desired].some(({ digest }) => spec?.startsWith(digest)),
+    );
+    if (own === undefined || others === undefined || others.length > 0)
+      return this.#stay(desired, others ?? [], 'the project was changed after the last spec that converged');
+    const losses = lossesOf(own, profile);
+    if (losses.length > 0) return this.#stay(desired, losses, 'a change cannot be undone wholly');
     const found = plan?.blocked.find((each) => !isWaiting(each)) ?? plan?.blocked[0];
     const reason = found === undefined ? condition : `${found.key}: ${found.reason}`;
     this.#refused = { digest: desired.digest, reason, ...(commit && { commit: commit.id }) };
     return true;
   }
 
-  async #keep({ desired, files, commit }: Offer, store: Pick<StateStore, 'putNote'>): Promise<void> {
-    if (this.#kept === desired.digest) return;
+  #stay({ digest }: Desired, because: readonly { readonly key: ResourceKey }[], reason: string): false {
+    const keys = because.map(({ key }) => key);
+    if (this.#stays !== digest) this.#log.warn({ keys }, `no way back: ${reason}`);
+    this.#stays = digest;
+    return false;
+  }
+
+  async #keep(
+    { desired, files, commit }: Offer,
+    store: Pick<StateStore, 'putNote' | 'intents'>,
+  ): Promise<void> {
+    const [{ id: newest } = { id: null }] = await store.intents({ limit: 1 });
+    if (this.#kept === desired.digest && this.#newest === newest) return;
     // Neither the place of the token nor values of the environment are part of the entries.
     const { token: _token, environment: _environment, ...spec } = desired;
     const resources = spec.resources.map(({ fields: _fields, cautions: _cautions, ...each }) => each);
-    await store.putNote(noteName, { format: 1, files, commit, desired: { ...spec, resources } });
+    await store.putNote(noteName, { format: 1, files, commit, desired: { ...spec, resources }, newest });
     this.#kept = desired.digest;
+    this.#newest = newest;
   }
 
   /** The kept spec, if all values of the environment in its entries are known. */
@@ -154,17 +171,19 @@ async function adoptedBy(
   return adopted;
 }
 
-/** The writes since the spec is in force that may have changed the project. */
-async function writesFor(
-  { digest }: Desired,
+/** The later writes that may have changed the project. `undefined`: the state has deleted the record of the write. */
+async function changesSince(
+  last: string | null,
   store: Pick<StateStore, 'intents'>,
-): Promise<readonly Intent[]> {
+): Promise<readonly Intent[] | undefined> {
   const newestFirst = await store.intents({ limit: 10_000 });
-  // The digest of a spec with an expired entry begins with that of the whole spec.
-  const end = newestFirst.findIndex(({ spec }) => spec?.startsWith(digest) !== true);
-  return (end < 0 ? newestFirst : newestFirst.slice(0, end)).filter((write) =>
-    write.phase === 'closed'
-      ? ['done', 'failed', 'abandoned'].includes(write.outcome)
-      : write.phase !== 'blocked' || write.blocked.until !== 'file',
-  );
+  const end = last === null ? newestFirst.length : newestFirst.findIndex(({ id }) => id === last);
+  if (end < 0) return undefined;
+  return newestFirst
+    .slice(0, end)
+    .filter((write) =>
+      write.phase === 'closed'
+        ? ['done', 'failed', 'abandoned'].includes(write.outcome)
+        : write.phase !== 'blocked' || write.blocked.until !== 'file',
+    );
 }
