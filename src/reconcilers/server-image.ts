@@ -135,13 +135,22 @@ function isPackaged(server: Subject | undefined): boolean {
   return (bought ?? member(server?.desired?.value, 'gpu_package')) !== undefined;
 }
 
+/** The keys that the server has had: an image keeps the name that its server had. */
+function namesOf(server: ResourceKey, { subjects }: World): readonly ResourceKey[] {
+  const { desired, binding } = subjects.get(server) ?? {};
+  return [server, ...(binding?.formerKeys ?? []), ...(desired?.moved === undefined ? [] : [desired.moved])];
+}
+
 /** The server of an image never changes, even after the server is gone. No read shows the name of an adopted image. */
 function diffTaken({ key, desired, binding }: Subject, entry: ServerImageEntry, world: World): Diff {
   const name = binding?.identity.name;
   const [from, id] = [member(binding?.applied, 'server'), member(binding?.applied, 'server_id')];
   const server = serverOf(entry);
   const same =
-    from === undefined || server === undefined || from === entry.server || String(id) === world.idOf(server);
+    from === undefined ||
+    server === undefined ||
+    String(id) === world.idOf(server) ||
+    namesOf(server, world).includes(topLevelKey('servers', String(from)));
   const taken = (binding?.applied ?? null) !== null;
   const called = !taken || name === undefined || desired?.named === false || name === entry.name;
   if (same && called) return unchanged;
