@@ -476,6 +476,20 @@ describe('src/engine/run/recover.ts', () => {
       },
       [],
     ],
+    [
+      'a held resource that is not there, and drift is only reported',
+      {
+        file: `settings: {drift: report}\n${spec}`,
+        entries: { 'ips.a': { id: '7', held: { by: 'found', identity: {} } } },
+      },
+      [],
+    ],
+    ['a file that only reports drift', { file: `settings: {drift: report}\n${spec}` }, ['ips.a']],
+    [
+      'a network and an address, beside a free address',
+      { file: `networks: {n: {cidr: 10.1.0.0/24}}\n${spec}` },
+      ['networks.n', 'ips.a'],
+    ],
     ['a run that is to stop', { more: { stop: AbortSignal.abort() } }, []],
     ['a run in which all is paused', { more: { facts: { allPaused: () => ({}) } } }, []],
   ])('%s: the keys that are asked', async (_name, given, expected) => {
@@ -715,6 +729,7 @@ describe('src/engine/run/recover.ts', () => {
   test.each<[string, Given, readonly string[]]>([
     ['an address', {}, ['0.0', '1.0', '2.0', '3.0']],
     ['a network', { ips: [], networks: own }, ['1.0', '2.0', '3.0']],
+    ['a network and the default one', { ips: [], networks: [...main, ...own] }, ['1.0', '2.0', '3.0']],
     ['an address and the default network', { networks: main }, ['0.0', '1.0', '2.0', '3.0']],
     ['nothing but the default network', { ips: [], networks: main }, []],
     ['an address, and the state is not new', { claims: [baseline] }, ['0.0']],
@@ -726,7 +741,8 @@ describe('src/engine/run/recover.ts', () => {
     ['the server', { answers: [...unused, taken, made('7')], seen: [live] }, ['0.0', '1.0']],
   ])('the later keys of a server, if the project holds %s', async (_name, given, keys) => {
     const answers = Array.from({ length: 8 }, () => unused).flat();
-    const { log } = await play({ file: bare, claims: [], answers, ...given });
+    const { log, steps } = await play({ file: bare, claims: [], answers, ...given });
+    expect(steps.includes('found')).toBe(given.seen !== undefined);
     expect(log.flatMap((each) => /^begin servers\.web (\S+)/.exec(each)?.[1] ?? [])).toEqual(keys);
   });
 
@@ -758,6 +774,16 @@ describe('src/engine/run/recover.ts', () => {
       'ips.z',
     ],
     ['cannot be asked', { past: [z()], storesRefusals: false }, []],
+    [
+      'showed a resource that is gone',
+      { past: [z({ because: 'found' })], answers: unused },
+      ['begin ips.z 1.0 for ips.a', 'probe', 'probe', 'absent ips.z'],
+    ],
+    [
+      'was given up',
+      { past: [z({ because: undefined, outcome: 'void' })], answers: unused },
+      [asks, 'probe', 'probe', 'absent ips.z'],
+    ],
     [
       'was asked in this run',
       {
