@@ -75,7 +75,8 @@ export async function recover(run: Run): Promise<boolean> {
   const isShown = wanted.some(({ kind }) => !isNone(unmanagedFor(kind, register, run.world)));
   const isAlone = !isShown && register.unlisted === undefined && !taken;
   const { networks, ips } = run.world;
-  const mayBeLater = register.isNew && (ips.length > 0 || networks.some((each) => !each.is_default));
+  const isUsed = ips.length > 0 || networks.some((each) => !each.is_default);
+  const mayBeLater = isShown || (register.isNew && isUsed);
   let any = false;
   for (const resource of wanted) {
     if (run.signals.stop.aborted || run.facts.allPaused() !== undefined) break;

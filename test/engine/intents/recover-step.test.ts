@@ -732,7 +732,8 @@ describe('src/engine/run/recover.ts', () => {
     ['a network and the default one', { ips: [], networks: [...main, ...own] }, ['1.0', '2.0', '3.0']],
     ['an address and the default network', { networks: main }, ['0.0', '1.0', '2.0', '3.0']],
     ['nothing but the default network', { ips: [], networks: main }, []],
-    ['an address, and the state is not new', { claims: [baseline] }, ['0.0']],
+    ['an address, and the state is not new', { claims: [baseline] }, ['0.0', '1.0', '2.0', '3.0']],
+    ['an address of this state, which is not new', { claims: [baseline], bindings: { 'ips.z': '51' } }, []],
     [
       'an address, and the server has one too',
       { file: `servers: {web: {${sliders}, public_ipv4: {new: true}}}\n` },
