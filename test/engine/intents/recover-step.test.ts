@@ -724,6 +724,10 @@ describe('src/engine/run/recover.ts', () => {
   });
 
   const bare = `servers: {web: {${sliders}}}\n`;
+  const ignored: Claim = {
+    ...{ kind: 'ip', id: '51', identity: { address: 'a51' }, at: 1 },
+    holder: { is: 'ignored', by: 'operator' },
+  };
   const own = [{ id: 3, name: 'n', cidr: '10.1.0.0/24', is_default: false }];
   const main = [{ id: 31, name: 'default', cidr: '10.0.0.0/24', is_default: true }];
   test.each<[string, Given, readonly string[]]>([
@@ -733,7 +737,7 @@ describe('src/engine/run/recover.ts', () => {
     ['an address and the default network', { networks: main }, ['0.0', '1.0', '2.0', '3.0']],
     ['nothing but the default network', { ips: [], networks: main }, []],
     ['an address, and the state is not new', { claims: [baseline] }, ['0.0', '1.0', '2.0', '3.0']],
-    ['an address of this state, which is not new', { claims: [baseline], bindings: { 'ips.z': '51' } }, []],
+    ['an ignored address, and the state is not new', { claims: [baseline, ignored] }, []],
     [
       'an address, and the server has one too',
       { file: `servers: {web: {${sliders}, public_ipv4: {new: true}}}\n` },
