@@ -61,6 +61,23 @@ describe('src/daemon/project/way-back.ts', () => {
     expect(view.idle).toMatchObject([{ id: String(id) }]);
   }, 180_000);
 
+  test('a crash in the middle of the way back does not begin the refused spec again', async () => {
+    const slow = faultRule({ method: 'DELETE', path: '/ips/*' }, { do: 'slow', ms: 120_000 });
+    const api = await emulate({ faults: [noServers, slow] });
+    const daemon = await startDaemon(api, { spec: good });
+    await daemon.until(({ converged }) => converged, 'the first spec converges');
+    daemon.write(refused);
+    await expect
+      .poll(() => api.emulator.requests.some(({ method }) => method === 'DELETE'), { timeout: 60_000 })
+      .toBe(true);
+    await daemon.end('SIGKILL');
+    const bought = sends(api, '/ips');
+    const again = await startDaemon(api, { folder: daemon.folder });
+    const { spec } = await again.until(({ converged }) => converged, 'the earlier spec converges');
+    expect(spec.broken).toHaveLength(1);
+    expect([sends(api, '/ips'), live(api).ips]).toEqual([bought, []]);
+  }, 180_000);
+
   test('a spec that has deleted an address stays in force', async () => {
     const api = await emulate({ faults: [noServers] });
     const daemon = await startDaemon(api, { spec: `${good}ips:\n  old: {}\n` });

@@ -305,7 +305,8 @@ export class DaemonProject {
         if (this.isGone() || isElsewhere) return undefined;
       }
       if (this.#unwanted !== undefined) this.reject(this.#unwanted);
-      await this.#return(store);
+      // After a crash in the middle of the way back, a restart must not begin the refused spec again.
+      if ((await this.#return(store)) && mode === 'correct') await this.#record.write(store, spec);
       if (this.#offer !== undefined) await this.#reconcile(this.#offer, triggers, workspace, stop);
     } while (this.#wake.pending() && !stop.aborted);
     if (mode === 'correct') await this.#record.write(store, spec);
@@ -349,12 +350,13 @@ export class DaemonProject {
     if (isOver && (await this.#wayBack.refuses(offer, found, workspace.session))) this.#wake.nudge('file');
   }
 
-  /** Puts the last spec that converged in force, in place of one that was refused. */
-  async #return(store: ProjectSession['store']): Promise<void> {
+  /** Puts the last spec that converged in force, in place of one that was refused. Returns whether it did. */
+  async #return(store: ProjectSession['store']): Promise<boolean> {
     const instead = this.#offer && (await this.#wayBack.inPlaceOf(this.#offer, store));
-    if (instead === undefined) return;
+    if (instead === undefined) return false;
     this.#offer = instead.offer;
     this.#problem.begin(instead.problem, 'returned');
+    return true;
   }
 
   #follow(event: ProgressEvent): void {
