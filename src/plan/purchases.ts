@@ -238,22 +238,22 @@ export function releasedAddress(
 }
 
 /**
- * The name of the entry is free, and the state is new: an earlier state may have created the resource under another
- * name, and no idempotency key shows that any more.
+ * The name of the entry is free, and the state is new, or may be an old copy: an earlier state may have created the
+ * resource under another name, and no idempotency key shows that any more.
  */
 export function perhapsEarlier(
   { subject, kind, diff }: Draft,
   { world, register }: GuardInput,
 ): Objection | undefined {
-  if (diff.verdict.verdict !== 'create' || !register.isNew || world.settings.unmanaged === 'ignore')
-    return undefined;
+  if (diff.verdict.verdict !== 'create' || world.settings.unmanaged === 'ignore') return undefined;
+  if (!register.isNew && isNone(register.unmanaged)) return undefined;
   const earlier = kind.creation?.unmanaged?.(subject, world).find(({ alike }) => alike);
   if (earlier === undefined) return undefined;
   const { id } = earlier;
   const { key } = subject;
   const what = `${nounOf(subject.kind)} ${world.nameOf({ kind: subject.kind, id })}`;
   return {
-    reason: `the state is new, and the project already has unmanaged ${what}, which may be ${key} under an earlier name: a creation could be a duplicate`,
+    reason: `the state ${register.isNew ? 'is new' : 'may be an old copy'}, and the project already has unmanaged ${what}, which may be ${key} under an earlier name: a creation could be a duplicate`,
     remedies: [
       run('adopt', [key, id], { when: `if ${what} belongs to this spec` }),
       setting('unmanaged', 'ignore', ignoringAll),

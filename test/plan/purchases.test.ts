@@ -590,6 +590,8 @@ describe('src/plan/purchases.ts: an earlier state', () => {
     ['another one', isNew, [earlier(false)], false],
     ['none', isNew, [], false],
     ['a like one, and a state that knows it', {}, [earlier(true)], false],
+    ['a like one, and an unmanaged address', { parts: { ips: [ip(51)] } }, [earlier(true)], true],
+    ['another one, and an unmanaged address', { parts: { ips: [ip(51)] } }, [earlier(false)], false],
     [
       'a like one, which the spec ignores',
       { ...isNew, settings: 'unmanaged: ignore' },
