@@ -243,7 +243,13 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
     ...bound,
   ];
   await close(run, intent, { outcome: 'done', text }, { changes });
-  return result(`${intent.key} is bound to ${id}.${remarks}${unverified(intent)}`);
+  return result(`${intent.key} is bound to ${id}.${remarks}${unverified(intent)}${notEnded(intent)}`);
+}
+
+/** A remark if the API has not reported the end of a creation that it accepted: the resource may not work yet. */
+function notEnded({ phase, kind }: Intent): string {
+  if (phase !== 'accepted') return '';
+  return ` The API has not reported the end of its creation: check in the client area that the ${nounOf(kind)} works.`;
 }
 
 /** @throws ConfigError unless the new resource waits for word about the use of its key */

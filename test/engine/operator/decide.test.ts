@@ -150,6 +150,14 @@ describe('src/engine/operator/adopt-key.ts', () => {
   });
 });
 
+describe('src/engine/operator/decide.ts: resolve --adopt', () => {
+  test('says that the creation has not ended', async () => {
+    const said = await resolve(await stuck(), web(), { type: 'adopt', id: '2001' });
+
+    expect(saidBy(said)).toContain('The API has not reported the end of its creation');
+  });
+});
+
 describe('src/engine/operator/decide.ts: resolve --abandon', () => {
   test('names what it leaves billed; that stands in the plans from then on, and nothing is bought beside it', async () => {
     const played = await stuck();
