@@ -142,3 +142,25 @@ export function formerAddress(key: ResourceKey, world: World): Ip | undefined {
   const isOnly = world.freeIps().every(({ id }) => id === live.id);
   return isOnly || world.profile.operations.named_address !== undefined ? live : undefined;
 }
+
+/**
+ * Whether the server that holds the address releases it: the server leaves the spec, or it was created with
+ * this address and is replaced to get another one.
+ */
+export function isGivenUp({ key }: Pick<Subject, 'key'>, server: Subject | undefined): boolean {
+  if (server?.desired === undefined) return true;
+  const applied = server.binding?.applied;
+  // A server from outside this state keeps its address if its entry asks for any address.
+  const isFromOutside = member(applied, 'body') == null;
+  if (
+    isFromOutside &&
+    (takesAny(server) || member(member(server.desired.value, 'public_ipv4'), 'new') === true)
+  )
+    return false;
+  const had = member(member(applied, 'entry'), 'public_ipv4');
+  return key === `ips.${member(had, 'ip')}`;
+}
+
+function takesAny(server: Subject | undefined): boolean {
+  return member(member(server?.desired?.value, 'public_ipv4'), 'reuse') === true;
+}

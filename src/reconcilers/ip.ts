@@ -14,6 +14,7 @@ import {
   formerAddress,
   holderOf,
   type IpEntry,
+  isGivenUp,
   isKept,
   ownAddress,
   uncheckedPool,
@@ -334,29 +335,7 @@ function diffLeaving(subject: Subject<IpEntry>, live: Ip, world: World): Diff {
   };
 }
 
-function takesAny(server: Subject | undefined): boolean {
-  return member(member(server?.desired?.value, 'public_ipv4'), 'reuse') === true;
-}
-
 function unknownAddress(subject: Subject, { id, address }: Ip): Diff {
   const reason = `the state has only the id ${id} of this address, and that is ${address} now: the id may belong to another address now`;
   return withIdentityOpen(blocked('delete', 'identity_changed', reason, whoseItIs(subject, String(id))));
-}
-
-/**
- * Whether the server that holds the address releases it: the server leaves the spec, or it was created with
- * this address and is replaced to get another one.
- */
-function isGivenUp({ key }: Subject, server: Subject | undefined): boolean {
-  if (server?.desired === undefined) return true;
-  const applied = server.binding?.applied;
-  // A server from outside this state keeps its address if its entry asks for any address.
-  const isFromOutside = member(applied, 'body') == null;
-  if (
-    isFromOutside &&
-    (takesAny(server) || member(member(server.desired.value, 'public_ipv4'), 'new') === true)
-  )
-    return false;
-  const had = member(member(applied, 'entry'), 'public_ipv4');
-  return key === `ips.${member(had, 'ip')}`;
 }

@@ -7,7 +7,7 @@ import { type Operation, type OperationId, operationId, type Warning } from '../
 import type { StaleReads, WriteRequest } from '../../core/ports.ts';
 import { edit, outside, type Remedy, run, settleFirst } from '../../core/remedy.ts';
 import type { Ip } from '../../core/resources.ts';
-import { formerAddress, holderOf, isKept, poolOf } from '../address-pool.ts';
+import { formerAddress, holderOf, isGivenUp, isKept, poolOf } from '../address-pool.ts';
 import { priceOfAddress } from '../prices.ts';
 import type { BodyProblem } from './body.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
@@ -108,11 +108,12 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
   };
 }
 
-/** The server that holds the address retires, or its entry asks for another one. */
+/** The server that holds the address retires, or is replaced to get another one. */
 function isGivenAway(address: ResourceKey, server: ResourceKey, world: World): boolean {
-  const { desired } = world.subjects.get(server) ?? {};
-  if (desired === undefined) return retiredFrom(server) !== undefined;
-  return desired.managed && addressOf(desired.value as ServerEntry) !== address;
+  const subject = world.subjects.get(server);
+  if (subject?.desired === undefined) return retiredFrom(server) !== undefined;
+  const { managed, value } = subject.desired;
+  return managed && addressOf(value as ServerEntry) !== address && isGivenUp({ key: address }, subject);
 }
 
 /**
