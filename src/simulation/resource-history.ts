@@ -148,7 +148,8 @@ export function createResourceHistory(
       writes.set(intent.idempotencyKey, intent);
       const line = of.nameOf(intent.key);
       const { parent } = takeApart(intent.key);
-      of.use(parent ?? intent.key);
+      // A question to a key creates nothing.
+      if (intent.sends > 0) of.use(parent ?? intent.key);
       const owner = parent === undefined || !isPart(intent.kind) ? line : of.nameOf(parent);
       keyLines.set(intent.idempotencyKey, { owner, part: line.slice(owner.length) });
     },
