@@ -21,8 +21,8 @@ import { kinds } from '../reconcilers/registry.ts';
 import { openState } from '../state/open.ts';
 import type { LockHolder } from '../state/owner-lock.ts';
 import type { Replica } from '../state/postgres-sessions.ts';
+import type { CommonFlags } from './flags.ts';
 import { span } from './render/values.ts';
-import type { CommonFlags } from './settings/call-flags.ts';
 import {
   baseUrlOf,
   clockOf,

@@ -3,7 +3,7 @@ import { ConfigError } from '../core/errors.ts';
 import type { Transport } from '../core/transport.ts';
 import type { Emulator } from '../emulator/options.ts';
 import { writeWorldFile } from '../emulator/persistence.ts';
-import { isUrl } from './settings/call-flags.ts';
+import { isUrl } from './flags.ts';
 
 /** The address that an embedded emulator answers at. Nothing listens there: it is only a name. */
 export const embeddedBaseUrl = 'http://127.0.0.1/v1';

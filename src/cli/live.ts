@@ -2,7 +2,7 @@ import { FenceError } from '../core/errors.ts';
 import type { ReadPort } from '../core/ports.ts';
 import { openSession, type Session, type SessionOptions } from './compose.ts';
 import { whyNotRead } from './exit.ts';
-import type { CommonFlags } from './settings/call-flags.ts';
+import type { CommonFlags } from './flags.ts';
 import { clockOf } from './settings/config.ts';
 import type { Io } from './terminal.ts';
 

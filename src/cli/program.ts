@@ -5,7 +5,9 @@ import { type ExitCode, exitCodes, report } from './exit.ts';
 import {
   asksForJson,
   billFormats,
+  type CommonFlags,
   calendarMonth,
+  callFlags,
   durationRange,
   inOwnForm,
   known,
@@ -28,7 +30,6 @@ import {
   withState,
 } from './flags.ts';
 import { exampleText, programHelp } from './help.ts';
-import { type CommonFlags, callFlags } from './settings/call-flags.ts';
 import { type Io, version } from './terminal.ts';
 
 // A command's own modules are loaded when it runs: most calls need a small part of the whole.

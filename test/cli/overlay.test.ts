@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { callFlags } from '../../src/cli/settings/call-flags.ts';
+import { callFlags } from '../../src/cli/flags.ts';
 import type { Plan } from '../../src/core/plan.ts';
 import { fileSource } from '../../src/daemon/sources/file-source.ts';
 import { systemClock } from '../../src/platform/system.ts';

@@ -13,10 +13,10 @@ import { planSchema } from '../../view/plan-schema.ts';
 import { isPlanAccepted } from '../check-command.ts';
 import { openSession, type Session } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
+import type { CommonFlags } from '../flags.ts';
 import { furtherText, nothingManaged, planText } from '../render/plan-text.ts';
 import { jsonProgress, type ProgressView, plainProgress, reportText, verdictOf } from '../render/progress.ts';
 import { liveProgress } from '../render/progress-live.ts';
-import type { CommonFlags } from '../settings/call-flags.ts';
 import { clockOf, readText } from '../settings/config.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
 import {

@@ -7,7 +7,7 @@ import type { PostgresPublications } from '../../state/postgres-publications.ts'
 import { isPostgresUrl } from '../../state/postgres-url.ts';
 import { openQueue } from '../daemon/fleet.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
-import type { CommonFlags } from '../settings/call-flags.ts';
+import type { CommonFlags } from '../flags.ts';
 import { stateLocation } from '../settings/config.ts';
 import { ownState } from '../settings/own-state.ts';
 import { type Io, printable } from '../terminal.ts';

@@ -2,8 +2,7 @@ import { RootCommand, script, type Command as TabCommand } from '@bomb.sh/tab';
 import type { Command, Option } from 'commander';
 import { partsOf } from '../../core/intent.ts';
 import type { StateStore } from '../../core/state.ts';
-import type { Shell } from '../flags.ts';
-import type { CommonFlags } from '../settings/call-flags.ts';
+import type { CommonFlags, Shell } from '../flags.ts';
 import type { Io } from '../terminal.ts';
 
 /** Words of the spec and the state, each with a short description. */

@@ -8,8 +8,8 @@ import { checkProfile, checkSpec, checkState, type StateFacts } from '../doctor/
 import { probeOperations } from '../doctor/probes.ts';
 import { checkBudgets, checkClock, checkFence, checkLevel, checkReach } from '../doctor/remote.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
+import type { CommonFlags } from '../flags.ts';
 import { remedyLines } from '../render/remedies.ts';
-import type { CommonFlags } from '../settings/call-flags.ts';
 import { type Io, paintFor, printable, type Style } from '../terminal.ts';
 
 export interface DoctorFlags extends CommonFlags {

@@ -12,7 +12,7 @@ import { readInventory } from '../export/inventory.ts';
 import { createNames } from '../export/names.ts';
 import { specOf } from '../export/spec.ts';
 import { exportedValue, exportedYaml } from '../export/yaml.ts';
-import { type CommonFlags, callFlags } from '../settings/call-flags.ts';
+import { type CommonFlags, callFlags } from '../flags.ts';
 import { stateLocation } from '../settings/config.ts';
 import { readSpec } from '../settings/spec-source.ts';
 import type { Io } from '../terminal.ts';

@@ -6,7 +6,7 @@ import type { ReadPort } from '../../core/ports.ts';
 import { loadSpec } from '../../spec/load.ts';
 import { openSession } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
-import type { CommonFlags } from '../settings/call-flags.ts';
+import type { CommonFlags } from '../flags.ts';
 import type { Io } from '../terminal.ts';
 import { writeOut } from './output.ts';
 

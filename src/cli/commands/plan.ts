@@ -1,9 +1,8 @@
 import { isRecorded, isWaiting, type Plan } from '../../core/plan.ts';
 import { openSession } from '../compose.ts';
 import { type ExitCode, exitCodes, InterruptedError } from '../exit.ts';
-import type { PlanFormat } from '../flags.ts';
+import type { CommonFlags, PlanFormat } from '../flags.ts';
 import { nothingManaged } from '../render/plan-text.ts';
-import type { CommonFlags } from '../settings/call-flags.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
 import { askedBy, checkUndo, type UndoFlags, undoHeader } from '../settings/selection.ts';
 import { capped, readSpec } from '../settings/spec-source.ts';

@@ -2,6 +2,7 @@ import type { Plan } from '../../core/plan.ts';
 import { counted } from '../../core/text.ts';
 import { type Bar, barsSvg, clock, inOrder, named } from '../../view/timeline.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
+import type { CommonFlags } from '../flags.ts';
 import { type Adapted, adapt } from '../rehearse/adapt.ts';
 import { type CalmRun, calmRun } from '../rehearse/calm-run.ts';
 import {
@@ -16,7 +17,6 @@ import {
 } from '../rehearse/trials.ts';
 import { blockedLines } from '../render/plan-text.ts';
 import { requestsText, span } from '../render/values.ts';
-import type { CommonFlags } from '../settings/call-flags.ts';
 import { profileOf } from '../settings/config.ts';
 import { loadWithinLimits, readSources, trustOf } from '../settings/spec-source.ts';
 import { type Io, paintFor, printable } from '../terminal.ts';

@@ -21,7 +21,7 @@ import { isShared, type OpenFleet, openFleet, ownReplica } from '../daemon/fleet
 import { deletionsNow, openProject, projectFlags } from '../daemon/projects.ts';
 import { type DaemonSettings, type RunFlags, readDaemonSettings, sourceOf } from '../daemon/settings.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
-import { callFlags } from '../settings/call-flags.ts';
+import { callFlags } from '../flags.ts';
 import { logSettings, tokenSource } from '../settings/config.ts';
 import { type Io, listenForDaemonSignals, version } from '../terminal.ts';
 

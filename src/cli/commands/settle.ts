@@ -11,8 +11,8 @@ import {
 import type { Resolution } from '../../engine/deps.ts';
 import { openSession } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
+import { type CommonFlags, isBareName } from '../flags.ts';
 import { remedyLines } from '../render/remedies.ts';
-import { type CommonFlags, isBareName } from '../settings/call-flags.ts';
 import { stateLocation } from '../settings/config.ts';
 import { refuseNoState, refuseSecondState } from '../settings/own-state.ts';
 import { checkedKey } from '../settings/selection.ts';

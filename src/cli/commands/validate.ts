@@ -5,7 +5,7 @@ import { ConfigError, type Diagnostic, formatDiagnostic, SpecError } from '../..
 import { counted } from '../../core/text.ts';
 import { specNames } from '../../spec/load.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
-import type { CommonFlags } from '../settings/call-flags.ts';
+import type { CommonFlags } from '../flags.ts';
 import { readSpec } from '../settings/spec-source.ts';
 import { type Io, printable } from '../terminal.ts';
 

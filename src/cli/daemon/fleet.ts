@@ -15,7 +15,7 @@ import { systemClock, systemRandom } from '../../platform/system.ts';
 import type { PostgresInspection } from '../../state/postgres-inspection.ts';
 import type { Replica } from '../../state/postgres-sessions.ts';
 import { isPostgresUrl, parsePostgresUrl } from '../../state/postgres-url.ts';
-import { stateNameOf, stateWord } from '../settings/call-flags.ts';
+import { stateNameOf, stateWord } from '../flags.ts';
 import { stateLocation } from '../settings/config.ts';
 import { ownName, ownState } from '../settings/own-state.ts';
 import type { Io } from '../terminal.ts';

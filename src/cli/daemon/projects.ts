@@ -8,7 +8,7 @@ import type { GivenFile } from '../../daemon/sources/file-source.ts';
 import type { PostgresInspection } from '../../state/postgres-inspection.ts';
 import type { Replica } from '../../state/postgres-sessions.ts';
 import { openSession } from '../compose.ts';
-import type { CommonFlags } from '../settings/call-flags.ts';
+import type { CommonFlags } from '../flags.ts';
 import { stateLocation } from '../settings/config.ts';
 import { ownState, refuseSecondState, refuseStateBeside } from '../settings/own-state.ts';
 import type { Io } from '../terminal.ts';

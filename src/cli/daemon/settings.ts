@@ -17,7 +17,7 @@ import { SourceError, type SpecSource } from '../../daemon/sources/source.ts';
 import { isLoopbackHost } from '../../platform/undici-transport.ts';
 import type { SpecTrust } from '../../spec/environment.ts';
 import { createFolder } from '../../state/sqlite-file.ts';
-import type { CommonFlags } from '../settings/call-flags.ts';
+import type { CommonFlags } from '../flags.ts';
 import { baseUrlOf, profileOf, readText, specFiles, stateLocation } from '../settings/config.ts';
 import { loadFleetConfig } from '../settings/fleet-config.ts';
 import { guardOf, secretOf } from '../settings/secret.ts';

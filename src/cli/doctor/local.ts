@@ -10,7 +10,7 @@ import { whyEphemeral } from '../../daemon/ephemeral.ts';
 import { heldSpending } from '../../engine/intents/pauses.ts';
 import { shownLocation } from '../../state/open.ts';
 import { openStore } from '../compose.ts';
-import { type CommonFlags, isUrl } from '../settings/call-flags.ts';
+import { type CommonFlags, isUrl } from '../flags.ts';
 import { profileOf, reasonOf, specFiles, stateLocation, writingSpec } from '../settings/config.ts';
 import { readSpec } from '../settings/spec-source.ts';
 import type { Io } from '../terminal.ts';

@@ -18,8 +18,8 @@ import { type ApiProfile, documentedProfile } from '../../core/profile.ts';
 import { type Remedy, run } from '../../core/remedy.ts';
 import { type LogFormat, type LogLevel, logFormats, logLevels } from '../../platform/log-levels.ts';
 import { systemClock, systemRandom } from '../../platform/system.ts';
+import { type CommonFlags, isUrl } from '../flags.ts';
 import type { Io } from '../terminal.ts';
-import { type CommonFlags, isUrl } from './call-flags.ts';
 import { loadPrices, loadProfile } from './profile.ts';
 
 /** The commands that write a first spec. */

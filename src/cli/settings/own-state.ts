@@ -6,8 +6,8 @@ import { shownLocation } from '../../state/open.ts';
 import type { PostgresInspection } from '../../state/postgres-inspection.ts';
 import { defaultStateName } from '../../state/postgres-url.ts';
 import { openStore } from '../compose.ts';
+import { type CommonFlags, isUrl, stateNameOf, stateWord } from '../flags.ts';
 import type { Io } from '../terminal.ts';
-import { type CommonFlags, isUrl, stateNameOf, stateWord } from './call-flags.ts';
 import { stateLocation } from './config.ts';
 
 /** One state for each project. As files: one folder each, with the state, its lock and an emulator's world. */

@@ -6,8 +6,8 @@ import { ConfigError, SpecError } from '../../core/errors.ts';
 import { systemClock } from '../../platform/system.ts';
 import { allowedEnvironment, isReservedVariable, type SpecTrust } from '../../spec/environment.ts';
 import { loadSpec, type Source } from '../../spec/load.ts';
+import type { CommonFlags, TrustFlags } from '../flags.ts';
 import type { Io } from '../terminal.ts';
-import type { CommonFlags, TrustFlags } from './call-flags.ts';
 import { reasonOf, specFiles } from './config.ts';
 
 /** The spec's own limit; a larger file is not even read. */

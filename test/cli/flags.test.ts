@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { type CommonFlags, callFlags } from '../../src/cli/settings/call-flags.ts';
+import { type CommonFlags, callFlags } from '../../src/cli/flags.ts';
 import { commandLine, run } from '../../src/core/remedy.ts';
 import { folderWith, inProcess, oneNetwork } from './run.ts';
 
-describe('src/cli/settings/call-flags.ts', () => {
+describe('src/cli/flags.ts', () => {
   const told = (flags: CommonFlags, env = {}) =>
     commandLine(run('adopt', ['ips.web']), callFlags(flags, env));
 
