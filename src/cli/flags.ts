@@ -23,6 +23,18 @@ export interface TrustFlags {
   readonly tokenEnvPrefix?: string;
 }
 
+/** The flags of a plan for a part of the spec. */
+export interface SelectionFlags {
+  readonly target?: readonly string[];
+  readonly exclude?: readonly string[];
+  /** A run, as `vdcsync history` prints it. */
+  readonly undo?: string;
+}
+
+export function selects({ target, exclude, undo }: SelectionFlags): boolean {
+  return target !== undefined || exclude !== undefined || undo !== undefined;
+}
+
 /** Does a state's location name a database and not a file? */
 export function isUrl(location: string): boolean {
   return /^\w+:\/\//.test(location);

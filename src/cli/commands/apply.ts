@@ -7,26 +7,18 @@ import { type Remedy, run } from '../../core/remedy.ts';
 import { counted } from '../../core/text.ts';
 import { writtenDuration } from '../../core/time.ts';
 import type { ApplyOptions } from '../../engine/deps.ts';
-import type { Undoing } from '../../plan/undo.ts';
 import { systemClock } from '../../platform/system.ts';
 import { planSchema } from '../../view/plan-schema.ts';
 import { isPlanAccepted } from '../check-command.ts';
 import { openSession, type Session } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
-import type { CommonFlags } from '../flags.ts';
+import { type CommonFlags, type SelectionFlags, selects } from '../flags.ts';
 import { furtherText, nothingManaged, planText } from '../render/plan-text.ts';
 import { jsonProgress, type ProgressView, plainProgress, reportText, verdictOf } from '../render/progress.ts';
 import { liveProgress } from '../render/progress-live.ts';
 import { clockOf, readText } from '../settings/config.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
-import {
-  askedBy,
-  checkUndo,
-  refuseOtherSelection,
-  type UndoFlags,
-  undoFooter,
-  undoHeader,
-} from '../settings/selection.ts';
+import type { UndoTexts } from '../settings/selection.ts';
 import { capped, readSpec } from '../settings/spec-source.ts';
 import {
   askText,
@@ -40,7 +32,7 @@ import {
 } from '../terminal.ts';
 import { plan as planCommand } from './plan.ts';
 
-export interface ApplyFlags extends CommonFlags, UndoFlags {
+export interface ApplyFlags extends CommonFlags, SelectionFlags {
   readonly yes?: boolean;
   readonly dryRun?: boolean;
   readonly plan?: string;
@@ -65,7 +57,7 @@ interface Carrying {
   readonly check: { refused: boolean };
   /** The operations of the plans that were shown. */
   readonly shown: Set<OperationId>;
-  undo?: Undoing | undefined;
+  undo?: UndoTexts | undefined;
 }
 
 /** Plans, asks, and applies until the project has converged. `destroy` deletes all managed resources. */
@@ -75,10 +67,12 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
     return planCommand(format === undefined ? common : { ...common, format }, io, destroy);
   }
   refuseUnasked(flags, io, destroy ? 'destroy' : 'apply');
-  checkUndo(flags);
+  const parts = selects(flags) ? await import('../settings/selection.ts') : undefined;
+  parts?.checkUndo(flags);
   const desired = capped(await readSpec(flags, io), flags.maxDeletions);
   await refuseSecondState(desired.projectId, flags, io);
-  const saved = savedPlan(flags, desired.projectId, io);
+  const saved = flags.plan === undefined ? undefined : readPlan(flags.plan, desired.projectId, io);
+  if (saved !== undefined) parts?.refuseOtherSelection(saved, flags, flags.plan ?? '');
   let session: Session | undefined;
   const view = viewFor(flags, io, () => session?.clock ?? clockOf(io));
   const signals = listenForSignals(io, (text) => view.line(text));
@@ -94,9 +88,11 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
       writeLog: (line) => view.line(line),
     });
     endInTime(flags, session, signals, ended.signal);
-    const { undo, selection, desired: asked } = await askedBy(flags, desired, session, saved);
-    call.undo = undo;
-    const applying = session.engine.apply(asked, {
+    const whole = { desired, selection: saved?.selection, undo: undefined };
+    const asked = (await parts?.askedBy(flags, desired, session, saved)) ?? whole;
+    const { selection } = asked;
+    call.undo = asked.undo;
+    const applying = session.engine.apply(asked.desired, {
       approve: (plan) => approve(plan, call),
       destroy,
       unattended: flags.yes === true,
@@ -140,13 +136,6 @@ async function untilHalted(
     throw error;
   });
   return Promise.race([reported, halted]);
-}
-
-function savedPlan({ plan, ...flags }: ApplyFlags, projectId: number, io: Io): Plan | undefined {
-  if (plan === undefined) return undefined;
-  const saved = readPlan(plan, projectId, io);
-  refuseOtherSelection(saved, flags, plan);
-  return saved;
 }
 
 /** Ends the run after `--timeout`. The state records all writes in flight, so the run does not wait for them. */
@@ -207,7 +196,7 @@ function shownPlan(plan: Plan, { flags, shown, undo }: Carrying, paint: Paint): 
   const fresh = plan.operations.filter(({ id }) => !shown.has(id));
   const isFirst = shown.size === 0;
   for (const { id } of fresh) shown.add(id);
-  const header = isFirst && undo !== undefined ? undoHeader(undo) : '';
+  const header = isFirst ? (undo?.header ?? '') : '';
   if (isFirst || flags.yes !== true) return `${header}${planText(plan, paint)}`;
   return furtherText({ ...plan, operations: fresh, blocked: [] }, paint);
 }
@@ -235,7 +224,7 @@ function conclude(
   view.end();
   view.summary?.(report, code, destroy);
   const verdict = verdictOf(report, destroy);
-  const footer = undo && undoFooter(undo, verdict === 'converged' || verdict === 'done');
+  const footer = undo?.footer(verdict === 'converged' || verdict === 'done');
   if (flags.format === 'json') {
     io.stderr.write(footer ?? '');
     return code;

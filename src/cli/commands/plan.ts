@@ -1,15 +1,14 @@
 import { isRecorded, isWaiting, type Plan } from '../../core/plan.ts';
 import { openSession } from '../compose.ts';
 import { type ExitCode, exitCodes, InterruptedError } from '../exit.ts';
-import type { CommonFlags, PlanFormat } from '../flags.ts';
+import { type CommonFlags, type PlanFormat, type SelectionFlags, selects } from '../flags.ts';
 import { nothingManaged } from '../render/plan-text.ts';
 import { refuseSecondState } from '../settings/own-state.ts';
-import { askedBy, checkUndo, type UndoFlags, undoHeader } from '../settings/selection.ts';
 import { capped, readSpec } from '../settings/spec-source.ts';
 import { type Io, paintFor, untilSignal } from '../terminal.ts';
 import { putPlan } from './output.ts';
 
-export interface PlanFlags extends CommonFlags, UndoFlags {
+export interface PlanFlags extends CommonFlags, SelectionFlags {
   readonly format?: PlanFormat;
   readonly out?: string;
   readonly detailedExitcode?: boolean;
@@ -19,7 +18,8 @@ export interface PlanFlags extends CommonFlags, UndoFlags {
 
 /** Reads, compares, prints; changes nothing, the local state included. With `prove`, the state records the proofs. */
 export async function plan(flags: PlanFlags, io: Io, destroy = false): Promise<ExitCode> {
-  checkUndo(flags);
+  const parts = selects(flags) ? await import('../settings/selection.ts') : undefined;
+  parts?.checkUndo(flags);
   const desired = capped(await readSpec(flags, io), flags.maxDeletions);
   const { projectId, token } = desired;
   await refuseSecondState(projectId, flags, io);
@@ -31,17 +31,20 @@ export async function plan(flags: PlanFlags, io: Io, destroy = false): Promise<E
     const interrupted = untilSignal(done.signal).then(() => {
       throw new InterruptedError('interrupted');
     });
-    const { undo, selection, desired: asked } = await askedBy(flags, desired, session);
+    const whole = { desired, selection: undefined, undo: undefined };
+    const asked = (await parts?.askedBy(flags, desired, session)) ?? whole;
+    const { selection, undo } = asked;
     const options = { destroy, ...(selection === undefined ? {} : { selection }) };
     const { engine } = session;
-    const planned = flags.prove === true ? engine.prove(asked, options) : engine.plan(asked, options);
+    const planned =
+      flags.prove === true ? engine.prove(asked.desired, options) : engine.plan(asked.desired, options);
     const made = await Promise.race([planned, interrupted]);
     const idle = made.operations.length + made.blocked.length === 0;
     if (destroy && idle && (flags.format ?? 'text') === 'text')
       io.stdout.write(nothingManaged(made, paintFor(io.stdout, io)));
     else {
       const stream = (flags.format ?? 'text') === 'text' ? io.stdout : io.stderr;
-      if (undo !== undefined) stream.write(undoHeader(undo));
+      stream.write(undo?.header ?? '');
       putPlan(made, flags, io);
     }
     return flags.detailedExitcode === true ? detailed(made) : exitCodes.done;

@@ -10,13 +10,9 @@ import { type Undoing, undoing } from '../../plan/undo.ts';
 import { kinds } from '../../reconcilers/registry.ts';
 import { undoTexts } from '../../view/consequences.ts';
 import type { Session } from '../compose.ts';
+import type { SelectionFlags } from '../flags.ts';
 import { isRunName, mostWrites, runNamed, runsIn } from '../runs.ts';
 import { printable } from '../terminal.ts';
-
-interface SelectionFlags {
-  readonly target?: readonly string[];
-  readonly exclude?: readonly string[];
-}
 
 /**
  * The part of the plan that the flags select, or `undefined` for the whole plan.
@@ -79,13 +75,8 @@ export function checkedKey(text: string): ResourceKey {
   throw new ConfigError(`${JSON.stringify(printable(text))} is not a key${hint}`, true);
 }
 
-export interface UndoFlags extends SelectionFlags {
-  /** A run, as `vdcsync history` prints it. */
-  readonly undo?: string;
-}
-
 /** Refused before the command reads or opens anything. */
-export function checkUndo({ undo, target, exclude }: UndoFlags): void {
+export function checkUndo({ undo, target, exclude }: SelectionFlags): void {
   if (undo === undefined) return;
   if (!isRunName(undo))
     throw new ConfigError(
@@ -99,23 +90,34 @@ export function checkUndo({ undo, target, exclude }: UndoFlags): void {
 /** The spec and the part of it that a call asks for. */
 interface Asked {
   readonly desired: Desired;
-  readonly selection?: Selection;
-  readonly undo?: Undoing;
+  readonly selection?: Selection | undefined;
+  readonly undo?: UndoTexts;
+}
+
+/** The texts around a plan that undoes a run. */
+export interface UndoTexts {
+  readonly header: string;
+  /** @param isDone whether the plan was carried out completely */
+  footer(isDone: boolean): string;
 }
 
 /** @param saved the plan that the call carries out: its selection counts */
 export async function askedBy(
-  flags: UndoFlags,
+  flags: SelectionFlags,
   desired: Desired,
   session: Session,
   saved?: Plan,
 ): Promise<Asked> {
   if (flags.undo !== undefined) {
     const undo = await undoingOf(flags.undo, desired, session);
-    return { desired: undo.desired, selection: undo.selection, undo };
+    const footer = (isDone: boolean) => undoFooter(undo, isDone);
+    return {
+      desired: undo.desired,
+      selection: undo.selection,
+      undo: { header: undoHeader(undo), footer },
+    };
   }
-  const selection = saved === undefined ? await selectionOf(flags, desired, session) : saved.selection;
-  return { desired, ...(selection === undefined ? {} : { selection }) };
+  return { desired, selection: saved?.selection ?? (await selectionOf(flags, desired, session)) };
 }
 
 /** The way back from the run of this name. */
@@ -133,15 +135,15 @@ async function undoingOf(
 }
 
 /** Before the plan: the losses that it does not give back. */
-export function undoHeader(undo: Undoing): string {
+function undoHeader(undo: Undoing): string {
   const lines = exceptions(undo).map((each) => `  ${each}\n`);
   return lines.length === 0
     ? `The plan undoes the run ${undo.run} wholly.\n\n`
     : `The plan undoes the run ${undo.run}, except:\n${lines.join('')}\n`;
 }
 
-/** After the run. @param isDone whether the plan was carried out completely */
-export function undoFooter(undo: Undoing, isDone: boolean): string {
+/** After the run. */
+function undoFooter(undo: Undoing, isDone: boolean): string {
   const rest = exceptions(undo).join(', ');
   const end = !isDone ? 'is not undone' : rest === '' ? 'is undone' : `is undone, except: ${rest}`;
   return `The run ${undo.run} ${end}.\n${reminder(undo.differing)}`;
