@@ -1,15 +1,15 @@
 import equal from 'fast-deep-equal';
-import type { DesiredResource, EntryFields } from '../core/desired.ts';
+import type { Desired, DesiredResource, EntryFields } from '../core/desired.ts';
 import type { Diagnostic } from '../core/errors.ts';
 import { isPassedOn } from '../core/hidden-texts.ts';
-import { member } from '../core/json.ts';
+import { mapTexts, member } from '../core/json.ts';
 import { childKey, parseKey, type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { ResourceKind } from '../core/kind.ts';
 import type { ChildEntry, EntryIssue } from '../core/kind-entry.ts';
 import { didYouMean } from '../core/suggest.ts';
-import type { WrittenTexts } from './environment.ts';
 import {
   checkSchema,
+  expandedIn,
   find,
   isUnread,
   type Located,
@@ -17,6 +17,7 @@ import {
   type Path,
   type Report,
   redact,
+  refuseSecret,
   without,
 } from './located.ts';
 import { commonFields, isOwnField, type Section } from './schemas.ts';
@@ -220,6 +221,37 @@ export class SharedParts {
     };
     this.#known.set(inside, new Map([...(known ?? []), [kind.name, { read: value, checked }]]));
     return checked;
+  }
+}
+
+/** Puts the text of the spec back in the place of each text from the environment, and remembers the real texts. */
+export class WrittenTexts {
+  readonly #texts = new Map<string, string>();
+  readonly #variables = new Map<string, string>();
+
+  /**
+   * The valid entry with the texts of the spec. Reports variables in a part that output has to show.
+   *
+   * @param foreign fields that are no part of the entry
+   */
+  of(value: EntryFields, located: Located, report: Report, foreign: readonly string[] = []): EntryFields {
+    const written = new Map<string, string>();
+    for (const [path, here] of expandedIn(located)) {
+      if (foreign.includes(String(path[0]))) continue;
+      if (isPassedOn(path)) written.set(path.join('\0'), here.written ?? '');
+      else if (here.secret) refuseSecret(here, report);
+      for (const [name, each] of here.variables ?? []) this.#variables.set(name, each);
+    }
+    if (written.size === 0) return value;
+    return mapTexts(value, (text, path) => {
+      const shown = written.get(path.join('\0'));
+      if (shown !== undefined) this.#texts.set(shown, text);
+      return shown ?? text;
+    });
+  }
+
+  environment(): Pick<Desired, 'environment'> {
+    return this.#texts.size === 0 ? {} : { environment: { texts: this.#texts, variables: this.#variables } };
   }
 }
 

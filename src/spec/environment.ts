@@ -1,8 +1,3 @@
-import type { Desired, EntryFields } from '../core/desired.ts';
-import { isPassedOn } from '../core/hidden-texts.ts';
-import { mapTexts } from '../core/json.ts';
-import { expandedIn, type Located, type Report, refuseSecret } from './located.ts';
-
 /** The environment as an argument, so that reading a spec has no hidden input. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -12,7 +7,7 @@ export type Expansion =
   | { readonly problem: string };
 
 /** The start of a variable, including misspelt ones. With another dollar before it, the text is literal. */
-const marker = /\$?\$\{\s*env\s*[:.]/i;
+export const marker = /\$?\$\{\s*env\s*[:.]/i;
 const variable = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /** Variables that configure vdcsync and its PostgreSQL client: tokens, secrets, passwords, paths. */
@@ -109,35 +104,4 @@ export function expand(raw: string, environment: Environment, trust: SpecTrust =
     rest = rest.slice(end + 1);
   }
   return { text: text + rest, used };
-}
-
-/** Puts the text of the spec back in the place of each text from the environment, and remembers the real texts. */
-export class WrittenTexts {
-  readonly #texts = new Map<string, string>();
-  readonly #variables = new Map<string, string>();
-
-  /**
-   * The valid entry with the texts of the spec. Reports variables in a part that output has to show.
-   *
-   * @param foreign fields that are no part of the entry
-   */
-  of(value: EntryFields, located: Located, report: Report, foreign: readonly string[] = []): EntryFields {
-    const written = new Map<string, string>();
-    for (const [path, here] of expandedIn(located)) {
-      if (foreign.includes(String(path[0]))) continue;
-      if (isPassedOn(path)) written.set(path.join('\0'), here.written ?? '');
-      else if (here.secret) refuseSecret(here, report);
-      for (const [name, each] of here.variables ?? []) this.#variables.set(name, each);
-    }
-    if (written.size === 0) return value;
-    return mapTexts(value, (text, path) => {
-      const shown = written.get(path.join('\0'));
-      if (shown !== undefined) this.#texts.set(shown, text);
-      return shown ?? text;
-    });
-  }
-
-  environment(): Pick<Desired, 'environment'> {
-    return this.#texts.size === 0 ? {} : { environment: { texts: this.#texts, variables: this.#variables } };
-  }
 }

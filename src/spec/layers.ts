@@ -1,7 +1,15 @@
 import type { z } from 'zod';
 import type { Position } from '../core/desired.ts';
 import { containers } from '../core/keys.ts';
-import { checkSchema, formatPosition, isUnread, type Located, type Report, withFields } from './located.ts';
+import {
+  type Counterparts,
+  checkSchema,
+  formatPosition,
+  isUnread,
+  type Located,
+  type Report,
+  withFields,
+} from './located.ts';
 import { defaultsSchema } from './schemas.ts';
 
 /**
@@ -19,14 +27,18 @@ export function withDefaults(roots: readonly Located[], report: Report): readonl
   }
   const servers = defaults?.fields?.get(containers);
   if (servers?.fields === undefined) return roots;
-  const checked = checkSchema(defaultsSchema.shape.servers.unwrap(), servers, '`defaults.servers`', report);
+  const schema = defaultsSchema.shape.servers.unwrap();
+  const takesNull = fieldsWithNull(schema.shape);
+  const checked = checkSchema(schema, servers, '`defaults.servers`', report);
   const usable = [...servers.fields].map(([name, value]) =>
     checked.ok || !checked.fields.has(name) ? ([name, value] as const) : ([name, unusable(value)] as const),
   );
   return roots.map((root) => {
     const map = root.fields?.get(containers);
     if (map?.fields === undefined) return root;
-    const filled = [...map.fields].map(([name, server]) => [name, withDefaultsIn(server, usable)] as const);
+    const filled = [...map.fields].map(
+      ([name, server]) => [name, withDefaultsIn(server, usable, takesNull)] as const,
+    );
     return withFields(
       root,
       new Map([...(root.fields ?? []), [containers, withFields(map, new Map(filled))]]),
@@ -34,10 +46,12 @@ export function withDefaults(roots: readonly Located[], report: Report): readonl
   });
 }
 
-const takesNull = fieldsWithNull(defaultsSchema.shape.servers.unwrap().shape);
-
 /** Inside a server that is not managed nothing is declared. */
-function withDefaultsIn(server: Located, defaults: readonly (readonly [string, Located])[]): Located {
+function withDefaultsIn(
+  server: Located,
+  defaults: readonly (readonly [string, Located])[],
+  takesNull: ReadonlySet<string>,
+): Located {
   const isMap = server.fields !== undefined || (server.value === null && !server.broken);
   if (!isMap || server.fields?.get('managed')?.value === false) return server;
   const filled = new Map(server.fields);
@@ -59,64 +73,6 @@ function fieldsWithNull(fields: Readonly<Record<string, z.ZodType>>): ReadonlySe
 /** Marks the value as reported, so that no further message mentions it. */
 function unusable(value: Located): Located {
   return { ...value, broken: true };
-}
-
-/**
- * Values of all files together, after overlays and defaults: a map, a list and each of their entries is one, and a long
- * text counts as several. Defaults multiply: without this limit, a small file could hold millions of values.
- */
-const maxValues = 200_000;
-/** Resources of a project, those inside servers included. Every page, plan and refresh handles each of them. */
-export const maxResources = 10_000;
-/** So many characters of a text or a name count as one value. */
-const charactersEach = 100;
-
-/** Refuses files that are too large after overlays and defaults. Returns whether they are small enough. */
-export function checkExpansion(roots: readonly Located[], report: Report): boolean {
-  const counter = new ValueCounter();
-  const values = roots.reduce((sum, root) => sum + counter.count(root), 0);
-  const [first] = roots;
-  if (values <= maxValues || first === undefined) return true;
-  const defaults = roots.flatMap((root) => root.fields?.get('defaults') ?? [])[0];
-  const { keyPosition, position } = defaults ?? first;
-  report(
-    keyPosition ?? position,
-    `the spec has ${values} values${defaults === undefined ? '' : ' after `defaults` are added to each server'}, and at most ${maxValues} are possible: split the project into several, or shorten its lists`,
-  );
-  return false;
-}
-
-/** Counts each shared value once, and adds it for each of its uses: a default is the same value in every server. */
-class ValueCounter {
-  readonly #known = new WeakMap<Located, number>();
-
-  count(here: Located): number {
-    const known = this.#known.get(here);
-    if (known !== undefined) return known;
-    let values = 1;
-    if (typeof here.value === 'string') values += Math.floor(here.value.length / charactersEach);
-    for (const [name, field] of here.fields ?? [])
-      values += this.count(field) + Math.floor(name.length / charactersEach);
-    for (const item of here.items ?? []) values += this.count(item);
-    this.#known.set(here, values);
-    return values;
-  }
-}
-
-/** Finds the other part of a value that an overlay changes. */
-export class Counterparts {
-  readonly #texts = new Map<string, string>();
-
-  /** @param relation `overlay of` or `changed at` */
-  add(place: Position | undefined, relation: string, other: Position): void {
-    if (place !== undefined)
-      this.#texts.set(formatPosition(place), ` (${relation} ${formatPosition(other)})`);
-  }
-
-  /** The end of a message about this place. */
-  textFor(place: Position): string {
-    return this.#texts.get(formatPosition(place)) ?? '';
-  }
 }
 
 /**

@@ -30,6 +30,22 @@ export type Path = readonly (string | number)[];
 /** Takes one error. Reading continues, so that one run reports all errors. `excerpt`: lines that show the place. */
 export type Report = (position: Position, message: string, excerpt?: string) => void;
 
+/** Finds the other part of a value that an overlay changes. */
+export class Counterparts {
+  readonly #texts = new Map<string, string>();
+
+  /** @param relation `overlay of` or `changed at` */
+  add(place: Position | undefined, relation: string, other: Position): void {
+    if (place !== undefined)
+      this.#texts.set(formatPosition(place), ` (${relation} ${formatPosition(other)})`);
+  }
+
+  /** The end of a message about this place. */
+  textFor(place: Position): string {
+    return this.#texts.get(formatPosition(place)) ?? '';
+  }
+}
+
 /** The value at a path, or `undefined`. */
 export function find(root: Located, path: Path): Located | undefined {
   let here: Located | undefined = root;

@@ -12,7 +12,7 @@ import {
   type YAMLError,
 } from 'yaml';
 import type { Position } from '../core/desired.ts';
-import { type Environment, expand, type SpecTrust } from './environment.ts';
+import { type Environment, expand, marker, type SpecTrust } from './environment.ts';
 import { formatPosition, type Located, type Report } from './located.ts';
 
 /** Assigning one of these would change an object's nature instead of adding a field. */
@@ -168,6 +168,7 @@ function scalar(
     return Number.isFinite(value) ? plain(value, String(value)) : refuse('this number cannot be used');
   }
   if (typeof value !== 'string') return plain(value, String(value));
+  if (!marker.test(value)) return plain(value, quote(value));
   const expansion = expand(value, environment, trust);
   if ('problem' in expansion) return refuse(expansion.problem);
   const { text, used } = expansion;

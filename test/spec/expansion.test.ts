@@ -12,7 +12,7 @@ const load = (text: string, overlay?: string) =>
     {},
   );
 
-describe('src/spec/layers.ts', () => {
+describe('src/spec/load.ts', () => {
   test('a spec just below the limit is read', () => {
     expect(load(spec(900, 100)).resources).toHaveLength(1800);
   });

@@ -33,10 +33,10 @@ export async function loadWithinLimits(
   trust: SpecTrust,
   { env }: Io,
 ): Promise<Desired> {
-  const environment = allowedEnvironment(env, trust);
   const characters = sources.reduce((sum, { text }) => sum + text.length, 0);
-  if (characters <= mostInProcess) return loadSpec(sources, environment, trust);
+  if (characters <= mostInProcess) return loadSpec(sources, env, trust);
   const { readOnce } = await import('../../daemon/sources/spec-thread.ts');
+  const environment = allowedEnvironment(env, trust);
   const answer = await readOnce({ sources, environment, trust }, systemClock);
   if ('desired' in answer) return answer.desired;
   if ('problem' in answer) throw new SpecError(answer.problem, answer.projectId);
