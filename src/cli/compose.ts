@@ -18,10 +18,10 @@ import type { EngineDeps } from '../engine/deps.ts';
 import { createEngine, type Engine } from '../engine/engine.ts';
 import type { OpenTelemetryTracing } from '../platform/open-telemetry.ts';
 import { kinds } from '../reconcilers/registry.ts';
-import { openState } from '../state/open.ts';
 import type { LockHolder } from '../state/owner-lock.ts';
 import type { Replica } from '../state/postgres-sessions.ts';
-import type { CommonFlags } from './flags.ts';
+import { memoryState, openSqliteState } from '../state/sqlite-driver.ts';
+import { type CommonFlags, isUrl } from './flags.ts';
 import { span } from './render/values.ts';
 import {
   baseUrlOf,
@@ -104,8 +104,8 @@ export async function openSession(flags: CommonFlags, io: Io, options: SessionOp
   }
 }
 
-/** The state alone, for commands that do not talk to the API. */
-export function openStore(
+/** The state alone, for commands that do not talk to the API. `:memory:` ends with the process. */
+export async function openStore(
   flags: CommonFlags,
   io: Io,
   mode: 'read' | 'write',
@@ -120,13 +120,13 @@ export function openStore(
           onWait: (holder: LockHolder | undefined) =>
             onWait(holder === undefined ? 'another process' : `process ${holder.pid} on ${holder.host}`),
         };
-  return openState(stateLocation(flags, io), {
-    mode,
-    now: clockOf(io).now(),
-    lineage: randomUUID(),
-    ...(replica === undefined ? {} : { replica }),
-    ...waiting,
-  });
+  const [location, now, lineage] = [stateLocation(flags, io), clockOf(io).now(), randomUUID()];
+  if (location === ':memory:') return memoryState({ createdAt: now, lineage, mode });
+  const options = { mode, now, lineage, ...waiting };
+  if (!isUrl(location)) return openSqliteState(location, options);
+  // Loaded only here: the driver would cost every start with a file its time.
+  const { openPostgresState } = await import('../state/postgres.ts');
+  return openPostgresState(location, { ...options, ...(replica === undefined ? {} : { replica }) });
 }
 
 /** How long a replica waits for a state before it takes another project, in real ms. */

@@ -15,6 +15,11 @@ export interface PostgresLocation {
 /** The state that a URL without `?state=` means. */
 export const defaultStateName = 'default';
 
+/** A location as it may be shown: of a URL without user, password and settings. */
+export function shownLocation(location: string): string {
+  return isPostgresUrl(location) ? parsePostgresUrl(location).label : location;
+}
+
 /** Does a location name a PostgreSQL database? */
 export function isPostgresUrl(location: string): boolean {
   return /^postgres(ql)?:\/\//i.test(location);
@@ -30,6 +35,10 @@ export function isPostgresUrl(location: string): boolean {
  * @throws StateError if the text is not a URL of this form.
  */
 export function parsePostgresUrl(text: string, name = defaultStateName): PostgresLocation {
+  if (!isPostgresUrl(text))
+    throw new StateError(
+      'The state is a path or a postgres:// URL; other URLs are not known. Name one with --state or VDCSYNC_STATE.',
+    );
   const url = readUrl(text);
   // The last one counts: it may have been added to a URL that names one.
   const state = url.searchParams.getAll('state').at(-1) ?? name;

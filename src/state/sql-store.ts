@@ -53,7 +53,7 @@ const atOnce = 200;
 const few = 100;
 
 /**
- * The state in a database. Which one, who may write it and when: `openState`.
+ * The state in a database. Which one, who may write it and when: `openSqliteState`, `openPostgresState`.
  *
  * Calls are carried out in the order in which they were made; values are copied when the call is made, before anything
  * is awaited.

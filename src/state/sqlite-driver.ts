@@ -62,7 +62,7 @@ async function openForWriting(path: string, options: OpenSqliteOptions): Promise
   try {
     // Check again: another owner may have created the state, or a later release may have migrated it.
     if (lookAt(path) === 'missing') createState(path, options.now, options.lineage);
-    checkSound(path);
+    else checkSound(path);
     const writer = SqliteWriter.open(path);
     return new SqlStore(
       new SqliteDriver({ connection: writer, owner: writer, onClose: () => lock.release() }),

@@ -191,6 +191,13 @@ describe('src/cli/settings: the API profile', () => {
 });
 
 describe('src/cli/settings: the state', () => {
+  test(':memory: touches no disk', async () => {
+    const cwd = folderWith({ ...files, 'vdcsync.yaml': 'version: 1\nproject: { id: 4711 }\n' });
+    const before = contentsOf(cwd);
+    expect((await inProcess(['apply', '--yes', '--state', ':memory:'], { cwd, env: env() })).code).toBe(0);
+    expect(contentsOf(cwd)).toEqual(before);
+  });
+
   test('a foreign file is refused and left as it is', async () => {
     const cwd = folderWith({ ...files, 'notes.txt': 'not a state\n' });
     const before = contentsOf(cwd);

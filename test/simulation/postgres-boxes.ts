@@ -1,5 +1,5 @@
 import type { StateStore } from '../../src/core/state.ts';
-import { openState } from '../../src/state/open.ts';
+import { openPostgresState } from '../../src/state/postgres.ts';
 import { createRecorder, type MachineBox, type MachineBoxes } from './machine-box.ts';
 
 /** States of one story in a real PostgreSQL database. Each state that follows a lost one has another name. */
@@ -26,7 +26,7 @@ export class PostgresBoxes implements MachineBoxes {
     let store: StateStore | undefined;
     const open = (now: number) =>
       this.#counted(async () =>
-        this.#watched(await openState(place, { mode: 'write', now, lineage: place })),
+        this.#watched(await openPostgresState(place, { mode: 'write', now, lineage: place })),
       );
     return {
       open: async (now) => {

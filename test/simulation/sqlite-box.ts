@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { StateStore } from '../../src/core/state.ts';
-import { openState } from '../../src/state/open.ts';
+import { openSqliteState } from '../../src/state/sqlite-driver.ts';
 import { type Change, createRecorder, type MachineBox } from './machine-box.ts';
 
 /** Memory that has the manners of a disk, where the machine has it. */
@@ -19,7 +19,8 @@ export function sqliteBox(name: string): MachineBox {
   let generation = 0;
   let copies = 0;
   let store: StateStore | undefined;
-  const openFile = (now: number) => openState(file, { mode: 'write', now, lineage: `${name}-${generation}` });
+  const openFile = (now: number) =>
+    openSqliteState(file, { mode: 'write', now, lineage: `${name}-${generation}` });
   const erase = () => {
     for (const each of files(file)) rmSync(each, { force: true });
   };

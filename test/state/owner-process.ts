@@ -10,11 +10,14 @@ import { writeSync } from 'node:fs';
 import { argv, stdin } from 'node:process';
 import { setImmediate } from 'node:timers/promises';
 import type { ResourceKey } from '../../src/core/keys.ts';
-import { openState } from '../../src/state/open.ts';
+import { openPostgresState } from '../../src/state/postgres.ts';
+import { isPostgresUrl } from '../../src/state/postgres-url.ts';
+import { openSqliteState } from '../../src/state/sqlite-driver.ts';
 import { sampleBinding, sampleIntent } from '../conformance/state-samples.ts';
 
 const [, , path = '', job = 'hold'] = argv;
-const state = await openState(path, { mode: 'write', now: 1_700_000_000_000, lineage: 'child' });
+const open = isPostgresUrl(path) ? openPostgresState : openSqliteState;
+const state = await open(path, { mode: 'write', now: 1_700_000_000_000, lineage: 'child' });
 writeSync(1, 'ready\n');
 
 let ended = false;

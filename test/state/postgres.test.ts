@@ -3,11 +3,10 @@ import { afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vi
 import { StateError, StateHeldError } from '../../src/core/errors.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { StateStore } from '../../src/core/state.ts';
-import { openState, shownLocation } from '../../src/state/open.ts';
 import { type OpenPostgresOptions, openPostgresState } from '../../src/state/postgres.ts';
 import { PostgresInspection } from '../../src/state/postgres-inspection.ts';
 import { PostgresSessions } from '../../src/state/postgres-sessions.ts';
-import { parsePostgresUrl } from '../../src/state/postgres-url.ts';
+import { parsePostgresUrl, shownLocation } from '../../src/state/postgres-url.ts';
 import { ownerConformance, quickClock } from '../conformance/owner.ts';
 import { expectReplayed, seen } from '../conformance/state-checks.ts';
 import { sampleBinding, sampleIntent, web } from '../conformance/state-samples.ts';
@@ -115,9 +114,9 @@ describe('src/state/postgres-url.ts: names', () => {
     expect(await (await open(`${server.url()}?state=default`, read)).note('n')).toBe(2);
   });
 
-  test('openState takes the URL', async () => {
+  test('the URL may begin with postgresql:', async () => {
     const url = newUrl();
-    const store = await openState(url.replace('postgres:', 'postgresql:'), write);
+    const store = await openPostgresState(url.replace('postgres:', 'postgresql:'), write);
     stores.push(store);
     await store.putNote('n', 1);
     expect(await (await open(url, read)).note('n')).toBe(1);

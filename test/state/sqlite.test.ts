@@ -2,7 +2,6 @@ import { chmodSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, describe, expect, test } from 'vitest';
-import { openState } from '../../src/state/open.ts';
 import { openSqliteState } from '../../src/state/sqlite-driver.ts';
 import { type Migration, migrate, migrations } from '../../src/state/sqlite-file.ts';
 import { sampleIntent, web } from '../conformance/state-samples.ts';
@@ -134,17 +133,6 @@ describe('src/state/sqlite-driver.ts', () => {
     await reader.close();
     const { 'state.db-shm': __, ...after } = snapshot(dirname(path));
     expect(after).toEqual(before);
-  });
-
-  test('openState takes a path, and :memory: for a state that touches no disk', async () => {
-    const path = newStatePath();
-    const onDisk = await openState(path, write);
-    await onDisk.putNote('n', 1);
-    await onDisk.close();
-    const memory = await openState(':memory:', write);
-    await memory.putNote('n', 1);
-    expect(await memory.note('n')).toBe(1);
-    expect(await (await openState(path, read)).note('n')).toBe(1);
   });
 });
 

@@ -4,7 +4,7 @@ import { ConfigError } from '../../core/errors.ts';
 import { warningsJson } from '../../core/plan.ts';
 import type { StateStore } from '../../core/state.ts';
 import { standingFindings, withSince } from '../../engine/run/findings.ts';
-import { shownLocation } from '../../state/open.ts';
+import { shownLocation } from '../../state/postgres-url.ts';
 import { viewOf } from '../../view/build.ts';
 import type { KnownFacts, ProjectFacts } from '../../view/facts.ts';
 import type { ProjectView } from '../../view/project-view.ts';

@@ -8,7 +8,7 @@ import type { Intent, StateStore } from '../../core/state.ts';
 import { counted } from '../../core/text.ts';
 import { whyEphemeral } from '../../daemon/ephemeral.ts';
 import { heldSpending } from '../../engine/intents/pauses.ts';
-import { shownLocation } from '../../state/open.ts';
+import { shownLocation } from '../../state/postgres-url.ts';
 import { openStore } from '../compose.ts';
 import { type CommonFlags, isUrl } from '../flags.ts';
 import { profileOf, reasonOf, specFiles, stateLocation, writingSpec } from '../settings/config.ts';
