@@ -280,7 +280,7 @@ function probeText(
 ): string | undefined {
   if (probe === undefined) return undefined;
   const mistyped = field === undefined ? {} : { [field]: { probe } };
-  const fields = isObject(body) ? body : {};
+  const fields = isRecord(body) ? body : {};
   return JSON.stringify({ ...bodyOf(probe, { fields, mistyped, kept }), [probeField]: probe });
 }
 
@@ -309,10 +309,6 @@ function impossible(value: unknown): unknown {
   if (typeof value === 'number') return 2 ** 31 - 1;
   if (typeof value === 'string') return 'vdcsync-probe';
   return Array.isArray(value) && value.length > 0 ? value.slice(0, 1).map(impossible) : undefined;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Methods a write may have. */
@@ -390,7 +386,7 @@ function fillBody(template: unknown, request: WriteRequest): unknown {
   const field = typeof template === 'string' ? /^\{([a-z_][a-z0-9_]*)\}$/i.exec(template)?.[1] : undefined;
   if (field === undefined) return template;
   const { body } = request;
-  const fields = isObject(body) ? body : {};
+  const fields = isRecord(body) ? body : {};
   const value = new Map<string, unknown>([...Object.entries(request.path), ...Object.entries(fields)]).get(
     field,
   );

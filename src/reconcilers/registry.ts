@@ -12,23 +12,25 @@ import { server } from './server.ts';
 import { serverImage } from './server-image.ts';
 
 /**
- * Every kind of resource. Operations that are ready at the same time are sent in
+ * Every kind of resource, by its name. Operations that are ready at the same time are sent in
  * this order: parents first, and a firewall before network interfaces, because its server is exposed until then.
  */
-export const registry = [
+const table = {
   network,
   ip,
   iso,
   server,
   firewall,
-  networkInterface,
+  network_interface: networkInterface,
   backup,
-  backupPolicy,
+  backup_policy: backupPolicy,
   drive,
-  serverImage,
-] as unknown as readonly ResourceKind[];
+  server_image: serverImage,
+} satisfies Readonly<Record<KindName, unknown>>;
+
+export const registry = Object.values(table) as unknown as readonly ResourceKind[];
 
 /** The kinds by name. */
 export type Kinds = ReadonlyMap<KindName, ResourceKind>;
 
-export const kinds: Kinds = new Map(registry.map((kind) => [kind.name, kind]));
+export const kinds = new Map(Object.entries(table)) as unknown as Kinds;

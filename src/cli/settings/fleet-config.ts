@@ -6,7 +6,8 @@ import { readDocument } from './profile.ts';
 
 const duration = z
   .string()
-  .refine((text) => parseDuration(text) !== undefined, { error: 'must be a duration such as 10m' });
+  .refine((text) => parseDuration(text) !== undefined, { error: 'must be a duration such as 10m' })
+  .transform((text) => parseDuration(text) ?? 0);
 
 const wave = z.union([
   z.strictObject({ match: z.strictObject({ label: z.string().min(1) }) }),
@@ -42,9 +43,9 @@ export function loadFleetConfig(text: string, file: string): RolloutPolicy {
   return {
     maxDeletions: fleet.max_deletions ?? defaultPolicy.maxDeletions,
     waves: fleet.waves ?? defaultPolicy.waves,
-    stayMs: parseDuration(fleet.stay ?? '') ?? defaultPolicy.stayMs,
-    deadlineMs: parseDuration(fleet.deadline ?? '') ?? defaultPolicy.deadlineMs,
-    supersedeMs: parseDuration(fleet.supersede ?? '') ?? defaultPolicy.supersedeMs,
+    stayMs: fleet.stay ?? defaultPolicy.stayMs,
+    deadlineMs: fleet.deadline ?? defaultPolicy.deadlineMs,
+    supersedeMs: fleet.supersede ?? defaultPolicy.supersedeMs,
     labels: labels ?? defaultPolicy.labels,
     tenants: tenants ?? defaultPolicy.tenants,
   };

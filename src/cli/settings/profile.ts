@@ -13,9 +13,12 @@ import { checkSchema, find, type Located, type Report } from '../../spec/located
 import { readYaml } from '../../spec/yaml-tree.ts';
 import { printable } from '../terminal.ts';
 
-const duration = z.string().refine((text) => (parseDuration(text) ?? 0) > 0, {
-  error: 'must be a duration over zero such as 60s or 1m',
-});
+const duration = z
+  .string()
+  .refine((text) => (parseDuration(text) ?? 0) > 0, {
+    error: 'must be a duration over zero such as 60s or 1m',
+  })
+  .transform((text) => parseDuration(text) ?? 0);
 const count = z.int().min(1);
 
 const writes = ['POST', 'PUT', 'PATCH', 'DELETE'] as const;
@@ -186,7 +189,7 @@ function profileFrom({
 }: z.output<typeof profileSchema>): ApiProfile {
   return {
     limits: {
-      windowMs: parseDuration(limits.window ?? '') ?? documentedProfile.limits.windowMs,
+      windowMs: limits.window ?? documentedProfile.limits.windowMs,
       reads: limits.reads ?? documentedProfile.limits.reads,
       writes: limits.writes ?? documentedProfile.limits.writes,
     },
