@@ -17,9 +17,8 @@ import { furtherText, nothingManaged, planText } from '../render/plan-text.ts';
 import { jsonProgress, type ProgressView, plainProgress, reportText, verdictOf } from '../render/progress.ts';
 import { liveProgress } from '../render/progress-live.ts';
 import { clockOf, readText } from '../settings/config.ts';
-import { refuseSecondState } from '../settings/own-state.ts';
 import type { UndoTexts } from '../settings/selection.ts';
-import { capped, readSpec } from '../settings/spec-source.ts';
+import { capped, readSpecWithState } from '../settings/spec-source.ts';
 import {
   askText,
   askYesNo,
@@ -69,8 +68,7 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
   refuseUnasked(flags, io, destroy ? 'destroy' : 'apply');
   const parts = selects(flags) ? await import('../settings/selection.ts') : undefined;
   parts?.checkUndo(flags);
-  const desired = capped(await readSpec(flags, io), flags.maxDeletions);
-  await refuseSecondState(desired.projectId, flags, io);
+  const desired = capped(await readSpecWithState(flags, io), flags.maxDeletions);
   const saved = flags.plan === undefined ? undefined : readPlan(flags.plan, desired.projectId, io);
   if (saved !== undefined) parts?.refuseOtherSelection(saved, flags, flags.plan ?? '');
   let session: Session | undefined;

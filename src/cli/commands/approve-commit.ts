@@ -8,8 +8,7 @@ import { isPostgresUrl } from '../../state/postgres-url.ts';
 import { openQueue } from '../daemon/fleet.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import type { CommonFlags } from '../flags.ts';
-import { stateLocation } from '../settings/config.ts';
-import { ownState } from '../settings/own-state.ts';
+import { ownState, stateLocation } from '../settings/config.ts';
 import { type Io, printable } from '../terminal.ts';
 
 /** How long the replica that leads may take to answer, in ms. */

@@ -15,9 +15,8 @@ import type { BillFormat } from '../flags.ts';
 import { type OfflineFlags, readLive, whyOffline } from '../live.ts';
 import { type BillContext, billCsv, billJson, billSvg, billText } from '../render/bill.ts';
 import { clockOf, profileOf } from '../settings/config.ts';
-import { refuseSecondState } from '../settings/own-state.ts';
+import { specIfAny } from '../settings/spec-source.ts';
 import { type Io, paintFor } from '../terminal.ts';
-import { specIfAny } from './status.ts';
 
 export interface BillFlags extends OfflineFlags {
   readonly month?: Month;
@@ -27,7 +26,6 @@ export interface BillFlags extends OfflineFlags {
 /** Shows the cost of each resource in a month. Reads the state, and the catalogue of the API for its prices. */
 export async function bill(flags: BillFlags, io: Io): Promise<ExitCode> {
   const desired = await specIfAny(flags, io);
-  if (desired !== undefined) await refuseSecondState(desired.projectId, flags, io);
   const store = await openStore(flags, io, 'read');
   const read = await readState(store).finally(() => store.close());
   if (desired !== undefined) refuseOtherState(desired, read.info);

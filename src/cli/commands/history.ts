@@ -13,9 +13,8 @@ import { phaseWord } from '../render/status-text.ts';
 import { endText } from '../render/values.ts';
 import { isRunName, mostWrites, runNamed, runsIn } from '../runs.ts';
 import { clockOf } from '../settings/config.ts';
-import { refuseSecondState } from '../settings/own-state.ts';
 import { checkedKey } from '../settings/selection.ts';
-import { readSpec } from '../settings/spec-source.ts';
+import { readSpecWithState } from '../settings/spec-source.ts';
 import { type Io, paintFor, printable } from '../terminal.ts';
 import { writeOut } from './output.ts';
 
@@ -36,8 +35,7 @@ const defaultLimit = 50;
 export async function history(of: string | undefined, flags: HistoryFlags, io: Io): Promise<ExitCode> {
   const wanted = of !== undefined && isRunName(of) ? of : undefined;
   const key = of === undefined || wanted !== undefined ? undefined : checkedKey(of);
-  const desired = flags.file === undefined ? undefined : await readSpec(flags, io);
-  if (desired !== undefined) await refuseSecondState(desired.projectId, flags, io);
+  const desired = flags.file === undefined ? undefined : await readSpecWithState(flags, io);
   const store = await openStore(flags, io, 'read');
   try {
     if (desired !== undefined) refuseOtherState(desired, await store.info());

@@ -11,8 +11,8 @@ import { openSession, openStore } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import type { CommonFlags, OutputFormat } from '../flags.ts';
 import { isShown, type LiveFacts, type Outputs, outputsOf, type ServerOutput } from '../outputs/outputs.ts';
-import { refuseNoState, refuseSecondState } from '../settings/own-state.ts';
-import { readSpec } from '../settings/spec-source.ts';
+import { refuseNoState } from '../settings/own-state.ts';
+import { readSpecWithState } from '../settings/spec-source.ts';
 import type { Io } from '../terminal.ts';
 import { writeOut } from './output.ts';
 
@@ -25,8 +25,7 @@ export interface OutputsFlags extends CommonFlags {
 
 /** Addresses, ids and names of the managed resources, for other programs. Reads only. */
 export async function outputs(flags: OutputsFlags, io: Io): Promise<ExitCode> {
-  const desired = await readSpec(flags, io);
-  await refuseSecondState(desired.projectId, flags, io);
+  const desired = await readSpecWithState(flags, io);
   await refuseNoState(flags, io);
   const { info, bindings } = await readState(flags, io);
   const shown = flags.key === undefined ? bindings : withKey(flags.key, bindings);

@@ -3,8 +3,7 @@ import { openSession } from '../compose.ts';
 import { type ExitCode, exitCodes, InterruptedError } from '../exit.ts';
 import { type CommonFlags, type PlanFormat, type SelectionFlags, selects } from '../flags.ts';
 import { nothingManaged } from '../render/plan-text.ts';
-import { refuseSecondState } from '../settings/own-state.ts';
-import { capped, readSpec } from '../settings/spec-source.ts';
+import { capped, readSpecWithState } from '../settings/spec-source.ts';
 import { type Io, paintFor, untilSignal } from '../terminal.ts';
 import { putPlan } from './output.ts';
 
@@ -20,9 +19,8 @@ export interface PlanFlags extends CommonFlags, SelectionFlags {
 export async function plan(flags: PlanFlags, io: Io, destroy = false): Promise<ExitCode> {
   const parts = selects(flags) ? await import('../settings/selection.ts') : undefined;
   parts?.checkUndo(flags);
-  const desired = capped(await readSpec(flags, io), flags.maxDeletions);
+  const desired = capped(await readSpecWithState(flags, io), flags.maxDeletions);
   const { projectId, token } = desired;
-  await refuseSecondState(projectId, flags, io);
   const mode = flags.prove === true ? 'write' : 'read';
   const session = await openSession(flags, io, { mode, projectId, token });
   const done = new AbortController();

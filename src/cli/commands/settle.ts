@@ -14,9 +14,9 @@ import { type ExitCode, exitCodes } from '../exit.ts';
 import { type CommonFlags, isBareName } from '../flags.ts';
 import { remedyLines } from '../render/remedies.ts';
 import { stateLocation } from '../settings/config.ts';
-import { refuseNoState, refuseSecondState } from '../settings/own-state.ts';
+import { refuseNoState } from '../settings/own-state.ts';
 import { checkedKey } from '../settings/selection.ts';
-import { readSpec } from '../settings/spec-source.ts';
+import { readSpecWithState } from '../settings/spec-source.ts';
 import { type Io, paintFor, printable } from '../terminal.ts';
 
 export interface AdoptFlags extends CommonFlags {
@@ -84,9 +84,8 @@ async function settleHere(
   flags: CommonFlags,
   io: Io,
 ): Promise<Extract<CommandAnswer, { done: unknown }>> {
-  const desired = await readSpec(flags, io);
+  const desired = await readSpecWithState(flags, io);
   const { projectId, token } = desired;
-  await refuseSecondState(projectId, flags, io);
   const begins = command.command === 'adopt' || command.command === 'ignore';
   if (!begins || isBareName(flags.state ?? '')) await refuseNoState(flags, io);
   const { engine, close } = await openSession(flags, io, {

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import type { Desired } from '../../core/desired.ts';
-import { ConfigError } from '../../core/errors.ts';
 import { warningsJson } from '../../core/plan.ts';
 import type { StateStore } from '../../core/state.ts';
 import { standingFindings, withSince } from '../../engine/run/findings.ts';
@@ -14,8 +13,7 @@ import { type CommonFlags, isUrl } from '../flags.ts';
 import { type OfflineFlags, readLive, whyOffline } from '../live.ts';
 import { statusText } from '../render/status-text.ts';
 import { specFiles, stateLocation } from '../settings/config.ts';
-import { refuseSecondState } from '../settings/own-state.ts';
-import { readSpec } from '../settings/spec-source.ts';
+import { specIfAny } from '../settings/spec-source.ts';
 import { type Io, paintFor } from '../terminal.ts';
 
 export interface StatusFlags extends OfflineFlags {
@@ -38,7 +36,6 @@ export async function statusFacts(
   const location = stateLocation(flags, io);
   const { known, changedAt } = await readState(flags, io);
   const desired = await specIfAny(flags, io);
-  if (desired !== undefined) await refuseSecondState(desired.projectId, flags, io);
   const live = await lookLive(flags, io, desired, known.info.projectId);
   // In a database it was born with its first change.
   const exists = isUrl(location) ? known.info.serial > 0 : location === ':memory:' || existsSync(location);
@@ -87,16 +84,6 @@ async function readState(flags: CommonFlags, io: Io) {
     return { known, changedAt: last?.at };
   } finally {
     await store.close();
-  }
-}
-
-/** The command can show the state without a spec. If there is a spec, it must be valid. */
-export async function specIfAny(flags: CommonFlags, io: Io): Promise<Desired | undefined> {
-  try {
-    return await readSpec(flags, io);
-  } catch (error) {
-    if (error instanceof ConfigError && error.misuse && flags.file === undefined) return undefined;
-    throw error;
   }
 }
 

@@ -16,8 +16,7 @@ import type { PostgresInspection } from '../../state/postgres-inspection.ts';
 import type { Replica } from '../../state/postgres-sessions.ts';
 import { isPostgresUrl, parsePostgresUrl } from '../../state/postgres-url.ts';
 import { stateNameOf, stateWord } from '../flags.ts';
-import { stateLocation } from '../settings/config.ts';
-import { ownName, ownState } from '../settings/own-state.ts';
+import { ownName, ownState, stateLocation } from '../settings/config.ts';
 import type { Io } from '../terminal.ts';
 import type { DaemonSettings, RunFlags } from './settings.ts';
 

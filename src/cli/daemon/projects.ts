@@ -9,8 +9,8 @@ import type { PostgresInspection } from '../../state/postgres-inspection.ts';
 import type { Replica } from '../../state/postgres-sessions.ts';
 import { openSession } from '../compose.ts';
 import type { CommonFlags } from '../flags.ts';
-import { stateLocation } from '../settings/config.ts';
-import { ownState, refuseSecondState, refuseStateBeside } from '../settings/own-state.ts';
+import { ownState, refuseSecondState, stateLocation } from '../settings/config.ts';
+import { refuseStateBeside } from '../settings/own-state.ts';
 import type { Io } from '../terminal.ts';
 import type { DaemonSettings, RunFlags } from './settings.ts';
 

@@ -10,7 +10,7 @@ import {
   realpathSync,
   statSync,
 } from 'node:fs';
-import { join, resolve, sep } from 'node:path';
+import { dirname, join, resolve, sep } from 'node:path';
 import type { Clock, Random } from '../../core/clock.ts';
 import type { TokenPlace } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
@@ -18,7 +18,7 @@ import { type ApiProfile, documentedProfile } from '../../core/profile.ts';
 import { type Remedy, run } from '../../core/remedy.ts';
 import { type LogFormat, type LogLevel, logFormats, logLevels } from '../../platform/log-levels.ts';
 import { systemClock, systemRandom } from '../../platform/system.ts';
-import { type CommonFlags, isUrl } from '../flags.ts';
+import { type CommonFlags, isUrl, stateNameOf } from '../flags.ts';
 import type { Io } from '../terminal.ts';
 import { loadPrices, loadProfile } from './profile.ts';
 
@@ -56,6 +56,37 @@ export function stateLocation(flags: CommonFlags, io: Io): string {
   }
   const location = named ?? join('.vdcsync', 'state.db');
   return location === ':memory:' || isUrl(location) ? location : resolve(io.cwd, location);
+}
+
+/** One state for each project. As files: one folder each, with the state, its lock and an emulator's world. */
+export function ownState(location: string, id: number | 'fleet'): string {
+  if (location === ':memory:') return location;
+  if (isUrl(location)) {
+    const url = URL.parse(location);
+    if (url === null) return location;
+    url.searchParams.set('state', ownName(stateNameOf(location), id));
+    return url.href;
+  }
+  return join(dirname(location), String(id), 'state.db');
+}
+
+/** The name of one project's state in the database that a fleet of this name shares. */
+export function ownName(fleet: string | null, id: number | 'fleet'): string {
+  return fleet === null ? String(id) : `${fleet}-${id}`;
+}
+
+/**
+ * A daemon with a folder of projects keeps a state for each project. A command for one file of that folder, with the same
+ * settings, would start a second state, and buy all resources of the first state again.
+ *
+ * @throws ConfigError if the given state does not belong to this project and the project has a state of its own.
+ */
+export async function refuseSecondState(projectId: number, flags: CommonFlags, io: Io): Promise<void> {
+  const location = stateLocation(flags, io);
+  const own = ownState(location, projectId);
+  if (own === location || (!isUrl(own) && !existsSync(own))) return;
+  const { refuseBeside } = await import('./own-state.ts');
+  await refuseBeside(own, projectId, flags, io);
 }
 
 /** The profile that applies, and its text for the emulator, which parses the text with its own code. */

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { dirname, relative } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
 import { shellWord } from '../../core/text.ts';
 import type { PostgresInspection } from '../../state/postgres-inspection.ts';
@@ -7,35 +7,20 @@ import { defaultStateName, shownLocation } from '../../state/postgres-url.ts';
 import { openStore } from '../compose.ts';
 import { type CommonFlags, isUrl, stateNameOf, stateWord } from '../flags.ts';
 import type { Io } from '../terminal.ts';
-import { stateLocation } from './config.ts';
-
-/** One state for each project. As files: one folder each, with the state, its lock and an emulator's world. */
-export function ownState(location: string, id: number | 'fleet'): string {
-  if (location === ':memory:') return location;
-  if (isUrl(location)) {
-    const url = URL.parse(location);
-    if (url === null) return location;
-    url.searchParams.set('state', ownName(stateNameOf(location), id));
-    return url.href;
-  }
-  return join(dirname(location), String(id), 'state.db');
-}
-
-/** The name of one project's state in the database that a fleet of this name shares. */
-export function ownName(fleet: string | null, id: number | 'fleet'): string {
-  return fleet === null ? String(id) : `${fleet}-${id}`;
-}
+import { ownState, stateLocation } from './config.ts';
 
 /**
- * A daemon with a folder of projects keeps a state for each project. A command for one file of that folder, with the same
- * settings, would start a second state, and buy all resources of the first state again.
+ * See `refuseSecondState`.
  *
- * @throws ConfigError if the given state does not belong to this project and the project has a state of its own.
+ * @param own the state of the project in the folder of a daemon
  */
-export async function refuseSecondState(projectId: number, flags: CommonFlags, io: Io): Promise<void> {
+export async function refuseBeside(
+  own: string,
+  projectId: number,
+  flags: CommonFlags,
+  io: Io,
+): Promise<void> {
   const location = stateLocation(flags, io);
-  const own = ownState(location, projectId);
-  if (own === location || (!isUrl(own) && !existsSync(own))) return;
   if ((await projectOf(flags, io)) === projectId) return;
   const found = await projectOf({ ...flags, state: own }, io);
   if (found !== null && found !== projectId) return;

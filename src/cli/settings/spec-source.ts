@@ -8,7 +8,7 @@ import { allowedEnvironment, isReservedVariable, type SpecTrust } from '../../sp
 import { loadSpec, type Source } from '../../spec/load.ts';
 import type { CommonFlags, TrustFlags } from '../flags.ts';
 import type { Io } from '../terminal.ts';
-import { reasonOf, specFiles } from './config.ts';
+import { reasonOf, refuseSecondState, specFiles } from './config.ts';
 
 /** The spec's own limit; a larger file is not even read. */
 const mostBytes = 1024 * 1024;
@@ -22,6 +22,26 @@ const mostInProcess = 64 * 1024;
  */
 export async function readSpec(flags: CommonFlags, io: Io): Promise<Desired> {
   return loadWithinLimits(await readSources(flags, io), trustOf(flags, io), io);
+}
+
+/** The spec of a call that uses the state. @throws ConfigError as `refuseSecondState` */
+export async function readSpecWithState(flags: CommonFlags, io: Io): Promise<Desired> {
+  const desired = await readSpec(flags, io);
+  await refuseSecondState(desired.projectId, flags, io);
+  return desired;
+}
+
+/** The same for a command that can show the state without a spec. If there is a spec, it must be valid. */
+export async function specIfAny(flags: CommonFlags, io: Io): Promise<Desired | undefined> {
+  let desired: Desired;
+  try {
+    desired = await readSpec(flags, io);
+  } catch (error) {
+    if (error instanceof ConfigError && error.misuse && flags.file === undefined) return undefined;
+    throw error;
+  }
+  await refuseSecondState(desired.projectId, flags, io);
+  return desired;
 }
 
 /**
