@@ -1,19 +1,5 @@
 import type { Clock } from '../core/clock.ts';
 import { lateArrivalMs, type UseMemory, UseRecord } from './token-record.ts';
-import { isDeferrable, type ReadPriority, WaitingLine } from './waiting-line.ts';
-
-/**
- * The same memory for a dry run. A dry run reads the memory, so that the limits hold, and never writes it. So
- * the next process does not know the reads of a dry run. A 429 reports them to it, and that costs
- * no more than the few requests that are in flight at once. A record elsewhere on the
- * machine would avoid the 429, but vdcsync promises that a dry run writes nothing.
- */
-export function readOnlyMemory(memory: UseMemory): UseMemory {
-  return {
-    note: (name) => memory.note(name),
-    putNote: async () => {},
-  };
-}
 
 export interface BudgetOptions {
   /** Names the budget in the memory: a hash of base URL and token with the sort of request. */
@@ -51,6 +37,18 @@ export interface Slot {
 }
 
 /**
+ * The priorities of waiting reads, the most urgent first: polls that the firewall of an exposed server waits for; then
+ * reads that a write depends on; then reads that show the effect of a write; then polls, which need fewer requests the
+ * later they are sent; then reads that only refresh old values.
+ */
+const readPriorities = ['urgent', 'operation', 'evidence', 'poll', 'refresh'] as const;
+export type ReadPriority = (typeof readPriorities)[number];
+
+/** At most this many requests wait for a slot; one more is refused, as something loops. */
+const maxWaiting = 10_000;
+/** A poll that has waited this long, in ms, goes first, however much is read. */
+const pollPatienceMs = 30_000;
+/**
  * Requests in flight at once: as many as the transport has connections. Further requests would wait
  * in the transport, where a 429 to an earlier request could not stop them.
  */
@@ -59,8 +57,8 @@ const maxInFlight = 8;
 const toldWaitMs = 5_000;
 /** At most this share of the slots is reserved. The other requests always have the rest. */
 const mostReserved = 1 / 3;
-/** The longest closing that a remembered note can cause, for any value in the note. */
-const maxCloseMs = 3_600_000;
+/** The longest closing, for any value in an answer or a remembered note, in real ms. */
+const mostClosedMs = 3_600_000;
 
 /**
  * One of the token's two budgets, as a sliding window.
@@ -89,8 +87,11 @@ export class Budget {
   readonly bucket: string;
   readonly limit: number;
   readonly #options: BudgetOptions;
-  readonly #timing: Timing;
-  readonly #line = new WaitingLine();
+  readonly #coolMs: number;
+  /** An exchange that lasts longer is recorded again at its end: 2 s, or 100 ms of real time. */
+  readonly #promptMs: number;
+  /** In order of arrival. */
+  readonly #waiting = new Set<Waiter>();
   readonly #record: UseRecord;
   #cooling: CoolingSlot[] = [];
   #inFlight = 0;
@@ -111,10 +112,12 @@ export class Budget {
     this.bucket = options.bucket;
     this.limit = options.limit;
     this.#options = options;
-    this.#timing = budgetTiming(options);
-    const { rememberMs } = this.#timing;
+    const { windowMs, timeScale } = options;
+    // The API's clock may drift against ours and count in whole real milliseconds.
+    this.#coolMs = windowMs + Math.max(windowMs / 1000, 2 * timeScale);
+    this.#promptMs = Math.max(2_000, 100 * timeScale);
     const inBlocks = options.memory.isShared === true && options.bucket.endsWith(':reads');
-    this.#record = new UseRecord({ ...options, rememberMs, inBlocks });
+    this.#record = new UseRecord({ ...options, rememberMs: this.#rememberMs(), inBlocks });
   }
 
   /**
@@ -144,16 +147,15 @@ export class Budget {
 
   /** Nothing is sent for this long, in ms of `clock`; survives the process. Never rejects. */
   async close(ms: number): Promise<void> {
-    const { clock, memory } = this.#options;
-    const span = Math.min(ms, this.#mostClosedMs());
+    const { clock, timeScale } = this.#options;
+    const span = Math.min(ms, mostClosedMs * timeScale);
     this.#closedUntil = Math.max(this.#closedUntil, clock.monotonic() + span);
     this.#tell(this.#closedUntil, clock.monotonic());
     this.#pump();
     this.#closing.abort(new Error('the API limits requests'));
     this.#closing = new AbortController();
-    const now = clock.now();
     // This process waits even without the note. The next write reports a store that fails.
-    await memory.putNote(closedNote(this.bucket), { at: now, until: now + span }).catch(() => {});
+    await this.#record.close(span).catch(() => {});
   }
 
   /** For the next window, deferrable requests leave this number of slots to the others. */
@@ -176,7 +178,7 @@ export class Budget {
   expectedWaitMs(priority: ReadPriority): number {
     const now = this.#options.clock.monotonic();
     const cooling = this.#cooling.filter(({ freeAt }) => freeAt > now);
-    const ahead = this.#line.length + this.#arriving;
+    const ahead = this.#waiting.size + this.#arriving;
     const free = this.limit - this.#inFlight - cooling.length;
     const deferrable = cooling.filter((slot) => slot.isDeferrable);
     const reserved = isDeferrable(priority)
@@ -192,7 +194,7 @@ export class Budget {
     const now = this.#options.clock.monotonic();
     const closedMs = Math.max(0, this.#closedUntil - now);
     const cooling = this.#cooling.map(({ freeAt }) => Math.max(0, freeAt - now));
-    const inFlight = Array.from({ length: this.#inFlight }, () => this.#timing.coolMs);
+    const inFlight = Array.from({ length: this.#inFlight }, () => this.#coolMs);
     const free = Math.max(0, this.limit - cooling.length - inFlight.length);
     return [...cooling, ...inFlight, ...Array.from({ length: free }, () => 0)].map((ms) =>
       Math.max(ms, closedMs),
@@ -221,34 +223,47 @@ export class Budget {
       this.#arriving -= 1;
     }
     signal?.throwIfAborted();
-    await this.#line.wait(priority, this.#options.clock.monotonic(), () => this.#pump(), signal);
+    await this.#wait(priority, signal);
     return this.#newSlot(isDeferrable(priority));
   }
 
+  /** Resolves once the request is granted; rejects with the signal's reason. */
+  #wait(priority: ReadPriority, signal?: AbortSignal): Promise<void> {
+    if (this.#waiting.size >= maxWaiting)
+      throw new Error(`more than ${maxWaiting} requests wait for the budget`);
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const abort = () => {
+      this.#waiting.delete(waiter);
+      this.#pump();
+      reject(signal?.reason);
+    };
+    const grant = () => {
+      signal?.removeEventListener('abort', abort);
+      resolve();
+    };
+    const waiter: Waiter = { priority, since: this.#options.clock.monotonic(), grant };
+    signal?.addEventListener('abort', abort, { once: true });
+    this.#waiting.add(waiter);
+    this.#pump();
+    return promise;
+  }
+
   async #load(): Promise<void> {
-    const { clock, memory } = this.#options;
+    const { clock, timeScale } = this.#options;
     const now = clock.now();
-    const uses = await this.#record.load();
-    const closed = await memory.note(closedNote(this.bucket));
+    const { uses, closedMs } = await this.#record.load(mostClosedMs * timeScale);
     for (const at of uses) {
       // A lost request is recorded ahead; anything further in the future means that the clock was set back.
       const age = Math.max(-lateArrivalMs, now - at);
-      const freeAt = clock.monotonic() - age + this.#timing.rememberMs;
+      const freeAt = clock.monotonic() - age + this.#rememberMs();
       this.#cooling.push({ freeAt, isDeferrable: false });
     }
-    this.#closedUntil = Math.max(this.#closedUntil, clock.monotonic() + this.#leftOfNote(closed, now));
+    this.#closedUntil = Math.max(this.#closedUntil, clock.monotonic() + closedMs);
   }
 
-  #leftOfNote(note: unknown, now: number): number {
-    if (note === null || typeof note !== 'object' || !('at' in note) || !('until' in note)) return 0;
-    const { at, until } = note;
-    if (typeof at !== 'number' || typeof until !== 'number') return 0;
-    // A clock set back since does not make the wait longer than it was.
-    return Math.min(until - Math.max(now, at), this.#mostClosedMs());
-  }
-
-  #mostClosedMs(): number {
-    return maxCloseMs * this.#options.timeScale;
+  /** How long a request counts after its record, in ms of `clock`. */
+  #rememberMs(): number {
+    return this.#coolMs + this.#promptMs;
   }
 
   #newSlot(ofDeferrable: boolean): Slot {
@@ -270,10 +285,10 @@ export class Budget {
     const now = clock.monotonic();
     this.#inFlight -= 1;
     if (ofDeferrable) this.#deferrableInFlight -= 1;
-    this.#cooling.push({ freeAt: now + lateMs + this.#timing.coolMs, isDeferrable: ofDeferrable });
+    this.#cooling.push({ freeAt: now + lateMs + this.#coolMs, isDeferrable: ofDeferrable });
     this.#pump();
     // The record of the start is too early for a slow or late exchange. A second record counts twice, which is safe.
-    const slow = now - startedAt > this.#timing.promptMs;
+    const slow = now - startedAt > this.#promptMs;
     if (slow || lateMs > 0) this.#record.add(clock.now() + lateMs).catch(() => {});
   }
 
@@ -285,7 +300,7 @@ export class Budget {
     const now = this.#options.clock.monotonic();
     this.#cooling = this.#cooling.filter(({ freeAt }) => freeAt > now);
     if (now >= this.#closedUntil) this.#grant(now);
-    if (this.#line.length === 0) return;
+    if (this.#waiting.size === 0) return;
     // The end of a request in flight serves the line too. Without one, only time does.
     const wakeAt =
       now < this.#closedUntil ? this.#closedUntil : Math.min(...this.#cooling.map(({ freeAt }) => freeAt));
@@ -296,12 +311,28 @@ export class Budget {
 
   #grant(now: number): void {
     while (this.#inFlight < maxInFlight && this.#inFlight + this.#cooling.length < this.#options.limit) {
-      const next = this.#line.next(now, this.#freeForDeferrable(now) <= 0);
+      const next = this.#next(now);
       if (next === undefined) return;
+      this.#waiting.delete(next);
       this.#inFlight += 1;
-      if (next.isDeferrable) this.#deferrableInFlight += 1;
+      if (isDeferrable(next.priority)) this.#deferrableInFlight += 1;
       next.grant();
     }
+  }
+
+  /** The request with the next turn: by priority, then in order of arrival. */
+  #next(now: number): Waiter | undefined {
+    const onlyUrgent = this.#freeForDeferrable(now) <= 0;
+    let next: Waiter | undefined;
+    let best = Number.POSITIVE_INFINITY;
+    for (const waiter of this.#waiting) {
+      const { priority, since } = waiter;
+      if (onlyUrgent && isDeferrable(priority)) continue;
+      const isLate = priority === 'poll' && now - since >= pollPatienceMs;
+      const rank = isLate ? -1 : readPriorities.indexOf(priority);
+      if (rank < best) [next, best] = [waiter, rank];
+    }
+    return next;
   }
 
   /** The number of slots that deferrable requests may still take, if so many are free. */
@@ -328,8 +359,21 @@ export class Budget {
     // Several requests that were refused together cause one report.
     if (realMs < toldWaitMs || until < this.#toldUntil + toldWaitMs * timeScale) return;
     this.#toldUntil = until;
-    onWait?.({ realMs, waiting: this.#line.length, limited: now < this.#closedUntil });
+    onWait?.({ realMs, waiting: this.#waiting.size, limited: now < this.#closedUntil });
   }
+}
+
+/** A request that waits for a slot. */
+interface Waiter {
+  readonly priority: ReadPriority;
+  /** On the monotonic clock. */
+  readonly since: number;
+  grant(): void;
+}
+
+/** Whether the request leaves the reserved slots of the budget to the reads of waiting writes. */
+function isDeferrable(priority: ReadPriority): boolean {
+  return priority !== 'operation' && priority !== 'urgent';
 }
 
 interface CoolingSlot {
@@ -344,22 +388,4 @@ function waitMs(cooling: readonly CoolingSlot[], ahead: number, now: number): nu
   if (ahead < 0) return 0;
   const times = cooling.map(({ freeAt }) => freeAt).sort((a, b) => a - b);
   return (times[Math.min(ahead, times.length - 1)] ?? now) - now;
-}
-
-function closedNote(bucket: string): string {
-  return `closed:${bucket}`;
-}
-
-interface Timing {
-  readonly coolMs: number;
-  /** An exchange that lasts longer is recorded again at its end: 2 s, or 100 ms of real time. */
-  readonly promptMs: number;
-  readonly rememberMs: number;
-}
-
-function budgetTiming({ windowMs, timeScale }: BudgetOptions): Timing {
-  // The API's clock may drift against ours and count in whole real milliseconds.
-  const coolMs = windowMs + Math.max(windowMs / 1000, 2 * timeScale);
-  const promptMs = Math.max(2_000, 100 * timeScale);
-  return { coolMs, promptMs, rememberMs: coolMs + promptMs };
 }

@@ -1,4 +1,4 @@
-import type { ReadPriority } from './waiting-line.ts';
+import type { ReadPriority } from './budget.ts';
 
 /** One request before it has a token, an address and a slot. */
 export interface Call {

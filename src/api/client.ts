@@ -6,13 +6,12 @@ import type { ApiProfile } from '../core/profile.ts';
 import type { RequestCounts } from '../core/progress.ts';
 import type { Transport } from '../core/transport.ts';
 import { type ApiAnswer, createApiClock } from './answer.ts';
-import type { BudgetWait } from './budget.ts';
+import type { BudgetWait, ReadPriority } from './budget.ts';
 import { type ApiLogger, silent } from './call.ts';
 import { type Counters, Pipeline } from './pipeline.ts';
 import { createReads } from './reads.ts';
 import { createTaskWatch } from './tasks.ts';
 import { createTokenLevels, type TokenLevel, type UseMemory } from './token-record.ts';
-import type { ReadPriority } from './waiting-line.ts';
 import { createWrites } from './writes.ts';
 
 export interface ClientOptions {

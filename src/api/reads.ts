@@ -8,9 +8,9 @@ import type { Task, TaskId } from '../core/resources.ts';
 import { fitsPath } from '../core/text.ts';
 import { TransportError } from '../core/transport.ts';
 import { type ApiAnswer, type ApiClock, printable } from './answer.ts';
+import type { ReadPriority } from './budget.ts';
 import type { ApiLogger } from './call.ts';
 import type { Pipeline } from './pipeline.ts';
-import type { ReadPriority } from './waiting-line.ts';
 import {
   backupPolicySchema,
   backupSchema,

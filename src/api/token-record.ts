@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.ts';
+import { member } from '../core/json.ts';
 import type { WriteName, WriteResult } from '../core/ports.ts';
 import type { StateStore } from '../core/state.ts';
 
@@ -6,6 +7,19 @@ import type { StateStore } from '../core/state.ts';
 export interface UseMemory extends Pick<StateStore, 'note' | 'putNote'> {
   /** Other processes share its database, so each of its statements counts. */
   readonly isShared?: boolean;
+}
+
+/**
+ * The same memory for a dry run. A dry run reads the memory, so that the limits hold, and never writes it. So
+ * the next process does not know the reads of a dry run. A 429 reports them to it, and that costs
+ * no more than the few requests that are in flight at once. A record elsewhere on the
+ * machine would avoid the 429, but vdcsync promises that a dry run writes nothing.
+ */
+export function readOnlyMemory(memory: UseMemory): UseMemory {
+  return {
+    note: (name) => memory.note(name),
+    putNote: async () => {},
+  };
 }
 
 /** A lost request is taken to arrive no later than this after it was given up. */
@@ -36,8 +50,8 @@ export interface UseRecordOptions {
 }
 
 /**
- * The note from which the next process knows the requests that still count: their wall times. A request leaves the note by
- * the monotonic clock, so a wall clock that jumps forgets nothing.
+ * The notes from which the next process knows the requests that still count, by their wall times, and how long the API
+ * has closed the budget. A request leaves the note by the monotonic clock, so a wall clock that jumps forgets nothing.
  */
 export class UseRecord {
   readonly #options: UseRecordOptions;
@@ -50,13 +64,25 @@ export class UseRecord {
     this.#options = options;
   }
 
-  /** The wall times that the process before has recorded. */
-  async load(): Promise<readonly number[]> {
-    const { bucket, memory } = this.#options;
+  /** The wall times that the process before has recorded, and the rest of its closing, in ms. */
+  async load(mostClosedMs: number): Promise<{ readonly uses: readonly number[]; readonly closedMs: number }> {
+    const { bucket, clock, memory } = this.#options;
+    const now = clock.now();
     const note = await memory.note(usedNote(bucket));
-    const times = Array.isArray(note) ? note.filter((at) => typeof at === 'number') : [];
-    this.#uses = times.map((at) => this.#use(at));
-    return times;
+    const uses = Array.isArray(note) ? note.filter((at) => typeof at === 'number') : [];
+    this.#uses = uses.map((at) => this.#use(at));
+    const closed = await memory.note(closedNote(bucket));
+    const [at, until] = [member(closed, 'at'), member(closed, 'until')];
+    if (typeof at !== 'number' || typeof until !== 'number') return { uses, closedMs: 0 };
+    // A clock set back since does not make the wait longer than it was.
+    return { uses, closedMs: Math.min(until - Math.max(now, at), mostClosedMs) };
+  }
+
+  /** Resolves when a closing of this length is durable. */
+  close(ms: number): Promise<void> {
+    const { bucket, clock, memory } = this.#options;
+    const at = clock.now();
+    return memory.putNote(closedNote(bucket), { at, until: at + ms });
   }
 
   /** Resolves when the request is durable. `at`: wall ms. */
@@ -101,6 +127,10 @@ export class UseRecord {
     const aheadMs = Math.min(Math.max(0, at - clock.now()), lateArrivalMs);
     return { at, until: clock.monotonic() + aheadMs + rememberMs };
   }
+}
+
+function closedNote(bucket: string): string {
+  return `closed:${bucket}`;
 }
 
 function usedNote(bucket: string): string {

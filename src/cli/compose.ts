@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { ApiAnswer } from '../api/answer.ts';
-import { type BudgetWait, readOnlyMemory } from '../api/budget.ts';
+import type { BudgetWait } from '../api/budget.ts';
 import { type ApiLogger, silent } from '../api/call.ts';
 import { createClient, parseBaseUrl } from '../api/client.ts';
-import type { TokenLevel, UseMemory } from '../api/token-record.ts';
+import { readOnlyMemory, type TokenLevel, type UseMemory } from '../api/token-record.ts';
 import { type Clock, scaledClock } from '../core/clock.ts';
 import type { TokenPlace } from '../core/desired.ts';
 import { ConfigError, StateError } from '../core/errors.ts';

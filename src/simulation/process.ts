@@ -1,5 +1,5 @@
-import { readOnlyMemory } from '../api/budget.ts';
 import { createClient } from '../api/client.ts';
+import { readOnlyMemory } from '../api/token-record.ts';
 import type { Desired } from '../core/desired.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import type { ProgressEvent } from '../core/progress.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Budget, readOnlyMemory } from '../../src/api/budget.ts';
-import { lateArrivalMs } from '../../src/api/token-record.ts';
-import type { ReadPriority } from '../../src/api/waiting-line.ts';
+import type { ReadPriority } from '../../src/api/budget.ts';
+import { Budget } from '../../src/api/budget.ts';
+import { lateArrivalMs, readOnlyMemory } from '../../src/api/token-record.ts';
 import { type VirtualClock, virtualClock } from '../support/virtual-clock.ts';
 import { type Memory, memory } from './support.ts';
 

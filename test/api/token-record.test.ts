@@ -68,7 +68,7 @@ describe('src/api/token-record.ts', () => {
     const { record: before, memo, clock } = record({ inBlocks: false });
     await before.add(clock.now());
     const { record: uses } = record({ inBlocks: false, clock, memo });
-    expect(await uses.load()).toEqual([clock.now()]);
+    expect(await uses.load(1_000)).toEqual({ uses: [clock.now()], closedMs: 0 });
     await uses.add(clock.now());
     expect(memo.uses).toHaveLength(2);
     await clock.advance(60_001);

@@ -256,8 +256,8 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'a slot is free at once',
     file: 'api/budget.ts',
-    find: 'freeAt: now + lateMs + this.#timing.coolMs,',
-    replace: 'freeAt: now + lateMs + this.#timing.coolMs / 4,',
+    find: 'freeAt: now + lateMs + this.#coolMs,',
+    replace: 'freeAt: now + lateMs + this.#coolMs / 4,',
   },
   {
     name: 'adopted by difference without exclusive',
@@ -327,7 +327,7 @@ export const plantedBugs: readonly Planted[] = [
   },
   {
     name: 'a dry run that keeps notes',
-    file: 'api/budget.ts',
+    file: 'api/token-record.ts',
     find: '    putNote: async () => {},',
     replace: '    putNote: (name, value) => memory.putNote(name, value),',
   },
