@@ -1,6 +1,6 @@
 import { ConfigError } from '../core/errors.ts';
 import type { HiddenTexts } from '../core/hidden-texts.ts';
-import { digestOf, type Json } from '../core/json.ts';
+import { digestOf, type Json, namesIn } from '../core/json.ts';
 import {
   type AnsweredTask,
   type DocumentedWrite,
@@ -235,11 +235,10 @@ export function guessedDurationMs(name: WriteName): number {
 }
 
 /** The creations whose key a probe can ask: those of the project, and those inside a server. */
-export const probedCreations: readonly { readonly name: DocumentedWrite; readonly inServer: boolean }[] = (
-  Object.keys(writeEndpoints) as DocumentedWrite[]
-)
-  .filter((name) => writeEndpoints[name].probe !== undefined)
-  .map((name) => ({ name, inServer: writeEndpoints[name].path.includes('{server_id}') }));
+export const probedCreations: readonly { readonly name: DocumentedWrite; readonly inServer: boolean }[] =
+  namesIn(writeEndpoints)
+    .filter((name) => writeEndpoints[name].probe !== undefined)
+    .map((name) => ({ name, inServer: writeEndpoints[name].path.includes('{server_id}') }));
 
 /**
  * Turns a write into its method, path and text. The same request always has the same text,
@@ -315,7 +314,7 @@ function impossible(value: unknown): unknown {
 const writeMethods: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
 
 function isUndocumented(name: WriteName): name is UndocumentedWrite {
-  return presumedCall(name) !== undefined;
+  return !Object.hasOwn(writeEndpoints, name);
 }
 
 function fromTemplate(

@@ -8,6 +8,11 @@ export function member(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined;
 }
 
+/** The names in a constant table. */
+export function namesIn<Table extends object>(table: Table): readonly (keyof Table & string)[] {
+  return Object.keys(table) as (keyof Table & string)[];
+}
+
 /** JSON with sorted object keys and without `undefined`: equal values give equal text. */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) => {

@@ -1,3 +1,4 @@
+import { namesIn } from './json.ts';
 import type { UndocumentedOperation } from './profile.ts';
 
 /**
@@ -128,7 +129,7 @@ type CollectionOf<Facts> = Facts extends { readonly collection: infer Name } ? N
 /** A top-level map of the spec that holds resources. */
 export type Collection = CollectionOf<(typeof table)[KindName]>;
 
-export const kindNames = Object.keys(table) as unknown as readonly [KindName, ...KindName[]];
+export const kindNames: readonly KindName[] = namesIn(table);
 
 /** The facts of a kind of the table, whose maps are maps of the spec. */
 interface KnownFacts extends KindFacts {

@@ -1,3 +1,5 @@
+import { namesIn } from './json.ts';
+
 /** A call that the document does not fully describe. */
 interface UndocumentedCall {
   readonly method: string;
@@ -30,18 +32,15 @@ export type UndocumentedWrite = {
   [Name in Call]: (typeof undocumented)[Name]['method'] extends 'GET' ? never : Name;
 }[Call];
 
-function isCall(name: string): name is Call {
-  return Object.hasOwn(undocumented, name);
-}
-
-export const undocumentedOperations = [
-  ...Object.keys(undocumented).filter(isCall),
+export const undocumentedOperations: readonly UndocumentedOperation[] = [
+  ...namesIn(undocumented),
   'named_address',
-] as const satisfies readonly UndocumentedOperation[];
+];
 
 /** The presumed call of an operation; `undefined` where the operation has none, or is documented. */
 export function presumedCall(name: string): UndocumentedCall | undefined {
-  return isCall(name) ? undocumented[name] : undefined;
+  const operation = namesIn(undocumented).find((each) => each === name);
+  return operation && undocumented[operation];
 }
 
 export interface OperationTemplate {
