@@ -12,20 +12,6 @@ export interface Clock {
 }
 
 /**
- * Runs `clock` `speed` times faster, for an API whose own clock does.
- * Wall time is counted from `originMs`, so that two processes given the same
- * origin agree on the time.
- */
-export function scaledClock(clock: Clock, speed: number, originMs: number): Clock {
-  if (speed === 1) return clock;
-  return {
-    now: () => originMs + (clock.now() - originMs) * speed,
-    monotonic: () => clock.monotonic() * speed,
-    sleep: (ms, signal) => clock.sleep(ms / speed, signal),
-  };
-}
-
-/**
  * The wait before the next try, in ms: `firstMs` times 1, 2, 4, …, at most `mostMs`, plus up to a tenth of it.
  *
  * @param tries the waits before this one

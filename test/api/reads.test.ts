@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import type { BudgetWait } from '../../src/api/budget.ts';
 import { parseBaseUrl } from '../../src/api/client.ts';
 import { maxTries } from '../../src/api/reads.ts';
-import { scaledClock } from '../../src/core/clock.ts';
 import { ApiProblem, ConfigError } from '../../src/core/errors.ts';
 import type { IpId, ServerId, ServerTypeId, TaskId } from '../../src/core/resources.ts';
 import { TransportError } from '../../src/core/transport.ts';
+import { scaledClock } from '../../src/platform/system.ts';
 import { virtualClock } from '../support/virtual-clock.ts';
 import { answer, aProject, baseUrl, memory, ok, problem, proxyPage, rig } from './support.ts';
 

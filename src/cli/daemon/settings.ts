@@ -1,6 +1,5 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { scaledClock } from '../../core/clock.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { parseDuration } from '../../core/time.ts';
 import type { StatusTarget } from '../../daemon/commit-status/forge.ts';
@@ -14,6 +13,7 @@ import { fileSource, type GivenFile } from '../../daemon/sources/file-source.ts'
 import { type GitSettings, gitSource } from '../../daemon/sources/git-source.ts';
 import { checkGitNames, parseGitUrl } from '../../daemon/sources/git-url.ts';
 import { SourceError, type SpecSource } from '../../daemon/sources/source.ts';
+import { scaledClock } from '../../platform/system.ts';
 import { isLoopbackHost } from '../../platform/undici-transport.ts';
 import type { SpecTrust } from '../../spec/environment.ts';
 import { createFolder } from '../../state/sqlite-file.ts';
