@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.ts';
+import { printable } from '../core/text.ts';
 import type { HttpResponse } from '../core/transport.ts';
 
 /** A refusal as the API words it. @source API §7 */
@@ -67,11 +68,11 @@ export function readAnswer(response: HttpResponse): ApiAnswer {
       `${status} with a body that is not a problem document (${mediaType || 'no type'})`,
     );
   }
-  return { ...head, sort: 'problem', requestId: printableHeader(requestId), documented, problem };
+  return { ...head, sort: 'problem', requestId: headerText(requestId), documented, problem };
 }
 
 function readSuccess(head: AnswerHead, id: string, mediaType: string, text: string): ApiAnswer {
-  const requestId = printableHeader(id);
+  const requestId = headerText(id);
   if (text.trim() === '') return { ...head, sort: 'malformed', requestId, malformed: 'the body is empty' };
   if (mediaType !== 'application/json') {
     return unidentified(head, `${head.status} of type ${mediaType || 'none'}, not application/json`);
@@ -113,7 +114,7 @@ function readRetryAfter(value: string | undefined, date: string | undefined): nu
 }
 
 function readProblem(body: Record<string, unknown>): Problem {
-  const text = (name: string) => (typeof body[name] === 'string' ? printable(body[name]) : undefined);
+  const text = (name: string) => (typeof body[name] === 'string' ? excerptOf(body[name]) : undefined);
   const title = text('title');
   const detail = text('detail');
   const invalidParams = readInvalidParams(body.invalid_params);
@@ -134,8 +135,8 @@ function readInvalidParams(value: unknown): Problem['invalidParams'] {
     .filter(isRecord)
     .slice(0, mostInvalidParams)
     .map(({ name, reason }) => ({
-      name: typeof name === 'string' ? printable(name) : '',
-      reason: typeof reason === 'string' ? printable(reason) : '',
+      name: typeof name === 'string' ? excerptOf(name) : '',
+      reason: typeof reason === 'string' ? excerptOf(reason) : '',
     }));
 }
 
@@ -144,7 +145,7 @@ function unidentified(head: AnswerHead, reason: string): ApiAnswer {
 }
 
 function mediaTypeOf({ headers }: HttpResponse): string {
-  return printableHeader((headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '');
+  return headerText((headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '');
 }
 
 export function isRecord(value: unknown): value is Record<string, unknown> {
@@ -194,14 +195,14 @@ const maxLength = 1_000;
 const maxHeaderLength = 200;
 
 /** Server text fit for a message: bounded, and without control or direction characters. */
-export function printable(text: string, most = maxLength): string {
-  const clean = text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim();
+export function excerptOf(text: string, most = maxLength): string {
+  const clean = printable(text).trim();
   return clean.length > most ? `${clean.slice(0, most).toWellFormed()}…` : clean;
 }
 
 /** A header's value, fit for a message. */
-function printableHeader(value: string): string {
-  return printable(value, maxHeaderLength);
+function headerText(value: string): string {
+  return excerptOf(value, maxHeaderLength);
 }
 
 /** The API's own time. The client measures the age of the API's timestamps with this clock. */

@@ -7,7 +7,7 @@ import type { ApiProfile, UndocumentedOperation } from '../core/profile.ts';
 import type { Task, TaskId } from '../core/resources.ts';
 import { fitsPath } from '../core/text.ts';
 import { TransportError } from '../core/transport.ts';
-import { type ApiAnswer, type ApiClock, printable } from './answer.ts';
+import { type ApiAnswer, type ApiClock, excerptOf } from './answer.ts';
 import type { ReadPriority } from './budget.ts';
 import type { ApiLogger } from './call.ts';
 import type { Pipeline } from './pipeline.ts';
@@ -92,7 +92,7 @@ export function createReads(options: ReadsOptions, priority: ReadPriority, halt?
     if (!(error instanceof TransportError)) return;
     const { code, message } = error;
     if (error.effect === 'none' && !pipeline.reached()) {
-      const text = `no connection to ${options.baseUrl}: ${printable(message)}`;
+      const text = `no connection to ${options.baseUrl}: ${excerptOf(message)}`;
       throw new TransportError(text, 'none', code, error);
     }
     if (elsewhere === true && !pipeline.identified()) {
@@ -251,7 +251,7 @@ function judge<T>(path: string, answer: ApiAnswer, schema: z.ZodType<T>, hidden:
       const result = readData(hidden.inAnswer(parseKeepingDecimals(answer.text)), schema);
       if ('data' in result) return result;
       const { detail } = hidden.inAnswer({ detail: result.mismatch });
-      const message = `the answer to ${what} is not as documented: ${printable(detail)}`;
+      const message = `the answer to ${what} is not as documented: ${excerptOf(detail)}`;
       return { error: new ApiProblem(status, null, answer.requestId, message, 'undocumented'), final: true };
     }
   }

@@ -24,7 +24,7 @@ import type {
   TaskId,
 } from '../core/resources.ts';
 import { isIpv4, isPlainId } from '../core/text.ts';
-import { printable } from './answer.ts';
+import { excerptOf } from './answer.ts';
 
 /**
  * How the API's answers are read. Every field that the document shows must have its documented type,
@@ -200,7 +200,7 @@ function downloadOf(status: unknown): Iso['download'] {
 
 /** Text, or the text inside an error object; `null` for anything else. */
 function textOf(value: unknown): string | null {
-  if (typeof value === 'string') return value.trim() === '' ? null : printable(value);
+  if (typeof value === 'string') return value.trim() === '' ? null : excerptOf(value);
   if (value === null || typeof value !== 'object') return null;
   const { detail, message, title, code } = value as Record<string, unknown>;
   return textOf([detail, message, title, code].find((each) => typeof each === 'string') ?? null);
@@ -226,7 +226,7 @@ export const taskSchema: z.ZodType<Task> = z
     const known = taskStatuses.find((each) => each === task.status);
     const ended = known === 'succeeded' || known === 'failed';
     if (task.is_terminal && !ended) {
-      const message = `${JSON.stringify(printable(task.status))} is not a documented status of an ended task`;
+      const message = `${JSON.stringify(excerptOf(task.status))} is not a documented status of an ended task`;
       context.issues.push({ code: 'custom', message, input: task.status, path: ['status'] });
       return z.NEVER;
     }

@@ -1,4 +1,4 @@
-import { ConfigError } from '../core/errors.ts';
+import { ConfigError, messageOf } from '../core/errors.ts';
 import type { HiddenTexts } from '../core/hidden-texts.ts';
 import { digestOf, type Json, namesIn } from '../core/json.ts';
 import {
@@ -20,7 +20,7 @@ import {
 import type { TaskId } from '../core/resources.ts';
 import { fitsPath } from '../core/text.ts';
 import { TransportError } from '../core/transport.ts';
-import { isRecord, printable } from './answer.ts';
+import { excerptOf, isRecord } from './answer.ts';
 import type { Call } from './call.ts';
 import type { Exchanged, Pipeline } from './pipeline.ts';
 
@@ -55,7 +55,7 @@ export function createWrites(
       if (token !== undefined) learn(answer.sentUnder, request.name, result);
       return result;
     } catch (error) {
-      const reason = error instanceof Error ? printable(error.message) : String(error);
+      const reason = excerptOf(messageOf(error));
       // The pipeline fails with anything else only before the first byte.
       const unknown = error instanceof TransportError && error.effect === 'unknown';
       return unknown ? { type: 'ambiguous', reason } : { type: 'unsent', reason };

@@ -5,16 +5,17 @@ import {
   type Diagnostic,
   FenceError,
   formatDiagnostic,
+  messageOf,
   PlanStaleError,
   remediesOf,
   SpecError,
   StateError,
 } from '../core/errors.ts';
 import { newToken } from '../core/remedy.ts';
-import { capitalised } from '../core/text.ts';
+import { capitalised, printable } from '../core/text.ts';
 import { TransportError } from '../core/transport.ts';
 import { remedyLines } from './render/remedies.ts';
-import { type Io, paintFor, printable } from './terminal.ts';
+import { type Io, paintFor } from './terminal.ts';
 
 /** The exit codes of the process. Public: scripts branch on them. */
 export const exitCodes = {
@@ -83,8 +84,7 @@ function explain(error: unknown): string {
       ...(why.advice === undefined ? [] : [`${capitalised(why.advice)}.`]),
     ].join('. ');
   // Messages may hold several lines on purpose, never other control characters.
-  const text = error instanceof Error ? error.message : String(error);
-  return text.split('\n').map(printable).join('\n');
+  return messageOf(error).split('\n').map(printable).join('\n');
 }
 
 const expected = [ApiProblem, ConfigError, FenceError, PlanStaleError, SpecError, StateError, TransportError];

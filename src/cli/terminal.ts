@@ -77,11 +77,6 @@ export async function askText(io: Io, question: string, signal?: AbortSignal): P
   }
 }
 
-/** Text from outside, fit for a terminal: without control and direction characters. */
-export function printable(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ');
-}
-
 /** The requests of Ctrl-C to a run. */
 export interface Signals {
   /** First: send no other write, record the answer in flight, set the firewall of an open server. */

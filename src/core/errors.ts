@@ -126,6 +126,11 @@ export class TooSoonError extends ConfigError {
   }
 }
 
+/** The message of an error, or of any other thrown value. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** The remedies of an error, if they are known. */
 export function remediesOf(error: unknown): readonly Remedy[] {
   return error instanceof Remediable ? error.remedies : [];

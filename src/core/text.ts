@@ -20,6 +20,11 @@ export function hasUnseen(text: string): boolean {
   return text.search(unseen) !== -1;
 }
 
+/** Text of one line without unseen characters, which could rewrite the reader's terminal. */
+export function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ');
+}
+
 /** Text with each unseen character as its escape sequence, as JSON and the quoted strings of YAML take it. */
 export function escapeUnseen(text: string): string {
   return text.replace(unseen, (character) =>

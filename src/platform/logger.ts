@@ -1,4 +1,5 @@
 import { type DestinationStream, destination, type Logger, pino, stdTimeFunctions } from 'pino';
+import { printable } from '../core/text.ts';
 import type { LogFormat, LogLevel } from './log-levels.ts';
 
 export interface LoggerOptions {
@@ -118,11 +119,6 @@ function plain(value: unknown, depth: number): unknown {
   }
   if (Array.isArray(value)) return value.map((each) => plain(each, depth + 1));
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, plain(each, depth + 1)]));
-}
-
-/** Removes control and direction characters, which could rewrite the reader's terminal. */
-function printable(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ');
 }
 
 function asText(line: string): string {

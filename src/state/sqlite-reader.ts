@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
-import { StateError } from '../core/errors.ts';
+import { messageOf, StateError } from '../core/errors.ts';
 import type { Row } from './sql-driver.ts';
 
 /**
@@ -104,8 +104,7 @@ export function codeOf(error: unknown): number | undefined {
 /** Turns an error of SQLite into a message: the cause, the file, and a remedy. `doing`: "be written". */
 export function stateFailure(error: unknown, path: string, doing: string): StateError {
   if (error instanceof StateError) return error;
-  const said = error instanceof Error ? error.message : String(error);
-  return new StateError(`The state ${path} could not ${doing}: ${explain(codeOf(error), said)}`, {
+  return new StateError(`The state ${path} could not ${doing}: ${explain(codeOf(error), messageOf(error))}`, {
     cause: error,
   });
 }

@@ -1,4 +1,5 @@
 import { publicDigest } from '../core/desired.ts';
+import { messageOf } from '../core/errors.ts';
 import { endOf, partsOf } from '../core/intent.ts';
 import { keyStatuses } from '../core/key-status.ts';
 import {
@@ -219,7 +220,7 @@ function daemonOf({ daemon, flags = '' }: ProjectFacts): DaemonView | null {
   const { mode, intervalMs, error, waitingFor, reconciling, reconciliations, client } = daemon;
   return {
     ...{ flags, mode, interval_seconds: intervalMs / 1000, reconciling, reconciliations },
-    error: error === undefined ? null : error instanceof Error ? error.message : String(error),
+    error: error === undefined ? null : messageOf(error),
     waiting_for: waitingFor ?? null,
     last_reconciliations: daemon.lastReconciliations.map((each) => ({
       ...{ triggers: each.triggers, started_at: time(each.startedAt), ended_at: time(each.endedAt) },

@@ -1,42 +1,8 @@
 import { ApiProblem, FenceError } from '../core/errors.ts';
+import { namesIn } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import { isLeft, isWaiting, type Plan } from '../core/plan.ts';
 import { TransportError } from '../core/transport.ts';
-
-/**
- * The state of a project in one word: the first condition that applies.
- *
- * - `starting`: not reconciled yet
- * - `fenced`: the token belongs to another project; nothing is written
- * - `unauthorized`: the API does not accept the token
- * - `unreachable`: the API does not answer, or fails
- * - `failing`: reconciliations end with another error
- * - `waiting`: all that is left waits for a window under `settings.windows`
- * - `suspended`: nothing is changed while `settings.suspend` lasts
- * - `blocked`: an operation needs a manual decision, for a reason other than `paused`
- * - `awaiting_approval`: the plan waits for the operator (`settings.approval`)
- * - `paused`: the API refuses a class of writes
- * - `drifting`: the project differs from the spec, and nothing corrects it, because of the spec, the mode or the API
- * - `converging`: differences are being removed
- * - `converged`
- */
-export const conditions = [
-  'starting',
-  'fenced',
-  'unauthorized',
-  'unreachable',
-  'failing',
-  'blocked',
-  'awaiting_approval',
-  'paused',
-  'drifting',
-  'converging',
-  'waiting',
-  'suspended',
-  'converged',
-] as const;
-
-export type Condition = (typeof conditions)[number];
 
 /**
  * How a condition ends.
@@ -48,25 +14,61 @@ export type Condition = (typeof conditions)[number];
  */
 export type Ending = 'rest' | 'progress' | 'waits' | 'stuck';
 
-const endings: Readonly<Record<Condition, Ending>> = {
-  starting: 'progress',
-  fenced: 'stuck',
-  unauthorized: 'stuck',
-  unreachable: 'waits',
-  failing: 'stuck',
-  blocked: 'stuck',
-  awaiting_approval: 'waits',
-  paused: 'waits',
-  drifting: 'stuck',
-  converging: 'progress',
-  waiting: 'rest',
-  suspended: 'rest',
-  converged: 'rest',
-};
+/** How urgent something is. */
+export type Level = 'bad' | 'warn' | 'busy' | 'good' | 'dim';
+
+interface ConditionNature {
+  readonly ending: Ending;
+  readonly level: Level;
+  /** The part of a sentence after the word of the condition. */
+  readonly means: string;
+}
+
+/** The state of a project in one word: the first condition that applies. */
+const natures = {
+  starting: { ending: 'progress', level: 'dim', means: '' },
+  fenced: { ending: 'stuck', level: 'bad', means: ': the token belongs to another project' },
+  unauthorized: { ending: 'stuck', level: 'bad', means: ': the API refuses the token' },
+  unreachable: { ending: 'waits', level: 'bad', means: ': the API does not answer' },
+  failing: { ending: 'stuck', level: 'bad', means: ': the last reconciliation ended with an error' },
+  blocked: { ending: 'stuck', level: 'bad', means: ': a manual decision is needed' },
+  awaiting_approval: { ending: 'waits', level: 'warn', means: ': a plan waits for your approval' },
+  paused: {
+    ending: 'waits',
+    level: 'warn',
+    means: ': the API refuses some writes, and vdcsync does not send them again yet',
+  },
+  drifting: {
+    ending: 'stuck',
+    level: 'warn',
+    means: ': the project differs from its spec, and vdcsync only reports the difference',
+  },
+  converging: { ending: 'progress', level: 'busy', means: '' },
+  waiting: {
+    ending: 'rest',
+    level: 'busy',
+    means: ': the next change starts when a window under `settings.windows` opens',
+  },
+  suspended: { ending: 'rest', level: 'warn', means: ': `settings.suspend` stops all changes' },
+  converged: { ending: 'rest', level: 'good', means: ' again' },
+} as const satisfies Readonly<Record<string, ConditionNature>>;
+
+export type Condition = keyof typeof natures;
+
+export const conditions = namesIn(natures);
+
+export function levelOf(condition: Condition): Level {
+  return natures[condition].level;
+}
+
+/** The condition as a sentence, with its word in status and metrics: `is blocked: a manual decision is needed`. */
+export function sentenceOf(condition: Condition): string {
+  return `is ${condition.replaceAll('_', ' ')}${natures[condition].means}`;
+}
 
 /** How a condition ends. A condition that this release does not know is in progress until a reconciliation replaces it. */
 export function endingOf(condition: string | undefined): Ending {
-  return endings[knownCondition(condition) ?? 'starting'];
+  return natures[knownCondition(condition) ?? 'starting'].ending;
 }
 
 /** A condition in the text that another process recorded. */

@@ -144,13 +144,16 @@ export interface ClientFacts {
   readonly counts: RequestCounts;
   /** Age in ms of the oldest answer about a server that this data is based on. */
   readonly oldestReadMs: number;
-  readonly backOff: readonly {
-    readonly key: ResourceKey;
-    readonly failures: number;
-    readonly until: number;
-    readonly code: string;
-    readonly reason: string;
-  }[];
+  readonly backOff: readonly BackOff[];
+}
+
+/** A key that is paused for a while, with the reason. */
+export interface BackOff {
+  readonly key: ResourceKey;
+  readonly failures: number;
+  readonly until: number;
+  readonly code: string;
+  readonly reason: string;
 }
 
 const nothing: KnownFacts = { now: undefined, bindings: [], intents: [], claims: [] };

@@ -4,7 +4,7 @@ import { member } from '../../core/json.ts';
 import type { OperationId, Plan } from '../../core/plan.ts';
 import type { ApplyReport } from '../../core/progress.ts';
 import { type Remedy, run } from '../../core/remedy.ts';
-import { counted } from '../../core/text.ts';
+import { counted, printable } from '../../core/text.ts';
 import { writtenDuration } from '../../core/time.ts';
 import type { ApplyOptions } from '../../engine/deps.ts';
 import { systemClock } from '../../platform/system.ts';
@@ -26,7 +26,6 @@ import {
   listenForSignals,
   type Paint,
   paintFor,
-  printable,
   type Signals,
 } from '../terminal.ts';
 import { plan as planCommand } from './plan.ts';

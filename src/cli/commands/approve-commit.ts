@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ConfigError } from '../../core/errors.ts';
 import { member } from '../../core/json.ts';
 import { run } from '../../core/remedy.ts';
+import { printable } from '../../core/text.ts';
 import { type Rollout, readRollouts } from '../../daemon/fleet/rollout.ts';
 import type { PostgresPublications } from '../../state/postgres-publications.ts';
 import { isPostgresUrl } from '../../state/postgres-url.ts';
@@ -9,7 +10,7 @@ import { openQueue } from '../daemon/fleet.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import type { CommonFlags } from '../flags.ts';
 import { ownState, stateLocation } from '../settings/config.ts';
-import { type Io, printable } from '../terminal.ts';
+import type { Io } from '../terminal.ts';
 
 /** How long the replica that leads may take to answer, in ms. */
 const answerMs = 20_000;

@@ -1,6 +1,6 @@
 import { ConfigError, StateError } from '../../core/errors.ts';
 import { run } from '../../core/remedy.ts';
-import { counted } from '../../core/text.ts';
+import { counted, printable } from '../../core/text.ts';
 import { openSession, type Session } from '../compose.ts';
 import { type Diagnosis, type Finding, finding, findingJson } from '../doctor/findings.ts';
 import { probeKeys } from '../doctor/keys.ts';
@@ -10,7 +10,7 @@ import { checkBudgets, checkClock, checkFence, checkLevel, checkReach } from '..
 import { type ExitCode, exitCodes } from '../exit.ts';
 import type { CommonFlags } from '../flags.ts';
 import { remedyLines } from '../render/remedies.ts';
-import { type Io, paintFor, printable, type Style } from '../terminal.ts';
+import { type Io, paintFor, type Style } from '../terminal.ts';
 
 export interface DoctorFlags extends CommonFlags {
   readonly format?: 'text' | 'json';

@@ -9,7 +9,7 @@ import type { Operation, Warning } from '../../core/plan.ts';
 import { run } from '../../core/remedy.ts';
 import type { Intent } from '../../core/state.ts';
 import { didYouMeanKey, nearMiss } from '../../core/suggest.ts';
-import { capitalised, flowYaml } from '../../core/text.ts';
+import { capitalised, flowYaml, printable } from '../../core/text.ts';
 import { moment } from '../../core/time.ts';
 import { viewOf } from '../../view/build.ts';
 import { knownIn, type ProjectFacts, time } from '../../view/facts.ts';
@@ -19,7 +19,7 @@ import { blockedLines, warningLines } from '../render/plan-text.ts';
 import { remedyLines } from '../render/remedies.ts';
 import { looks, phaseWord } from '../render/status-text.ts';
 import { changeLines, endText } from '../render/values.ts';
-import { type Io, type Paint, paintFor, printable } from '../terminal.ts';
+import { type Io, type Paint, paintFor } from '../terminal.ts';
 import { type StatusFlags, statusFacts } from './status.ts';
 
 /**

@@ -2,6 +2,7 @@ import { endOf, partsOf } from '../../core/intent.ts';
 import { member } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { Intent, JournalFilter, ProofRecord, StateStore } from '../../core/state.ts';
+import { printable } from '../../core/text.ts';
 import { moment } from '../../core/time.ts';
 import { refuseOtherState } from '../../engine/observe.ts';
 import { writeView } from '../../view/build.ts';
@@ -15,7 +16,7 @@ import { isRunName, mostWrites, runNamed, runsIn } from '../runs.ts';
 import { clockOf } from '../settings/config.ts';
 import { checkedKey } from '../settings/selection.ts';
 import { readSpecWithState } from '../settings/spec-source.ts';
-import { type Io, paintFor, printable } from '../terminal.ts';
+import { type Io, paintFor } from '../terminal.ts';
 import { writeOut } from './output.ts';
 
 export interface HistoryFlags extends CommonFlags {

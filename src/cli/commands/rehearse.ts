@@ -1,5 +1,5 @@
 import type { Plan } from '../../core/plan.ts';
-import { counted } from '../../core/text.ts';
+import { counted, printable } from '../../core/text.ts';
 import { type Bar, barsSvg, clock, inOrder, named } from '../../view/timeline.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import type { CommonFlags } from '../flags.ts';
@@ -19,7 +19,7 @@ import { blockedLines } from '../render/plan-text.ts';
 import { requestsText, span } from '../render/values.ts';
 import { profileOf } from '../settings/config.ts';
 import { loadWithinLimits, readSources, trustOf } from '../settings/spec-source.ts';
-import { type Io, paintFor, printable } from '../terminal.ts';
+import { type Io, paintFor } from '../terminal.ts';
 import { writeOut } from './output.ts';
 
 export interface RehearseFlags extends CommonFlags {

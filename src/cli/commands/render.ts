@@ -5,10 +5,11 @@ import { pathToFileURL } from 'node:url';
 import { Document, isMap, visit } from 'yaml';
 import { ConfigError, SpecError } from '../../core/errors.ts';
 import { outside, type Remedy } from '../../core/remedy.ts';
+import { printable } from '../../core/text.ts';
 import { isUnsetVariable } from '../../spec/environment.ts';
 import { loadSpec, type Source } from '../../spec/load.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
-import { type Io, printable } from '../terminal.ts';
+import type { Io } from '../terminal.ts';
 import { writeOut } from './output.ts';
 
 export interface RenderFlags {

@@ -1,6 +1,7 @@
 import { isIPv4 } from 'node:net';
 import { ConfigError } from '../../core/errors.ts';
 import { outside } from '../../core/remedy.ts';
+import { printable } from '../../core/text.ts';
 import { carryOut } from '../../daemon/operator-commands/command-queue.ts';
 import {
   type CommandAnswer,
@@ -17,7 +18,7 @@ import { stateLocation } from '../settings/config.ts';
 import { refuseNoState } from '../settings/own-state.ts';
 import { checkedKey } from '../settings/selection.ts';
 import { readSpecWithState } from '../settings/spec-source.ts';
-import { type Io, paintFor, printable } from '../terminal.ts';
+import { type Io, paintFor } from '../terminal.ts';
 
 export interface AdoptFlags extends CommonFlags {
   readonly format?: 'text' | 'json';

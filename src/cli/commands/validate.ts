@@ -2,12 +2,12 @@ import { readdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Desired, isEntry } from '../../core/desired.ts';
 import { ConfigError, type Diagnostic, formatDiagnostic, SpecError } from '../../core/errors.ts';
-import { counted } from '../../core/text.ts';
+import { counted, printable } from '../../core/text.ts';
 import { specNames } from '../../spec/load.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import type { CommonFlags } from '../flags.ts';
 import { readSpec } from '../settings/spec-source.ts';
-import { type Io, printable } from '../terminal.ts';
+import type { Io } from '../terminal.ts';
 
 export interface ValidateFlags extends CommonFlags {
   readonly format?: 'text' | 'json';

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, readFileSync, realpathSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Desired } from '../../core/desired.ts';
-import { ConfigError, SpecError } from '../../core/errors.ts';
+import { ConfigError, messageOf, SpecError } from '../../core/errors.ts';
 import { documentedProfile } from '../../core/profile.ts';
 import { run } from '../../core/remedy.ts';
 import type { Intent, StateStore } from '../../core/state.ts';
@@ -114,8 +114,7 @@ export async function checkState(
       await store.close();
     }
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    return { findings: [finding('state', 'error', message)], facts: nothing };
+    return { findings: [finding('state', 'error', messageOf(error))], facts: nothing };
   }
 }
 

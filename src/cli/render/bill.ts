@@ -1,11 +1,11 @@
 import { costText, monthName } from '../../core/decimal.ts';
 import { nounOf } from '../../core/keys.ts';
-import { counted } from '../../core/text.ts';
+import { counted, printable } from '../../core/text.ts';
 import { moment } from '../../core/time.ts';
 import { type BillItem, entryOf, gapsIn, type MonthlyBill, sumsBy } from '../../plan/bill/monthly-bill.ts';
 import { time } from '../../view/facts.ts';
 import { barsSvg } from '../../view/timeline.ts';
-import { type Paint, printable } from '../terminal.ts';
+import type { Paint } from '../terminal.ts';
 
 /** The parts of a bill that do not come from the journal. */
 export interface BillContext {

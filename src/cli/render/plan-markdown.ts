@@ -9,10 +9,10 @@ import {
   withoutRepeats,
 } from '../../core/plan.ts';
 import { commandLine, piecesOf, type Remedy, run } from '../../core/remedy.ts';
-import { counted } from '../../core/text.ts';
+import { counted, printable } from '../../core/text.ts';
 import { moment } from '../../core/time.ts';
 import { consequences, liveOf } from '../../view/consequences.ts';
-import { printable } from '../terminal.ts';
+
 import { costLines, groupsOf, openText, type PlanLine, summaryLine } from './plan-groups.ts';
 import { changeLines, declaredChanges } from './values.ts';
 

@@ -12,10 +12,10 @@ import {
   type Warning,
   withoutRepeats,
 } from '../../core/plan.ts';
-import { counted } from '../../core/text.ts';
+import { counted, printable } from '../../core/text.ts';
 import { moment } from '../../core/time.ts';
 import { consequences, liveOf } from '../../view/consequences.ts';
-import { type Paint, printable, type Style } from '../terminal.ts';
+import type { Paint, Style } from '../terminal.ts';
 import {
   costLines,
   groupsOf,

@@ -8,10 +8,10 @@ import {
   warningsJson,
 } from '../../core/plan.ts';
 import type { ApplyReport, OperationResult, ProgressEvent, Step } from '../../core/progress.ts';
-import { counted } from '../../core/text.ts';
+import { counted, printable } from '../../core/text.ts';
 import { moment, timeOfDay } from '../../core/time.ts';
 import { waitsForWindow } from '../../view/condition.ts';
-import { type Io, type Paint, paintFor, printable } from '../terminal.ts';
+import { type Io, type Paint, paintFor } from '../terminal.ts';
 import { blockedParts } from './plan-groups.ts';
 import { blockedLines, warningLines } from './plan-text.ts';
 import { requestsText, span } from './values.ts';

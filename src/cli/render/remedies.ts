@@ -1,5 +1,6 @@
 import { piecesOf, type Remedy } from '../../core/remedy.ts';
-import { type Paint, printable } from '../terminal.ts';
+import { printable } from '../../core/text.ts';
+import type { Paint } from '../terminal.ts';
 
 /**
  * Each remedy on a line of its own, the commands with the flags of the call. The case in which a command is right is

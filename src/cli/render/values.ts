@@ -2,8 +2,7 @@ import { parseKey } from '../../core/keys.ts';
 import type { Change, Operation } from '../../core/plan.ts';
 import type { RequestCounts } from '../../core/progress.ts';
 import { addressEntry } from '../../core/restoring.ts';
-import { counted } from '../../core/text.ts';
-import { printable } from '../terminal.ts';
+import { counted, printable } from '../../core/text.ts';
 
 /** The longest value shown in one line. */
 const maxLength = 160;

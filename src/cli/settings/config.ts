@@ -13,7 +13,7 @@ import {
 import { dirname, join, resolve, sep } from 'node:path';
 import type { Clock, Random } from '../../core/clock.ts';
 import type { TokenPlace } from '../../core/desired.ts';
-import { ConfigError } from '../../core/errors.ts';
+import { ConfigError, messageOf } from '../../core/errors.ts';
 import { type ApiProfile, documentedProfile } from '../../core/profile.ts';
 import { type Remedy, run } from '../../core/remedy.ts';
 import { type LogFormat, type LogLevel, logFormats, logLevels } from '../../platform/log-levels.ts';
@@ -158,7 +158,7 @@ export function reasonOf(error: unknown): string {
     EROFS: 'the file system is read-only',
     ENOSPC: 'the disk is full',
   };
-  return known[code] ?? (error instanceof Error ? error.message : String(error));
+  return known[code] ?? messageOf(error);
 }
 
 /** The clock of a call. */

@@ -7,11 +7,11 @@ import {
   presumedCall,
   undocumentedOperations,
 } from '../../core/profile.ts';
+import { printable } from '../../core/text.ts';
 import { parseDuration } from '../../core/time.ts';
 import { operatorsSpec } from '../../spec/environment.ts';
 import { checkSchema, find, type Located, type Report } from '../../spec/located.ts';
 import { readYaml } from '../../spec/yaml-tree.ts';
-import { printable } from '../terminal.ts';
 
 const duration = z
   .string()

@@ -4,7 +4,7 @@ import { parseKey, type ResourceKey } from '../../core/keys.ts';
 import { collections } from '../../core/kind-facts.ts';
 import type { Plan, Selection } from '../../core/plan.ts';
 import { didYouMeanKey, nearMiss } from '../../core/suggest.ts';
-import { counted } from '../../core/text.ts';
+import { counted, printable } from '../../core/text.ts';
 import { renamesOf } from '../../engine/claims/moves.ts';
 import { type Undoing, undoing } from '../../plan/undo.ts';
 import { kinds } from '../../reconcilers/registry.ts';
@@ -12,7 +12,6 @@ import { undoTexts } from '../../view/consequences.ts';
 import type { Session } from '../compose.ts';
 import type { SelectionFlags } from '../flags.ts';
 import { isRunName, mostWrites, runNamed, runsIn } from '../runs.ts';
-import { printable } from '../terminal.ts';
 
 /**
  * The part of the plan that the flags select, or `undefined` for the whole plan.

@@ -1,4 +1,4 @@
-import { LaterReleaseError, StateError, StateHeldError } from '../../core/errors.ts';
+import { LaterReleaseError, messageOf, StateError, StateHeldError } from '../../core/errors.ts';
 import type { Condition } from '../../view/condition.ts';
 import type { DaemonLogger, Trigger } from '../ports.ts';
 import type { Board, SpecInForce } from './board.ts';
@@ -276,8 +276,7 @@ export class Fleet {
     } catch (error) {
       if (error instanceof LaterReleaseError) this.#fitness.end(error.message);
       log.debug({ project: claim.key, error, attempt: claim.attempt }, 'reconciliation failed, retrying');
-      const text = error instanceof Error ? error.message : String(error);
-      await queue.fail(claim, text).catch(() => undefined);
+      await queue.fail(claim, messageOf(error)).catch(() => undefined);
     }
   }
 

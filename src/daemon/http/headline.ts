@@ -1,7 +1,4 @@
-import type { Condition } from '../../view/condition.ts';
-
-/** How urgent something is. */
-export type Level = 'bad' | 'warn' | 'busy' | 'good' | 'dim';
+import { type Condition, type Level, levelOf } from '../../view/condition.ts';
 
 /** The state of a page in a word, for its title, icon and badge. */
 export interface Headline {
@@ -9,28 +6,8 @@ export interface Headline {
   readonly word: string;
 }
 
-const levels: Readonly<Record<Condition, Level>> = {
-  starting: 'dim',
-  fenced: 'bad',
-  unauthorized: 'bad',
-  unreachable: 'bad',
-  failing: 'bad',
-  blocked: 'bad',
-  awaiting_approval: 'warn',
-  paused: 'warn',
-  drifting: 'warn',
-  converging: 'busy',
-  waiting: 'busy',
-  suspended: 'warn',
-  converged: 'good',
-};
-
 /** As in the alert VdcsyncNotConverged. */
 const longMs = 3_600_000;
-
-export function levelOf(condition: Condition): Level {
-  return levels[condition];
-}
 
 /** Problems of a project that its condition does not show. */
 export interface Troubles {
@@ -47,7 +24,7 @@ export interface Troubles {
 export function headlineOf(condition: Condition, troubles: Troubles): Headline {
   const { exposed, broken, leaking, since, now } = troubles;
   const isLong = condition === 'converging' && since !== undefined && now - since > longMs;
-  const level = isLong ? 'warn' : levels[condition];
+  const level = isLong ? 'warn' : levelOf(condition);
   if (exposed) return { level: 'bad', word: 'exposed' };
   if (level === 'bad') return { level, word: condition };
   if (broken) return { level: 'bad', word: 'spec broken' };

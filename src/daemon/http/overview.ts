@@ -1,9 +1,9 @@
 import { html, raw } from 'hono/html';
 import { counted } from '../../core/text.ts';
-import { conditions } from '../../view/condition.ts';
+import { conditions, type Level, levelOf } from '../../view/condition.ts';
 import type { Rollout } from '../fleet/rollout.ts';
 import type { ProjectSummary } from '../project/facts.ts';
-import { type Headline, headlineOf, type Level, levelOf, wordText } from './headline.ts';
+import { type Headline, headlineOf, wordText } from './headline.ts';
 import { ago, type Html, timeSince } from './text.ts';
 
 /** More rows than an operator reads at once; the others are counted, and found by search or filter. */

@@ -1,12 +1,13 @@
 import { html, raw } from 'hono/html';
 import { counted } from '../../core/text.ts';
+import { levelOf } from '../../view/condition.ts';
 import type { ProjectView } from '../../view/project-view.ts';
 import type { Rollout } from '../fleet/rollout.ts';
 import type { ProjectSummary } from '../project/facts.ts';
 import type { SourceState } from '../sources/spec-reader.ts';
 import { billPanel } from './bill.ts';
 import { dangersPanel, exposedSince, idlePanel, isInDangers, leakingSince } from './dangers.ts';
-import { type Headline, headlineOf, iconOf, levelOf, titleOf, wordText } from './headline.ts';
+import { type Headline, headlineOf, iconOf, titleOf, wordText } from './headline.ts';
 import { overviewHeadline, overviewPanel, rolloutsPanel, type Wanted } from './overview.ts';
 import { script, style } from './page-assets.ts';
 import { Pager } from './pager.ts';

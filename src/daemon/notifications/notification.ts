@@ -1,3 +1,4 @@
+import { messageOf } from '../../core/errors.ts';
 import { isWaiting, type Plan } from '../../core/plan.ts';
 import { newToken, outside, type Remedy, remedyText, run } from '../../core/remedy.ts';
 import { escapeUnseen, linesText } from '../../core/text.ts';
@@ -85,7 +86,7 @@ function contentOf(
     case 'fenced':
     case 'unreachable':
     case 'failing':
-      return { detail: linesText([textOf(error)]), remedies: waysOfError(condition) };
+      return { detail: linesText([messageOf(error)]), remedies: waysOfError(condition) };
   }
 }
 
@@ -114,7 +115,3 @@ export function approvalOf(plan: Pick<Plan, 'digest'> | undefined): readonly Rem
 const doctor = run('doctor', [], { when: 'to check connection, token, project and state' });
 
 const newTokenForDaemon = `${newToken}. vdcsync tries a new token in a file at once. After you set VDC_TOKEN, restart vdcsync`;
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}

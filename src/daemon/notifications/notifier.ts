@@ -2,8 +2,7 @@ import { z } from 'zod';
 import type { Clock } from '../../core/clock.ts';
 import { chatText, escapeUnseen, escapeUnseenIn } from '../../core/text.ts';
 import type { Transport } from '../../core/transport.ts';
-import type { Condition } from '../../view/condition.ts';
-import { endingOf } from '../../view/condition.ts';
+import { endingOf, sentenceOf } from '../../view/condition.ts';
 import { answerOf, failureText, waitToRetry } from '../outgoing.ts';
 import type { DaemonLogger } from '../ports.ts';
 import type { Notification } from './notification.ts';
@@ -250,23 +249,6 @@ const titles: Readonly<Record<Exclude<Notification['event'], 'condition' | 'sour
   spec_valid: 'has a valid spec again',
 };
 
-/** Each condition as a sentence, with the word of the condition in status and metrics. */
-const statements: Readonly<Record<Condition, string>> = {
-  starting: 'is starting',
-  fenced: 'is fenced: the token belongs to another project',
-  unauthorized: 'is unauthorized: the API refuses the token',
-  unreachable: 'is unreachable: the API does not answer',
-  failing: 'is failing: the last reconciliation ended with an error',
-  blocked: 'is blocked: a manual decision is needed',
-  awaiting_approval: 'is awaiting approval: a plan waits for your approval',
-  paused: 'is paused: the API refuses some writes, and vdcsync does not send them again yet',
-  drifting: 'is drifting: the project differs from its spec, and vdcsync only reports the difference',
-  converging: 'is converging',
-  waiting: 'is waiting: the next change starts when a window under `settings.windows` opens',
-  suspended: 'is suspended: `settings.suspend` stops all changes',
-  converged: 'is converged again',
-};
-
 function slackText(notification: Notification, name: string | undefined, url: string | undefined): string {
   const end = url === undefined ? '' : `\n${url}`;
   const text = slackLines(notification, name)
@@ -284,7 +266,7 @@ function slackLines(notification: Notification, name: string | undefined): reado
   const who = `vdcsync: ${project === 0 ? 'a project' : own}`;
   if (event === 'condition') {
     const { condition } = notification;
-    return [`${who} ${statements[condition]}`, detail, ...notification.resolve.map((each) => `→ ${each}`)];
+    return [`${who} ${sentenceOf(condition)}`, detail, ...notification.resolve.map((each) => `→ ${each}`)];
   }
   return [`${who} ${titles[event]}`, event === 'spec_valid' ? '' : detail];
 }

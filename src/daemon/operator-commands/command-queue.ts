@@ -1,5 +1,5 @@
 import type { Desired } from '../../core/desired.ts';
-import { ConfigError, remediesOf } from '../../core/errors.ts';
+import { ConfigError, messageOf, remediesOf } from '../../core/errors.ts';
 import type { CommandResult } from '../../core/remedy.ts';
 import type { Engine } from '../../engine/engine.ts';
 import type { DaemonLogger } from '../ports.ts';
@@ -47,9 +47,8 @@ async function obey(
   try {
     return { done: await carryOut(command, engine, desired) };
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
     return {
-      refused: message,
+      refused: messageOf(error),
       misuse: error instanceof ConfigError && error.misuse,
       remedies: remediesOf(error),
     };

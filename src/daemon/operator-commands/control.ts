@@ -3,7 +3,7 @@ import { chmodSync, rmSync } from 'node:fs';
 import { createServer, request as httpRequest } from 'node:http';
 import { posix } from 'node:path';
 import { z } from 'zod';
-import { remediesOf } from '../../core/errors.ts';
+import { messageOf, remediesOf } from '../../core/errors.ts';
 import { parseKey, type ResourceKey } from '../../core/keys.ts';
 import type { CommandResult, Remedy } from '../../core/remedy.ts';
 import type { Resolution } from '../../engine/deps.ts';
@@ -131,8 +131,4 @@ export function giveCommand(path: string, command: OperatorCommand): Promise<Com
     });
     request.end(JSON.stringify(command));
   });
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,24 +1,20 @@
-import type { Desired } from '../../core/desired.ts';
 import type { Diagnostic } from '../../core/errors.ts';
 import type { Blocked, Plan } from '../../core/plan.ts';
 import type { ApplyReport } from '../../core/progress.ts';
 import type { Condition } from '../../view/condition.ts';
+import type { ReconciliationFacts, SpecFacts } from '../../view/facts.ts';
 import type { Trigger } from '../ports.ts';
 import type { Commit } from '../sources/source.ts';
 
 /** The desired state of a project, and its origin. */
-export interface Offer {
-  readonly desired: Desired;
-  readonly files: readonly string[];
+export interface Offer extends SpecFacts {
   readonly commit: Commit | undefined;
 }
 
 /** The result of one reconciliation. Wall times are of the project's clock. */
-export interface ReconciliationRecord {
+export interface ReconciliationRecord extends ReconciliationFacts {
   readonly number: number;
   readonly triggers: readonly Trigger[];
-  readonly startedAt: number;
-  readonly endedAt: number;
   /** A plan that is not applied either waits for an approval, or the check command has refused it. */
   readonly outcome:
     | Exclude<ApplyReport['outcome'], 'declined'>
@@ -26,11 +22,8 @@ export interface ReconciliationRecord {
     | 'check_refused'
     | 'observed'
     | 'error';
-  /** The number of operations that ended, with success or without. */
-  readonly operations: number;
   /** The number of operations that are done or failed. Operations that are postponed do not count. */
   readonly settled: number;
-  readonly commit: string | undefined;
 }
 
 /** A project as a line of the overview. Wall times are of the project's clock. */

@@ -4,19 +4,10 @@ import { digestOf } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { Operation } from '../../core/plan.ts';
 import type { OperationResult } from '../../core/progress.ts';
+import type { BackOff } from '../../view/facts.ts';
 import type { ReconciliationMemory } from '../project/memory.ts';
 
 const retry = { firstMs: 60_000, mostMs: 6 * 3_600_000 } as const;
-
-/** A key that is paused for a while, with the reason. */
-export interface BackOff {
-  readonly key: ResourceKey;
-  readonly failures: number;
-  /** Wall time in ms of the project's clock. */
-  readonly until: number;
-  readonly code: string;
-  readonly reason: string;
-}
 
 interface Entry extends BackOff {
   /** The entry of the key in the spec at that time. A key whose entry changes is tried at once. */

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { Diagnostic } from '../../core/errors.ts';
+import { messageOf } from '../../core/errors.ts';
 import type { Source } from '../../spec/load.ts';
 import { SourceError, unreadable } from './source.ts';
 
@@ -66,7 +67,7 @@ export function reasonOf(error: unknown): string {
   if (code === 'ENOENT') return 'the file does not exist';
   if (code === 'EACCES') return 'permission denied';
   if (code === 'EISDIR') return 'it is a folder';
-  return error instanceof Error ? error.message : String(error);
+  return messageOf(error);
 }
 
 /** A missing file is not an edit: the source reports an error, and the last content stays in force. */

@@ -1,23 +1,13 @@
 import isEqual from 'fast-deep-equal';
 import type { Diagnostic } from '../../core/errors.ts';
 import type { Source } from '../../spec/load.ts';
+import type { CommitFacts } from '../../view/facts.ts';
 import type { Trigger } from '../ports.ts';
 
 /** The origin of a spec in Git. */
-export interface Commit {
-  readonly id: string;
-  /** The configured name: `main`. */
-  readonly ref: string;
+export interface Commit extends CommitFacts {
   /** The full name at the remote: `refs/heads/main`. */
   readonly fullRef: string;
-  /** First line of its message. */
-  readonly subject: string;
-  /** The name of its author. */
-  readonly author: string;
-  /** The page of the commit at its forge, if the address of the repository shows it. */
-  readonly url?: string;
-  /** When it was committed, wall ms. */
-  readonly at: number;
 }
 
 /** One project's spec: its files, or the reason why they cannot be read. */

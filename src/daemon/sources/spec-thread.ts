@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../core/clock.ts';
+import { messageOf } from '../../core/errors.ts';
 import type { SpecAnswer, SpecRequest } from './spec-worker.ts';
 
 /** The memory for a spec of 1 MiB, with a reserve. A thread that needs more ends, and only that thread. */
@@ -56,7 +57,7 @@ export class SpecThread {
       await this.end();
       const code = error instanceof Error && 'code' in error ? error.code : '';
       if (code === 'ERR_WORKER_OUT_OF_MEMORY') return { failure: 'reading the file takes too much memory' };
-      return { failure: error instanceof Error ? error.message : String(error) };
+      return { failure: messageOf(error) };
     }
   }
 

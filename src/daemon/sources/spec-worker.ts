@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads';
 import type { Desired } from '../../core/desired.ts';
-import { type Diagnostic, SpecError } from '../../core/errors.ts';
+import { type Diagnostic, messageOf, SpecError } from '../../core/errors.ts';
 import type { Environment, SpecTrust } from '../../spec/environment.ts';
 import { loadSpec, type Source } from '../../spec/load.ts';
 
@@ -22,7 +22,7 @@ function answer({ sources, environment, trust }: SpecRequest): SpecAnswer {
     return { desired: loadSpec(sources, environment, trust) };
   } catch (error) {
     if (error instanceof SpecError) return { problem: error.diagnostics, projectId: error.projectId };
-    return { failure: error instanceof Error ? error.message : String(error) };
+    return { failure: messageOf(error) };
   }
 }
 
