@@ -105,6 +105,35 @@ export async function openSession(flags: CommonFlags, io: Io, options: SessionOp
   }
 }
 
+/** Opens a session for the work, and closes it after the work. */
+export async function inSession<Result>(
+  flags: CommonFlags,
+  io: Io,
+  options: SessionOptions,
+  work: (session: Session) => Promise<Result>,
+): Promise<Result> {
+  const session = await openSession(flags, io, options);
+  try {
+    return await work(session);
+  } finally {
+    await session.close();
+  }
+}
+
+/** The same for the state alone. */
+export async function fromState<Result>(
+  flags: CommonFlags,
+  io: Io,
+  read: (store: StateStore) => Promise<Result>,
+): Promise<Result> {
+  const store = await openStore(flags, io, 'read');
+  try {
+    return await read(store);
+  } finally {
+    await store.close();
+  }
+}
+
 /** The state alone, for commands that do not talk to the API. `:memory:` ends with the process. */
 export async function openStore(
   flags: CommonFlags,

@@ -5,8 +5,8 @@ export const cidrPattern = /^\d{1,3}(\.\d{1,3}){3}\/\d{1,2}$/;
 export function normalCidr(cidr: string): string {
   const parsed = parseCidr(cidr);
   if (parsed === undefined) return cidr.trim();
-  const address = parsed.address & mask(parsed.length);
-  return `${[24, 16, 8, 0].map((shift) => (address >>> shift) & 255).join('.')}/${parsed.length}`;
+  const { start, length } = parsed;
+  return `${[24, 16, 8, 0].map((shift) => (start >>> shift) & 255).join('.')}/${length}`;
 }
 
 interface Named {
@@ -24,19 +24,26 @@ export function cidrProblem(cidr: string): string | undefined {
   const parsed = parseCidr(cidr);
   if (parsed === undefined)
     return `"${cidr}" is not a subnet: write four numbers up to 255, a slash, and a length up to 32, such as 10.20.0.0/24`;
-  return (parsed.address & ~mask(parsed.length)) === 0
+  return parsed.address === parsed.start
     ? undefined
     : `${cidr} is the address of a host, not of a subnet; did you mean ${normalCidr(cidr)}?`;
 }
 
-function parseCidr(cidr: string): { readonly address: number; readonly length: number } | undefined {
+/** A subnet as numbers, with its first and its last address. */
+export interface AddressRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+export function parseCidr(
+  cidr: string,
+): (AddressRange & { readonly address: number; readonly length: number }) | undefined {
   const [dotted = '', bits = ''] = cidr.trim().split('/');
   const groups = dotted.split('.').map(Number);
   const length = Number(bits);
   if (!cidrPattern.test(cidr.trim()) || groups.some((group) => group > 255) || length > 32) return undefined;
-  return { address: groups.reduce((sum, group) => (sum << 8) | group, 0), length };
-}
-
-function mask(length: number): number {
-  return length === 0 ? 0 : -1 << (32 - length);
+  const size = 2 ** (32 - length);
+  const address = groups.reduce((sum, group) => sum * 256 + group, 0);
+  const start = address - (address % size);
+  return { address, length, start, end: start + size - 1 };
 }

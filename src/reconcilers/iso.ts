@@ -17,15 +17,7 @@ import {
   toNothing,
   unchanged,
 } from './existence.ts';
-import {
-  asAnother,
-  freeingName,
-  nameTaken,
-  renaming,
-  unmanagedOrBound,
-  waysWithName,
-  withNameOf,
-} from './unique-names.ts';
+import { asAnother, freeingName, nameExists, nameTaken, renaming, withNameOf } from './unique-names.ts';
 import { cutShort } from './whole-list.ts';
 
 /** An image added by URL: the API fetches it, which may fail. */
@@ -147,18 +139,9 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
     const changes = fromNothing({ name: desired.value.name, url: desired.value.url });
     const [taken] = observed?.sameName ?? [];
     if (taken !== undefined) {
-      return blocked(
-        'create',
-        'name_exists',
-        `${unmanagedOrBound(subject, taken, world)} "${taken.name}" (${taken.id})`,
-        waysWithName(subject, taken, world, [
-          bindingBy(
-            subject.desired,
-            run('adopt', [subject.key, taken.id], { when: 'if that ISO belongs to this spec' }),
-          ),
-          asAnother(subject, taken, 'to add another ISO'),
-        ]),
-      );
+      const adopt = run('adopt', [subject.key, taken.id], { when: 'if that ISO belongs to this spec' });
+      const ways = [bindingBy(desired, adopt), asAnother(subject, taken, 'to add another ISO')];
+      return nameExists(subject, taken, taken.id, { world, ways });
     }
     return { verdict: { verdict: 'create', changes, ...lostOf(subject, 'ISO') } };
   },

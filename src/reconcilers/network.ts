@@ -20,15 +20,7 @@ import {
   toNothing,
   unchanged,
 } from './existence.ts';
-import {
-  asAnother,
-  freeingName,
-  nameTaken,
-  renaming,
-  unmanagedOrBound,
-  waysWithName,
-  withNameOf,
-} from './unique-names.ts';
+import { asAnother, freeingName, nameExists, nameTaken, renaming, withNameOf } from './unique-names.ts';
 import { cutShort } from './whole-list.ts';
 
 /** A private network: created without an id in the answer, replaced when its cidr changes. */
@@ -44,7 +36,7 @@ interface NetworkObserved {
 }
 
 /** @source API §4: letters, digits, space, underscore, dot, hyphen; 1 to 30 after trimming */
-const namePattern = /^[A-Za-z0-9 _.-]{1,30}$/;
+export const networkNamePattern = /^[A-Za-z0-9 _.-]{1,30}$/;
 
 const neededToCreate = ['cidr'];
 
@@ -52,7 +44,10 @@ export const networkSchema = z.strictObject({
   name: z
     .string()
     .trim()
-    .regex(namePattern, 'a network name is 1 to 30 letters, digits, spaces, underscores, dots or hyphens')
+    .regex(
+      networkNamePattern,
+      'a network name is 1 to 30 letters, digits, spaces, underscores, dots or hyphens',
+    )
     .optional()
     .describe('Name in the API. Default: the name of the entry.'),
   cidr: z
@@ -79,7 +74,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
     },
     neededToCreate,
     check: (entry) => {
-      const issues = namePattern.test(entry.name.trim())
+      const issues = networkNamePattern.test(entry.name.trim())
         ? []
         : [
             {
@@ -146,12 +141,8 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
       return { verdict: diffLive(subject, entry, live, observed?.sameName ?? [], world) };
     // @assumption A16 The API may accept a second network of this name, and evidence could not distinguish the two.
     if (taken !== undefined) {
-      return blocked(
-        'create',
-        'name_exists',
-        `${unmanagedOrBound(subject, taken, world)} "${taken.name}" (id ${taken.id}, ${taken.cidr})`,
-        waysWithName(subject, taken, world, waysWithTaken(subject, entry, taken)),
-      );
+      const ways = waysWithTaken(subject, entry, taken);
+      return nameExists(subject, taken, `id ${taken.id}, ${taken.cidr}`, { world, ways });
     }
     return { verdict: { verdict: 'create', changes: wanted, ...lostOf(subject, 'network') } };
   },

@@ -57,32 +57,24 @@ export function asAnother(
   return edit(key, { ...(isOwnName ? { choose: { name: [] } } : { remove: ['moved'] }), when });
 }
 
-/** The start of a message about a live resource with the name that a new resource would get. */
-export function unmanagedOrBound(
-  { kind }: Pick<Subject, 'kind'>,
-  taken: { readonly id: number | string },
-  world: World,
-): string {
-  const holder = world.keyOf({ kind, id: String(taken.id) });
-  const noun = nounOf(kind);
-  return holder === undefined
-    ? `the project already has an unmanaged ${noun}`
-    : `${holder} is bound to ${noun}`;
-}
-
-/** The ways on for a creation whose name another live resource has. @param ways if no key is bound to that resource */
-export function waysWithName(
-  subject: Subject,
+/** A creation whose name another live resource has. @param ways if no key is bound to that resource */
+export function nameExists(
+  { key, kind, desired }: Subject,
   taken: { readonly id: number | string; readonly name: string },
-  world: World,
-  ways: readonly Remedy[],
-): readonly Remedy[] {
-  const { key, kind } = subject;
-  const holder = world.keyOf({ kind, id: String(taken.id) });
-  if (holder === undefined) return ways;
+  called: string,
+  { world, ways }: { readonly world: World; readonly ways: readonly Remedy[] },
+): Diff {
+  const [holder, noun] = [world.keyOf({ kind, id: String(taken.id) }), nounOf(kind)];
+  const whose =
+    holder === undefined ? `the project already has an unmanaged ${noun}` : `${holder} is bound to ${noun}`;
+  const reason = `${whose} "${taken.name}" (${called})`;
+  if (holder === undefined) return blocked('create', 'name_exists', reason, ways);
   const moved = { set: { moved: { from: holder } }, when: `if ${key} is the new name of ${holder}` };
   const isLeft = world.subjects.get(holder)?.desired === undefined;
-  return [...(isLeft ? [edit(key, moved)] : []), asAnother(subject, taken, 'to keep both')];
+  return blocked('create', 'name_exists', reason, [
+    ...(isLeft ? [edit(key, moved)] : []),
+    asAnother({ key, desired }, taken, 'to keep both'),
+  ]);
 }
 
 /**

@@ -2,6 +2,7 @@ import type { Position } from '../core/desired.ts';
 import { parseKey, type ResourceKey } from '../core/keys.ts';
 import { collections } from '../core/kind-facts.ts';
 import { didYouMean } from '../core/suggest.ts';
+import { type AddressRange, parseCidr } from '../reconcilers/cidr.ts';
 import { type Entry, noun } from './entries.ts';
 import { find, formatPosition, nearest, type Report } from './located.ts';
 
@@ -78,12 +79,10 @@ function reportTwice(entries: readonly Entry[], report: Report, { identify, plac
   }
 }
 
-interface Range {
+interface Range extends AddressRange {
   readonly entry: Entry;
   /** The field with the subnet. */
   readonly field: string;
-  readonly start: number;
-  readonly end: number;
   readonly order: number;
 }
 
@@ -115,17 +114,8 @@ function range(entry: Entry, order: number): Range | undefined {
   const field = entry.kind.entry.section?.subnet;
   if (field === undefined) return undefined;
   const subnet = entry.resource.value[field];
-  const numbers = /^(\d+)\.(\d+)\.(\d+)\.(\d+)\/(\d+)$/
-    .exec(typeof subnet === 'string' ? subnet.trim() : '')
-    ?.slice(1)
-    .map(Number);
-  if (numbers === undefined) return undefined;
-  const length = numbers.pop() ?? 0;
-  if (length > 32 || numbers.some((each) => each > 255)) return undefined;
-  const size = 2 ** (32 - length);
-  const address = numbers.reduce((sum, each) => sum * 256 + each, 0);
-  const start = address - (address % size);
-  return { entry, field, order, start, end: start + size - 1 };
+  const range = typeof subnet === 'string' ? parseCidr(subnet) : undefined;
+  return range && { entry, field, order, start: range.start, end: range.end };
 }
 
 function subnetPosition({ entry, field }: Range): Position {

@@ -9,7 +9,7 @@ import { refuseOtherState } from '../../engine/observe.ts';
 import { type BilledTime, withRecordedTypes } from '../../plan/bill/billed-time.ts';
 import { type MonthlyBill, monthlyBill } from '../../plan/bill/monthly-bill.ts';
 import { kinds } from '../../reconcilers/registry.ts';
-import { openStore } from '../compose.ts';
+import { fromState } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import type { BillFormat } from '../flags.ts';
 import { type OfflineFlags, readLive, whyOffline } from '../live.ts';
@@ -26,8 +26,7 @@ export interface BillFlags extends OfflineFlags {
 /** Shows the cost of each resource in a month. Reads the state, and the catalogue of the API for its prices. */
 export async function bill(flags: BillFlags, io: Io): Promise<ExitCode> {
   const desired = await specIfAny(flags, io);
-  const store = await openStore(flags, io, 'read');
-  const read = await readState(store).finally(() => store.close());
+  const read = await fromState(flags, io, readState);
   if (desired !== undefined) refuseOtherState(desired, read.info);
   const projectId = desired?.projectId ?? read.info.projectId;
   const { profile } = profileOf(flags, io);

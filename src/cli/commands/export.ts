@@ -5,7 +5,7 @@ import { commandLine, run } from '../../core/remedy.ts';
 import { counted, escapeUnseenInLines } from '../../core/text.ts';
 import { readWorldFile } from '../../emulator/persistence.ts';
 import { refuseOtherProject } from '../../engine/observe.ts';
-import { openSession } from '../compose.ts';
+import { inSession, type SessionOptions } from '../compose.ts';
 import { worldFile } from '../embedded.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { readInventory } from '../export/inventory.ts';
@@ -32,19 +32,19 @@ export async function exportProject(flags: ExportFlags, io: Io): Promise<ExitCod
   // Without -f, export reads no spec: this command writes the first one.
   const desired = flags.file === undefined ? undefined : await readSpec(flags, io);
   const live = io.stderr.isTTY && io.env.TERM !== 'dumb';
-  const session = await openSession(flags, io, {
+  const options: SessionOptions = {
     mode: 'read',
     projectId: desired?.projectId ?? anyProject(flags, io),
     token: desired?.token,
     writeLog: (line) => void io.stderr.write(live ? `\r\x1b[K${line}` : line),
-  });
-  try {
+  };
+  return inSession(flags, io, options, async ({ reads, hidden, store }) => {
     if (desired !== undefined) {
-      refuseOtherProject(desired, await session.reads.project());
-      session.hidden.learn(desired, (await session.store.info()).lineage);
+      refuseOtherProject(desired, await reads.project());
+      hidden.learn(desired, (await store.info()).lineage);
     }
-    const inventory = await readInventory(session.reads, live ? counter(io) : once(io));
-    const spec = specOf(inventory, createNames(await session.store.bindings()));
+    const inventory = await readInventory(reads, live ? counter(io) : once(io));
+    const spec = specOf(inventory, createNames(await store.bindings()));
     const text =
       flags.format === 'json'
         ? `${escapeUnseenInLines(JSON.stringify(exportedValue(spec), null, 2))}\n`
@@ -64,9 +64,7 @@ export async function exportProject(flags: ExportFlags, io: Io): Promise<ExitCod
       );
     }
     return exitCodes.done;
-  } finally {
-    await session.close();
-  }
+  });
 }
 
 /** The token identifies the project. Only an embedded emulator needs the id. */

@@ -7,7 +7,7 @@ import { moment } from '../../core/time.ts';
 import { refuseOtherState } from '../../engine/observe.ts';
 import { writeView } from '../../view/build.ts';
 import { barsSvg, timelineOf } from '../../view/timeline.ts';
-import { openStore } from '../compose.ts';
+import { fromState } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import type { CommonFlags } from '../flags.ts';
 import { phaseWord } from '../render/status-text.ts';
@@ -37,8 +37,7 @@ export async function history(of: string | undefined, flags: HistoryFlags, io: I
   const wanted = of !== undefined && isRunName(of) ? of : undefined;
   const key = of === undefined || wanted !== undefined ? undefined : checkedKey(of);
   const desired = flags.file === undefined ? undefined : await readSpecWithState(flags, io);
-  const store = await openStore(flags, io, 'read');
-  try {
+  return fromState(flags, io, async (store) => {
     if (desired !== undefined) refuseOtherState(desired, await store.info());
     const intents = await store.intents({ limit: mostWrites });
     const runs = runsIn(intents, clockOf(io).now());
@@ -65,9 +64,7 @@ export async function history(of: string | undefined, flags: HistoryFlags, io: I
       flags.format === 'json' ? jsonOf(past, proofs) : textOf(past, proofs, { key, limit, io }),
     );
     return exitCodes.done;
-  } finally {
-    await store.close();
-  }
+  });
 }
 
 function jsonOf(writes: readonly Past[], proofs: readonly PastProof[]): string {

@@ -4,7 +4,7 @@ import { stringify } from 'yaml';
 import { ConfigError } from '../../core/errors.ts';
 import type { ReadPort } from '../../core/ports.ts';
 import { loadSpec } from '../../spec/load.ts';
-import { openSession } from '../compose.ts';
+import { inSession } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import type { CommonFlags } from '../flags.ts';
 import type { Io } from '../terminal.ts';
@@ -58,12 +58,10 @@ const usualServer: FirstServer = { server_type: 'sliders-1', image: 'ubuntu-24.0
 /** The project of the token and a server of its catalogue. A first spec can be written without the API. */
 async function lookUp(flags: InitFlags, io: Io): Promise<{ project?: number; server: FirstServer }> {
   if (flags.emulator !== true && !io.env.VDC_BASE_URL) return { server: usualServer };
-  const session = await openSession(flags, io, { mode: 'read', projectId: flags.project ?? 4711 });
-  try {
-    return { project: (await session.reads.project()).id, server: await serverOnSale(session.reads) };
-  } finally {
-    await session.close();
-  }
+  return inSession(flags, io, { mode: 'read', projectId: flags.project ?? 4711 }, async ({ reads }) => ({
+    project: (await reads.project()).id,
+    server: await serverOnSale(reads),
+  }));
 }
 
 async function serverOnSale(reads: ReadPort): Promise<FirstServer> {

@@ -1,13 +1,13 @@
 import { stringify } from 'yaml';
+import { interfacesOf } from '../../core/attribute.ts';
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { collections, factsOf } from '../../core/kind-facts.ts';
-import type { ServerId } from '../../core/resources.ts';
-import type { Binding, StateInfo } from '../../core/state.ts';
+import type { Binding } from '../../core/state.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
 import { shellWord } from '../../core/text.ts';
 import { refuseOtherProject } from '../../engine/observe.ts';
-import { openSession, openStore } from '../compose.ts';
+import { fromState, inSession } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import type { CommonFlags, OutputFormat } from '../flags.ts';
 import { isShown, type LiveFacts, type Outputs, outputsOf, type ServerOutput } from '../outputs/outputs.ts';
@@ -27,7 +27,10 @@ export interface OutputsFlags extends CommonFlags {
 export async function outputs(flags: OutputsFlags, io: Io): Promise<ExitCode> {
   const desired = await readSpecWithState(flags, io);
   await refuseNoState(flags, io);
-  const { info, bindings } = await readState(flags, io);
+  const { info, bindings } = await fromState(flags, io, async (store) => ({
+    info: await store.info(),
+    bindings: await store.bindings(),
+  }));
   const shown = flags.key === undefined ? bindings : withKey(flags.key, bindings);
   const live = flags.offline === true ? {} : { live: await readLive(flags, io, desired, shown) };
   const { resources: declared } = desired;
@@ -51,18 +54,6 @@ export async function outputs(flags: OutputsFlags, io: Io): Promise<ExitCode> {
   return exitCodes.done;
 }
 
-async function readState(
-  flags: CommonFlags,
-  io: Io,
-): Promise<{ readonly info: StateInfo; readonly bindings: readonly Binding[] }> {
-  const store = await openStore(flags, io, 'read');
-  try {
-    return { info: await store.info(), bindings: await store.bindings() };
-  } finally {
-    await store.close();
-  }
-}
-
 function withKey(key: string, bindings: readonly Binding[]): readonly Binding[] {
   const found = bindings.filter((each) => each.key === key);
   if (found.length > 0 && key.split('.').length === 2) return found;
@@ -83,22 +74,17 @@ async function readLive(
   bindings: readonly Binding[],
 ): Promise<LiveFacts> {
   const { projectId, token } = desired;
-  const session = await openSession(flags, io, { mode: 'read', projectId, token });
-  try {
-    const at = session.clock.now();
-    refuseOtherProject(desired, await session.reads.project());
-    const [ips, networks] = await Promise.all([session.reads.ips(), session.reads.networks()]);
+  return inSession(flags, io, { mode: 'read', projectId, token }, async ({ clock, reads }) => {
+    const at = clock.now();
+    refuseOtherProject(desired, await reads.project());
+    const [ips, networks] = await Promise.all([reads.ips(), reads.networks()]);
     const servers = bindings.filter(({ kind }) => factsOf(kind).container);
-    const interfaces = await Promise.all(
-      servers.map(async ({ id }) => {
-        const found = await session.reads.findNetworkInterfaces(Number(id) as ServerId);
-        return found === undefined ? [] : [[id, found] as const];
-      }),
+    const interfaces = await interfacesOf(
+      servers.map(({ id }) => id),
+      reads,
     );
-    return { at, ips, networks, interfaces: new Map(interfaces.flat()) };
-  } finally {
-    await session.close();
-  }
+    return { at, ips, networks, interfaces };
+  });
 }
 
 function missing(bindings: readonly Binding[], live: LiveFacts | undefined): readonly Binding[] {

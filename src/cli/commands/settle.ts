@@ -10,7 +10,7 @@ import {
   type OperatorCommand,
 } from '../../daemon/operator-commands/control.ts';
 import type { Resolution } from '../../engine/deps.ts';
-import { openSession } from '../compose.ts';
+import { inSession } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { type CommonFlags, isBareName } from '../flags.ts';
 import { remedyLines } from '../render/remedies.ts';
@@ -89,16 +89,9 @@ async function settleHere(
   const { projectId, token } = desired;
   const begins = command.command === 'adopt' || command.command === 'ignore';
   if (!begins || isBareName(flags.state ?? '')) await refuseNoState(flags, io);
-  const { engine, close } = await openSession(flags, io, {
-    mode: 'write',
-    projectId,
-    token,
-  });
-  try {
-    return { done: await carryOut(command, engine, desired) };
-  } finally {
-    await close();
-  }
+  return inSession(flags, io, { mode: 'write', projectId, token }, async ({ engine }) => ({
+    done: await carryOut(command, engine, desired),
+  }));
 }
 
 function resolutionOf({ adopt, absent, retry, abandon }: ResolveFlags): Resolution {

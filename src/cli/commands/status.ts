@@ -7,9 +7,9 @@ import { shownLocation } from '../../state/postgres-url.ts';
 import { viewOf } from '../../view/build.ts';
 import type { KnownFacts, ProjectFacts } from '../../view/facts.ts';
 import type { ProjectView } from '../../view/project-view.ts';
-import { openStore } from '../compose.ts';
+import { fromState } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
-import { type CommonFlags, isUrl } from '../flags.ts';
+import { isUrl } from '../flags.ts';
 import { type OfflineFlags, readLive, whyOffline } from '../live.ts';
 import { statusText } from '../render/status-text.ts';
 import { specFiles, stateLocation } from '../settings/config.ts';
@@ -34,7 +34,7 @@ export async function statusFacts(
   io: Io,
 ): Promise<{ readonly facts: ProjectFacts; readonly timeScale: number }> {
   const location = stateLocation(flags, io);
-  const { known, changedAt } = await readState(flags, io);
+  const { known, changedAt } = await fromState(flags, io, readState);
   const desired = await specIfAny(flags, io);
   const live = await lookLive(flags, io, desired, known.info.projectId);
   // In a database it was born with its first change.
@@ -69,22 +69,17 @@ function detailed({ converged, counts }: ProjectView): ExitCode {
   return converged ? exitCodes.done : exitCodes.changes;
 }
 
-async function readState(flags: CommonFlags, io: Io) {
-  const store: StateStore = await openStore(flags, io, 'read');
-  try {
-    const [last] = await store.journal({ limit: 1 });
-    const known = {
-      ...{ now: undefined, info: await store.info() },
-      bindings: await store.bindings(),
-      intents: await store.openIntents(),
-      claims: await store.claims(),
-      history: await store.intents({ limit: 1_000 }),
-      findings: await withSince(store, await standingFindings(store)),
-    } satisfies KnownFacts;
-    return { known, changedAt: last?.at };
-  } finally {
-    await store.close();
-  }
+async function readState(store: StateStore) {
+  const [last] = await store.journal({ limit: 1 });
+  const known = {
+    ...{ now: undefined, info: await store.info() },
+    bindings: await store.bindings(),
+    intents: await store.openIntents(),
+    claims: await store.claims(),
+    history: await store.intents({ limit: 1_000 }),
+    findings: await withSince(store, await standingFindings(store)),
+  } satisfies KnownFacts;
+  return { known, changedAt: last?.at };
 }
 
 /** The live side, or the reason why it was not read. */

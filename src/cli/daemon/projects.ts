@@ -7,7 +7,7 @@ import type { DaemonLogger, OpenProject, ProjectSession } from '../../daemon/por
 import type { GivenFile } from '../../daemon/sources/file-source.ts';
 import type { PostgresInspection } from '../../state/postgres-inspection.ts';
 import type { Replica } from '../../state/postgres-sessions.ts';
-import { openSession } from '../compose.ts';
+import { inSession, openSession } from '../compose.ts';
 import type { CommonFlags } from '../flags.ts';
 import { ownState, refuseSecondState, stateLocation } from '../settings/config.ts';
 import { refuseStateBeside } from '../settings/own-state.ts';
@@ -63,14 +63,10 @@ export async function deletionsNow(
   log: DaemonLogger,
 ): Promise<number> {
   const { projectId, token } = desired;
-  const session = await openSession(ownFlags(projectId, flags, io, 'many'), io, {
-    ...{ mode: 'read', projectId, token, logger: log },
-  });
-  try {
-    return deletionsOf(await session.engine.plan(desired));
-  } finally {
-    await session.close();
-  }
+  const own = ownFlags(projectId, flags, io, 'many');
+  return inSession(own, io, { mode: 'read', projectId, token, logger: log }, async ({ engine }) =>
+    deletionsOf(await engine.plan(desired)),
+  );
 }
 
 /** If the state does not answer, the next call asks it again. */

@@ -9,7 +9,7 @@ import { counted } from '../../core/text.ts';
 import { whyEphemeral } from '../../daemon/ephemeral.ts';
 import { heldSpending } from '../../engine/intents/pauses.ts';
 import { shownLocation } from '../../state/postgres-url.ts';
-import { openStore } from '../compose.ts';
+import { fromState } from '../compose.ts';
 import { type CommonFlags, isUrl } from '../flags.ts';
 import { profileOf, reasonOf, specFiles, stateLocation, writingSpec } from '../settings/config.ts';
 import { readSpec } from '../settings/spec-source.ts';
@@ -99,20 +99,12 @@ export async function checkState(
   try {
     const location = stateLocation(flags, io);
     const file = location !== ':memory:' && !isUrl(location);
-    const store = await openStore(flags, io, 'read');
-    try {
+    return await fromState(flags, io, async (store) => {
       const facts = { projectId: (await store.info()).projectId };
       const exists = file ? existsSync(location) : facts.projectId !== null;
-      return {
-        findings: [
-          ...(await told(store, shownLocation(location), exists)),
-          ...(file ? checkFolder(location) : []),
-        ],
-        facts,
-      };
-    } finally {
-      await store.close();
-    }
+      const findings = await told(store, shownLocation(location), exists);
+      return { findings: [...findings, ...(file ? checkFolder(location) : [])], facts };
+    });
   } catch (error) {
     return { findings: [finding('state', 'error', messageOf(error))], facts: nothing };
   }

@@ -1,6 +1,7 @@
 import type { Collection } from '../../core/kind-facts.ts';
 import type { BackupPolicy, Firewall, FirewallRule, Iso, Network, Server } from '../../core/resources.ts';
-import { cidrProblem, normalCidr } from '../../reconcilers/cidr.ts';
+import { cidrProblem, normalCidr, parseCidr } from '../../reconcilers/cidr.ts';
+import { networkNamePattern } from '../../reconcilers/network.ts';
 import type { FoundServer, Inventory } from './inventory.ts';
 import type { Names } from './names.ts';
 
@@ -127,14 +128,11 @@ function exportNetworks(networks: readonly Network[], names: Names): ExportedNet
 
 /** The reason why a spec cannot contain the name of the network. Servers can still reference an entry that has only an id. */
 function whyUnnamed(name: string, seen: readonly Network[]): string | undefined {
-  if (!networkName.test(name)) return `its name, ${JSON.stringify(name)}, is not possible in a spec`;
+  if (!networkNamePattern.test(name)) return `its name, ${JSON.stringify(name)}, is not possible in a spec`;
   return seen.some((each) => each.name.trim() === name)
     ? `another one is named ${name} too, and names are unique in a spec`
     : undefined;
 }
-
-/** @source API §4 */
-const networkName = /^[A-Za-z0-9 _.-]{1,30}$/;
 
 function exportIsos({ isos }: Inventory, names: Names, leftOut: string[]): ExportedEntry[] {
   const seen = new Set<string>();
@@ -276,16 +274,6 @@ function defined(fields: Readonly<Record<string, unknown>>): Record<string, unkn
 }
 
 function overlap(a: string, b: string): boolean {
-  const [one, other] = [range(a), range(b)];
+  const [one, other] = [parseCidr(a), parseCidr(b)];
   return one !== undefined && other !== undefined && one.start <= other.end && other.start <= one.end;
-}
-
-function range(cidr: string) {
-  const [dotted = '', bits = ''] = cidr.trim().split('/');
-  const groups = dotted.split('.').map(Number);
-  if (groups.length !== 4 || groups.some((each) => !Number.isInteger(each))) return undefined;
-  const size = 2 ** (32 - Number(bits));
-  const address = groups.reduce((sum, each) => sum * 256 + each, 0);
-  const start = address - (address % size);
-  return { start, end: start + size - 1 };
 }

@@ -4,7 +4,7 @@ import { ConfigError } from '../../core/errors.ts';
 import { shellWord } from '../../core/text.ts';
 import type { PostgresInspection } from '../../state/postgres-inspection.ts';
 import { defaultStateName, shownLocation } from '../../state/postgres-url.ts';
-import { openStore } from '../compose.ts';
+import { fromState } from '../compose.ts';
 import { type CommonFlags, isUrl, stateNameOf, stateWord } from '../flags.ts';
 import type { Io } from '../terminal.ts';
 import { ownState, stateLocation } from './config.ts';
@@ -138,11 +138,6 @@ function moveOf(from: string, to: string): string {
 
 /** The project of the state. With `but`: null if the state was created with that service. */
 async function projectOf(flags: CommonFlags, io: Io, but?: 'emulator'): Promise<number | null> {
-  const store = await openStore(flags, io, 'read');
-  try {
-    const { service, projectId } = await store.info();
-    return service === but ? null : projectId;
-  } finally {
-    await store.close();
-  }
+  const { service, projectId } = await fromState(flags, io, (store) => store.info());
+  return service === but ? null : projectId;
 }
