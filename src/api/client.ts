@@ -4,6 +4,7 @@ import { HiddenTexts } from '../core/hidden-texts.ts';
 import type { ReadPort, TaskWatch, Tracing, WritePort } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import type { RequestCounts } from '../core/progress.ts';
+import { isLoopbackHost } from '../core/text.ts';
 import type { Transport } from '../core/transport.ts';
 import { type ApiAnswer, createApiClock } from './answer.ts';
 import type { BudgetWait, ReadPriority } from './budget.ts';
@@ -146,7 +147,7 @@ export function parseBaseUrl(text: string): string {
   if (url.search !== '' || url.hash !== '') {
     throw new ConfigError(`The base URL has a query or fragment: remove the part after ${shown}.`);
   }
-  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url.hostname))) {
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopbackHost(url.hostname))) {
     throw new ConfigError(`The base URL ${shown} is not https: others on the network could read the token.`);
   }
   const path = url.pathname.replace(/\/$/, '');
@@ -154,10 +155,4 @@ export function parseBaseUrl(text: string): string {
     throw new ConfigError(`The base URL ${shown} does not end in the API's version, such as /v1.`);
   }
   return `${url.origin}${path}`;
-}
-
-/** This machine's own addresses; `URL` has brought them into their shortest form. */
-function isLoopback(hostname: string): boolean {
-  if (hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]') return true;
-  return /^127\.\d+\.\d+\.\d+$/.test(hostname);
 }

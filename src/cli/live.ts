@@ -1,3 +1,4 @@
+import { within } from '../core/clock.ts';
 import { FenceError } from '../core/errors.ts';
 import type { ReadPort } from '../core/ports.ts';
 import { openSession, type Session, type SessionOptions } from './compose.ts';
@@ -37,7 +38,9 @@ export function whyOffline(flags: OfflineFlags, io: Io): string | undefined {
 }
 
 async function refuseOtherToken(reads: ReadPort, projectId: number, io: Io): Promise<void> {
-  const { id } = await soon(reads.project(), io);
+  const project = await within(clockOf(io), patienceMs, reads.project());
+  if (project === undefined) throw new TooSlow();
+  const { id } = project;
   if (id === projectId) return;
   throw new FenceError(
     `The token is for project ${id}, not for project ${projectId}. Use a token of project ${projectId}, correct project.id, or use the state only with --offline.`,
@@ -48,20 +51,3 @@ async function refuseOtherToken(reads: ReadPort, projectId: number, io: Io): Pro
 const patienceMs = 10_000;
 
 class TooSlow extends Error {}
-
-async function soon<T>(answer: Promise<T>, io: Io): Promise<T> {
-  const stop = new AbortController();
-  const late = clockOf(io)
-    .sleep(patienceMs, stop.signal)
-    .then(
-      () => {
-        throw new TooSlow();
-      },
-      () => answer,
-    );
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    stop.abort();
-  }
-}

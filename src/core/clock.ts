@@ -11,6 +11,24 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** The answer, or `undefined` if it takes longer than `ms`. */
+export async function within<Answer>(
+  clock: Clock,
+  ms: number,
+  answer: Promise<Answer>,
+): Promise<Answer | undefined> {
+  const over = new AbortController();
+  const late = clock.sleep(ms, over.signal).then(
+    () => undefined,
+    () => answer,
+  );
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    over.abort();
+  }
+}
+
 /**
  * The wait before the next try, in ms: `firstMs` times 1, 2, 4, …, at most `mostMs`, plus up to a tenth of it.
  *

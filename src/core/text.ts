@@ -121,3 +121,10 @@ const ipv4Pattern = new RegExp(`^${octet}(?:\\.${octet}){3}$`);
 export function isIpv4(text: unknown): text is string {
   return typeof text === 'string' && ipv4Pattern.test(text);
 }
+
+/** Whether the host of a URL is this machine itself, so that plain http stays on it. */
+export function isLoopbackHost(hostname: string): boolean {
+  const host = hostname.replace(/^\[|\]$/g, '').toLowerCase();
+  if (host === 'localhost' || host.endsWith('.localhost') || host === '::1') return true;
+  return isIpv4(host) && host.startsWith('127.');
+}

@@ -1,5 +1,5 @@
-import { isIP } from 'node:net';
 import { Agent, type Dispatcher, errors, request } from 'undici';
+import { isLoopbackHost } from '../core/text.ts';
 import {
   type Effect,
   type HttpRequest,
@@ -106,13 +106,6 @@ function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });
-}
-
-/** @returns whether the URL's host is this machine itself, so that plain http stays on it. */
-export function isLoopbackHost(hostname: string): boolean {
-  const host = hostname.replace(/^\[|\]$/g, '').toLowerCase();
-  if (host === 'localhost' || host.endsWith('.localhost')) return true;
-  return isIP(host) === 4 ? host.startsWith('127.') : host === '::1';
 }
 
 /**

@@ -220,26 +220,20 @@ export function closedEntry(intent: Intent, { text, ...how }: Ended, at: number)
 
 /** `intent`: the intent that ends together with the change. */
 export function changeEntry(change: StateChange, at: number, intent?: Intent): JournalEntry {
-  const line = (key: JournalEntry['key'], event: JournalEntry['event'], data: JournalData): JournalEntry => ({
-    at,
-    key,
-    event,
-    ...(intent === undefined ? {} : { intentId: intent.id }),
-    data: data as unknown as Json,
-  });
+  const of = (key: string) => ({ key: key as ResourceKey, id: intent?.id });
   switch (change.type) {
     case 'bind':
-      return line(change.binding.key, 'bound', { binding: change.binding });
+      return entry(at, of(change.binding.key), 'bound', { binding: change.binding });
     case 'release':
-      return line(change.key, 'released', { gone: change.gone, reason: change.reason });
+      return entry(at, of(change.key), 'released', { gone: change.gone, reason: change.reason });
     case 'next_incarnation':
-      return line(change.key, 'note', { incarnation: 'next' });
+      return entry(at, of(change.key), 'note', { incarnation: 'next' });
     case 'claim':
-      return line(objectName(change.claim) as JournalEntry['key'], 'claimed', { claim: change.claim });
+      return entry(at, of(objectName(change.claim)), 'claimed', { claim: change.claim });
     case 'unclaim':
-      return line(objectName(change.object) as JournalEntry['key'], 'unclaimed', { reason: change.reason });
+      return entry(at, of(objectName(change.object)), 'unclaimed', { reason: change.reason });
     case 'proof':
-      return line(change.key, 'proof', { proof: change.proof });
+      return entry(at, of(change.key), 'proof', { proof: change.proof });
   }
 }
 
@@ -290,8 +284,13 @@ function eventOf(
   return requestId !== undefined || (stage !== undefined && stage.phase !== phase) ? 'answered' : 'note';
 }
 
-function entry(at: number, intent: Intent, event: JournalEntry['event'], data: JournalData): JournalEntry {
-  return { at, key: intent.key, event, intentId: intent.id, data: data as unknown as Json };
+function entry(
+  at: number,
+  { key, id }: { readonly key: ResourceKey; readonly id: string | undefined },
+  event: JournalEntry['event'],
+  data: JournalData,
+): JournalEntry {
+  return { at, key, event, ...(id === undefined ? {} : { intentId: id }), data: data as unknown as Json };
 }
 
 /** The rules that every store keeps, with one wording. All end in `StateError`. */

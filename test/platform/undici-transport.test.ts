@@ -1,12 +1,9 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, createServer as createNetServer, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
+import { isLoopbackHost } from '../../src/core/text.ts';
 import type { Transport, TransportError } from '../../src/core/transport.ts';
-import {
-  isLoopbackHost,
-  type UndiciTransportOptions,
-  undiciTransport,
-} from '../../src/platform/undici-transport.ts';
+import { type UndiciTransportOptions, undiciTransport } from '../../src/platform/undici-transport.ts';
 
 const cleanUp: (() => Promise<unknown>)[] = [];
 afterEach(async () => {

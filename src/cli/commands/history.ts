@@ -6,6 +6,7 @@ import { printable } from '../../core/text.ts';
 import { moment } from '../../core/time.ts';
 import { refuseOtherState } from '../../engine/observe.ts';
 import { writeView } from '../../view/build.ts';
+import { time } from '../../view/facts.ts';
 import { barsSvg, timelineOf } from '../../view/timeline.ts';
 import { fromState } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
@@ -199,10 +200,6 @@ function intentJson({ run, intent, resourceId }: Past): Record<string, unknown> 
     phase,
     ...Object.fromEntries(Object.entries(optional).map(([name, value]) => [name, value ?? null])),
   };
-}
-
-function time(ms: number): string {
-  return new Date(ms).toISOString();
 }
 
 function intentLines({ intent, resourceId }: Past, dim: (text: string) => string): string[] {

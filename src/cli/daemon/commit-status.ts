@@ -1,6 +1,6 @@
 import { ConfigError } from '../../core/errors.ts';
+import { isLoopbackHost } from '../../core/text.ts';
 import { type Forge, forges, type StatusTarget } from '../../daemon/commit-status/forge.ts';
-import { isLoopbackHost } from '../../platform/undici-transport.ts';
 import { secretOf } from '../settings/secret.ts';
 import type { Io } from '../terminal.ts';
 

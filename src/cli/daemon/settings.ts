@@ -1,6 +1,7 @@
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
+import { isLoopbackHost } from '../../core/text.ts';
 import { parseDuration } from '../../core/time.ts';
 import type { StatusTarget } from '../../daemon/commit-status/forge.ts';
 import { whyEphemeral } from '../../daemon/ephemeral.ts';
@@ -14,7 +15,6 @@ import { type GitSettings, gitSource } from '../../daemon/sources/git-source.ts'
 import { checkGitNames, parseGitUrl } from '../../daemon/sources/git-url.ts';
 import { SourceError, type SpecSource } from '../../daemon/sources/source.ts';
 import { scaledClock } from '../../platform/system.ts';
-import { isLoopbackHost } from '../../platform/undici-transport.ts';
 import type { SpecTrust } from '../../spec/environment.ts';
 import { createFolder } from '../../state/sqlite-file.ts';
 import type { CommonFlags } from '../flags.ts';

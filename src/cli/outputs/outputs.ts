@@ -4,6 +4,7 @@ import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import { type Collection, collections, factsOf, type KindName } from '../../core/kind-facts.ts';
 import type { Ip, Network, NetworkInterface } from '../../core/resources.ts';
 import type { Binding } from '../../core/state.ts';
+import { timeOrNull } from '../../view/facts.ts';
 
 /** The bindings of the state, and the live values of the bound resources. Without `live` only the state is used. */
 export interface OutputFacts {
@@ -73,7 +74,7 @@ export function outputsOf(facts: OutputFacts, key?: string): Outputs {
   return {
     format_version: 1,
     project_id: facts.projectId,
-    observed_at: facts.live === undefined ? null : new Date(facts.live.at).toISOString(),
+    observed_at: timeOrNull(facts.live?.at),
     ...(Object.fromEntries(outputs) as Pick<Outputs, Collection>),
   };
 }

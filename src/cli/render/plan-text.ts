@@ -171,7 +171,7 @@ export function blockedLines(blocked: readonly Blocked[], paint: Paint): string[
   ];
 }
 
-function section(title: string, lines: readonly string[]): string[] {
+export function section(title: string, lines: readonly string[]): string[] {
   return lines.length === 0 ? [] : [title, ...lines, ''];
 }
 

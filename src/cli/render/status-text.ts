@@ -8,7 +8,7 @@ import { ignoredName } from '../../view/bill.ts';
 import { pendingOperations } from '../../view/build.ts';
 import type { BilledView, ProjectView, ResourceView } from '../../view/project-view.ts';
 import type { Paint, Style } from '../terminal.ts';
-import { blockedLines, warningLines } from './plan-text.ts';
+import { blockedLines, section, warningLines } from './plan-text.ts';
 import { remedyLines } from './remedies.ts';
 import { span } from './values.ts';
 
@@ -188,10 +188,6 @@ function unknown(keys: readonly string[]): string {
   if (keys.length === 0) return '';
   const whose = keys.length > 3 ? `${keys.length} more resources` : keys.join(', ');
   return `, plus the unknown cost of ${whose}`;
-}
-
-function section(title: string, lines: readonly string[]): string[] {
-  return lines.length === 0 ? [] : [title, ...lines, ''];
 }
 
 function verdict({ converged, counts, in_flight: inFlight }: ProjectView, flags?: string): string {

@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/clock.ts';
+import { within } from '../../core/clock.ts';
 import type { Desired } from '../../core/desired.ts';
 import type { DaemonLogger } from '../ports.ts';
 import type { Assignment } from './board.ts';
@@ -91,14 +92,11 @@ export class DeletionCount {
     const { deletions, clock, log } = this.#options;
     const known = this.#known.get(project);
     if (known?.mark === mark && clock.monotonic() - known.at < knownMs) return known.deletions;
-    const late = new AbortController();
     const counting = deletions(desired).catch((error: unknown) => {
       log.debug({ project, error }, 'counting the deletions of a project failed');
       return undefined;
     });
-    const tooLong = clock.sleep(planMs, late.signal).catch(() => undefined);
-    const counted = await Promise.race([counting, tooLong.then(() => undefined)]);
-    late.abort();
+    const counted = await within(clock, planMs, counting);
     if (counted === undefined) this.#known.delete(project);
     else this.#known.set(project, { mark, at: clock.monotonic(), deletions: counted });
     return counted;

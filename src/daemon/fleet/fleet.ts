@@ -1,3 +1,4 @@
+import { within } from '../../core/clock.ts';
 import { LaterReleaseError, messageOf, StateError, StateHeldError } from '../../core/errors.ts';
 import type { Condition } from '../../view/condition.ts';
 import type { DaemonLogger, Trigger } from '../ports.ts';
@@ -154,10 +155,8 @@ export class Fleet {
     const beside = [this.#confirming(end.signal), this.#following(end.signal)];
     await this.#taking(stop);
     for (const turn of this.#turns.values()) this.#end(turn, stop.reason);
-    const late = new AbortController();
     const working = Promise.all([...this.#turns.values()].map(({ done }) => done));
-    await Promise.race([working, clock.sleep(graceMs, late.signal).catch(() => undefined)]);
-    late.abort();
+    await within(clock, graceMs, working);
     end.abort();
     await Promise.all(beside);
     await this.board.close();

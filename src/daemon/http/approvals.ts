@@ -2,6 +2,7 @@ import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { z } from 'zod';
 import type { Clock } from '../../core/clock.ts';
+import { within } from '../../core/clock.ts';
 import type { DaemonLogger } from '../ports.ts';
 import type { DaemonProject } from '../project/project.ts';
 import { isSame, MinuteLimit, secretsIn } from './access.ts';
@@ -62,15 +63,7 @@ export function approvals({ secret, projects, clock, log }: ApprovalOptions): Ho
     if (project === undefined)
       return context.json({ error: 'this process does not work on this project' }, 404);
     if (here.length > 1) return context.json({ error: 'name the "project"' }, 400);
-    const late = new AbortController();
-    const answer = await Promise.race([
-      project.take({ command: 'approve', digest }),
-      clock.sleep(answerMs, late.signal).then(
-        () => undefined,
-        () => undefined,
-      ),
-    ]);
-    late.abort();
+    const answer = await within(clock, answerMs, project.take({ command: 'approve', digest }));
     if (answer === undefined) return context.json({ accepted: true }, 202);
     return 'done' in answer
       ? context.json({ approved: true, text: answer.done.text })

@@ -37,14 +37,6 @@ export function cutText(text: string): string {
   return text.length <= mostCharacters ? text : `${text.slice(0, mostCharacters).toWellFormed()}…`;
 }
 
-/** A value of JSON with each of its texts cut. */
-export function cutTexts(value: unknown): unknown {
-  if (typeof value === 'string') return cutText(value);
-  if (Array.isArray(value)) return value.map(cutTexts);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, cutTexts(each)]));
-}
-
 /** A command that names too many resources for a page is not cut, because it would do something else. */
 export function shortRemedies(remedies: readonly Remedy[]): readonly Remedy[] {
   return remedies.map((remedy) => {

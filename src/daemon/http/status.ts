@@ -1,10 +1,11 @@
+import { mapTexts } from '../../core/json.ts';
 import { commitView, viewOf } from '../../view/build.ts';
 import { timeOrNull } from '../../view/facts.ts';
 import type { ProjectView } from '../../view/project-view.ts';
 import type { Daemon } from '../daemon.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { Rollout } from '../fleet/rollout.ts';
-import { cutTexts, mostProjects, Pager, shortRemedies } from './pager.ts';
+import { cutText, mostProjects, Pager, shortRemedies } from './pager.ts';
 
 /** The part of `GET /status` that a query asks for. */
 export interface StatusQuery {
@@ -36,7 +37,7 @@ export async function statusOf(
   const broken = source.orphans.flatMap(({ problem }) =>
     problem.map(({ position, message }) => ({ ...position, message })),
   );
-  return cutTexts({
+  const status = {
     format_version: 1,
     version,
     at: timeOrNull(now),
@@ -54,7 +55,8 @@ export async function statusOf(
       : { fleet: await fleetJson(daemon.fleet, (all) => pager.of(all.filter(isAsked))) }),
     projects: views.map((each) => pageOf(each, isOne ? page : undefined, isOne ? undefined : ofSeveral)),
     next: pager.page < pager.pages ? `/status?page=${pager.page + 1}` : null,
-  });
+  };
+  return mapTexts(status, cutText);
 }
 
 /** The entries of one page of each list that grows with the project, and where the others are. */

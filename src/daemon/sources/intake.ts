@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Clock } from '../../core/clock.ts';
 import type { Position, TokenPlace } from '../../core/desired.ts';
 import { ConfigError, type Diagnostic } from '../../core/errors.ts';
+import { Turns } from '../../core/turns.ts';
 import { allowedEnvironment, type Environment, type SpecTrust } from '../../spec/environment.ts';
 import type { Source } from '../../spec/load.ts';
 import type { Offer } from '../project/facts.ts';
@@ -55,7 +56,7 @@ export class Intake {
   /** A spec that is the same object as before has the same text. */
   readonly #marks = new WeakMap<SpecText, string>();
   #known: ReadonlyMap<string, SpecAnswer> = new Map();
-  #queue: Promise<unknown> = Promise.resolve();
+  readonly #turns = new Turns();
 
   constructor(options: IntakeOptions) {
     this.#options = options;
@@ -64,9 +65,7 @@ export class Intake {
   }
 
   take(snapshot: Snapshot): Promise<readonly Taken[]> {
-    const taking = this.#queue.then(() => this.#take(snapshot));
-    this.#queue = taking.catch(() => undefined);
-    return taking;
+    return this.#turns.take(() => this.#take(snapshot));
   }
 
   async #take({ specs, commit }: Snapshot): Promise<readonly Taken[]> {

@@ -1,6 +1,7 @@
 import { backOff } from '../../core/clock.ts';
 import type { Diagnostic } from '../../core/errors.ts';
 import { linesText } from '../../core/text.ts';
+import { Turns } from '../../core/turns.ts';
 import type { Notification } from '../notifications/notification.ts';
 import type { DaemonDeps, Trigger } from '../ports.ts';
 import { createWake } from '../scheduling/wake.ts';
@@ -50,7 +51,7 @@ export class SpecReader {
   #state: SourceState;
   #holders: Holders = {};
   #mayPass = false;
-  #reading: Promise<unknown> = Promise.resolve();
+  readonly #turns = new Turns();
   #isReading = false;
 
   constructor(options: SpecReaderOptions) {
@@ -123,10 +124,8 @@ export class SpecReader {
 
   /** Reads at once, or as soon as the current reading has ended. Returns whether the source could be read. */
   readNow(trigger: Trigger, stop: AbortSignal): Promise<boolean> {
-    const reading = this.#reading.then(() => this.#readOnce(trigger, stop));
     // One after the other, so that the newest reading stays in force.
-    this.#reading = reading.catch(() => undefined);
-    return reading;
+    return this.#turns.take(() => this.#readOnce(trigger, stop));
   }
 
   async #readOnce(trigger: Trigger, stop: AbortSignal): Promise<boolean> {
