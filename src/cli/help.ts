@@ -205,9 +205,8 @@ function rows(pairs: readonly (readonly [string, string])[], command: Command): 
   const width = Math.max(...pairs.map(([name]) => name.length));
   if (helpWidth - width - 4 >= help.minWidthToWrap)
     return pairs.map(([name, meaning]) => help.formatItem(name, width, meaning, help));
-  return pairs.flatMap(([name, meaning]) => [`  ${name}`, ...indented(help.boxWrap(meaning, helpWidth - 6))]);
-}
-
-function indented(text: string): string[] {
-  return text.split('\n').map((line) => `      ${line}`);
+  return pairs.flatMap(([name, meaning]) => {
+    const lines = help.boxWrap(meaning, helpWidth - 6).split('\n');
+    return [`  ${name}`, ...lines.map((line) => `      ${line}`)];
+  });
 }

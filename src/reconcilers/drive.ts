@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { member } from '../core/json.ts';
 import { type ResourceKey, topLevelKey } from '../core/keys.ts';
-import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
+import type { Diff, ResourceKind, World } from '../core/kind.ts';
 import { type Operation, type OperationId, operationId } from '../core/plan.ts';
 import type { ReadPort } from '../core/ports.ts';
 import type { ServerId } from '../core/resources.ts';
@@ -60,7 +60,8 @@ export const drive: ResourceKind<DriveEntry, DriveObserved> = {
     const changes = [
       { path: 'iso', from: held === undefined ? 'unknown' : nameOf(held, world), to: desired.value.iso },
     ];
-    const moved = observed?.shown !== undefined && binding !== undefined && wanted === appliedTo(subject);
+    const moved =
+      observed?.shown !== undefined && binding !== undefined && wanted === member(binding.applied, 'iso');
     return { verdict: { verdict: 'update', changes, cause: moved ? 'drift' : 'file' } };
   },
 
@@ -113,10 +114,6 @@ async function readContent(read: ReadPort, server: ServerId): Promise<string | n
   const shown =
     (await read.findServer?.(server)) ?? (await read.servers?.())?.find(({ id }) => id === server);
   return shown?.iso;
-}
-
-function appliedTo({ binding }: Subject): unknown {
-  return member(binding?.applied, 'iso');
 }
 
 function nameOf(iso: string | null, world: World): string | null {

@@ -344,7 +344,9 @@ function diffLeaving({ key }: Subject, live: Network, world: World): Diff {
   }
   const inside = world.serversIn(String(live.id));
   const own = inside.filter(
-    (key) => !isLeaving(key, world) && cardsLeaving(key, String(live.id), world) === undefined,
+    (key) =>
+      world.subjects.get(key)?.desired !== undefined &&
+      cardsLeaving(key, String(live.id), world) === undefined,
   );
   const staying = (live.server_count ?? 0) - (inside.length - own.length);
   if (staying > 0) {
@@ -378,10 +380,6 @@ function cardsLeaving(server: ResourceKey, id: string, world: World): readonly R
     })
     .map(({ key }) => key);
   return keys.length > 0 && keys.length === inside.length ? keys : undefined;
-}
-
-function isLeaving(server: ResourceKey, world: World): boolean {
-  return world.subjects.get(server)?.desired === undefined;
 }
 
 function identityOf(live: Network) {

@@ -274,17 +274,12 @@ function existence(
   world: World,
   judgedAs = subject,
 ): Diff | undefined {
-  const lacking = neededFor(subject.desired?.value);
+  const lacking = fieldsLacking(subject.desired?.value, neededToCreate);
   if (live === undefined) return diffExistence(subject, 'server', undefined, lacking);
   const { was, is } = identityOf(judgedAs, live, world);
   const { binding } = subject;
   const known = binding === undefined ? subject : { ...subject, binding: { ...binding, identity: was } };
   return diffExistence(known, 'server', { id: live.id ?? '', identity: is }, lacking);
-}
-
-/** The fields that an entry lacks for the creation of a server. */
-function neededFor(entry: ServerEntry | undefined): readonly string[] {
-  return fieldsLacking(entry, neededToCreate);
 }
 
 /**

@@ -30,9 +30,12 @@ export function withDefaults(roots: readonly Located[], report: Report): readonl
   const schema = defaultsSchema.shape.servers.unwrap();
   const takesNull = fieldsWithNull(schema.shape);
   const checked = checkSchema(schema, servers, '`defaults.servers`', report);
-  const usable = [...servers.fields].map(([name, value]) =>
-    checked.ok || !checked.fields.has(name) ? ([name, value] as const) : ([name, unusable(value)] as const),
-  );
+  // A reported value is broken, so that no further message mentions it.
+  const usable = [...servers.fields].map(([name, value]) => {
+    const isReported = !checked.ok && checked.fields.has(name);
+    return [name, isReported ? { ...value, broken: true } : value] as const;
+  });
+
   return roots.map((root) => {
     const map = root.fields?.get(containers);
     if (map?.fields === undefined) return root;
@@ -68,11 +71,6 @@ function fieldsWithNull(fields: Readonly<Record<string, z.ZodType>>): ReadonlySe
   return new Set(
     Object.entries(fields).flatMap(([name, schema]) => (schema.safeParse(null).success ? [name] : [])),
   );
-}
-
-/** Marks the value as reported, so that no further message mentions it. */
-function unusable(value: Located): Located {
-  return { ...value, broken: true };
 }
 
 /**

@@ -251,7 +251,7 @@ const currentVersion = migrations.length;
  * @throws StateError where the database is newer than the steps; it is not touched.
  */
 export function migrate(db: DatabaseSync, path: string, steps: readonly Migration[] = migrations): void {
-  const version = versionOf(db);
+  const version = Number(db.prepare('PRAGMA user_version').get()?.user_version);
   checkVersion(version, path, steps.length);
   for (const step of steps.slice(version)) {
     db.exec('BEGIN IMMEDIATE');
@@ -276,8 +276,4 @@ function checkVersion(version: number, path: string, known = currentVersion): vo
     `The state ${path} has version ${version}; this vdcsync knows versions up to ${known}. ` +
       'It was not touched. Use the vdcsync that wrote it, or a later one.',
   );
-}
-
-function versionOf(db: DatabaseSync): number {
-  return Number(db.prepare('PRAGMA user_version').get()?.user_version);
 }

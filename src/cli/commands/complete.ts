@@ -21,23 +21,19 @@ const wordsByName: ReadonlyMap<string, keyof Words> = new Map([
 export async function complete(program: Command, typed: readonly string[], io: Io): Promise<void> {
   const command = program.commands.find((each) => each.name() === typed[0]);
   const flag = command?.options.find((each) => isFlag(each, typed.at(-2)));
-  if (flag !== undefined && takesFile(flag)) {
+  if (flag !== undefined && /<(file|path|folder)>/.test(flag.flags)) {
     // No words: the shell completes names of files.
     io.stdout.write(':0\n');
     return;
   }
   const words = command === undefined ? none : await wordsFor(command, typed, io);
   const root = new RootCommand();
-  for (const each of visible(program)) mirror(each, root.command(each.name(), each.description()), words);
+  for (const each of program.createHelp().visibleCommands(program))
+    mirror(each, root.command(each.name(), each.description()), words);
   root.parse([...typed]);
 }
 
 const none: Words = { keys: new Map(), ids: new Map() };
-
-/** The commands of the help. */
-function visible(program: Command): readonly Command[] {
-  return program.createHelp().visibleCommands(program);
-}
 
 function mirror(command: Command, tab: TabCommand, words: Words): void {
   for (const option of command.createHelp().visibleOptions(command)) {
@@ -68,10 +64,6 @@ function valuesOf(name: string, choices: readonly string[] = [], words: Words): 
 
 function isFlag({ long, short }: Option, word: string | undefined): boolean {
   return word !== undefined && (word === long || word === short);
-}
-
-function takesFile({ flags }: Option): boolean {
-  return /<(file|path|folder)>/.test(flags);
 }
 
 /** Keys of the spec and the state, and ids of the state, if the command takes one. Files that cannot be read give none. */

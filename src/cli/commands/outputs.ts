@@ -35,20 +35,22 @@ export async function outputs(flags: OutputsFlags, io: Io): Promise<ExitCode> {
   const live = flags.offline === true ? {} : { live: await readLive(flags, io, desired, shown) };
   const { resources: declared } = desired;
   const made = outputsOf({ projectId: info.projectId, declared, bindings, ...live }, flags.key);
-  for (const { key, id } of missing(shown, live.live)) {
+  for (const { key, id } of shown.filter((each) => !isShown(each, live))) {
     io.stderr.write(
       `vdcsync: ${key} is left out, because the project has no server ${id}. \`vdcsync plan\` shows the difference.\n`,
     );
   }
   const format = flags.format ?? 'json';
-  for (const { key } of format === 'json' || format === 'env' ? [] : withoutAddress(made)) {
+  const needsAddress = format !== 'json' && format !== 'env';
+  for (const server of needsAddress ? Object.values(made.servers) : []) {
+    if (addressOf(server) !== undefined) continue;
     const why =
       flags.offline === true
         ? 'the state has no address of this server'
         : 'the API shows no address of this server';
-    io.stderr.write(`vdcsync: ${key} is left out: ${why}\n`);
+    io.stderr.write(`vdcsync: ${server.key} is left out: ${why}\n`);
   }
-  const text = formatOutputs(made, format);
+  const text = writers[format](made);
   if (flags.out === undefined) io.stdout.write(text);
   else writeOut(flags.out, text, io);
   return exitCodes.done;
@@ -87,21 +89,13 @@ async function readLive(
   });
 }
 
-function missing(bindings: readonly Binding[], live: LiveFacts | undefined): readonly Binding[] {
-  return bindings.filter((each) => live !== undefined && !isShown(each, { live }));
-}
-
+/** They throw a ConfigError if two names of the spec become one name of the format. */
 const writers: Readonly<Record<OutputFormat, (outputs: Outputs) => string>> = {
   json: (outputs) => `${JSON.stringify(outputs, null, 2)}\n`,
   env,
   ansible,
   'ssh-config': sshConfig,
 };
-
-/** @throws ConfigError if two names of the spec become one name of the format. */
-function formatOutputs(outputs: Outputs, format: OutputFormat): string {
-  return writers[format](outputs);
-}
 
 /** `SERVERS_WEB_1_PUBLIC_IPV4=203.0.113.10`: the path of a value in the JSON, in capital letters. */
 function env(outputs: Outputs): string {
@@ -205,9 +199,4 @@ function unique<T>(list: readonly T[], nameOf: (each: T) => string, told: (each:
 /** Without a time, so that the same addresses give the same file. */
 function head({ project_id }: Outputs): string {
   return `# Written by vdcsync output for project ${project_id ?? 'unknown'}\n`;
-}
-
-/** Servers that formats of addresses leave out. */
-function withoutAddress({ servers }: Outputs): readonly ServerOutput[] {
-  return Object.values(servers).filter((each) => addressOf(each) === undefined);
 }

@@ -32,7 +32,9 @@ export async function validate(flags: ValidateFlags, io: Io): Promise<ExitCode> 
     const [only] = projects.length === 1 ? specs : [];
     const resources = specs.reduce((sum, each) => sum + entries(each), 0);
     const found = { errors: errors.map(flat), warnings: cautions.map(flat) };
-    putJson({ valid: errors.length === 0, project_id: only?.projectId ?? null, resources, ...found }, io);
+    const valid = errors.length === 0;
+    const result = { format_version: 1, valid, project_id: only?.projectId ?? null, resources, ...found };
+    io.stdout.write(`${JSON.stringify(result, null, 2)}\n`);
     return errors.length === 0 ? exitCodes.done : exitCodes.failed;
   }
   for (const { position, message } of cautions) {
@@ -103,8 +105,4 @@ function filesOfFolder(flags: ValidateFlags, io: Io): string[] | undefined {
 
 function flat({ position, message }: Pick<Diagnostic, 'position' | 'message'>) {
   return { ...position, message };
-}
-
-function putJson(result: object, io: Io): void {
-  io.stdout.write(`${JSON.stringify({ format_version: 1, ...result }, null, 2)}\n`);
 }

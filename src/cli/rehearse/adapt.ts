@@ -56,7 +56,7 @@ type Adapter = (entry: Fields, name: string, at: number) => Fields | undefined;
 function adaptersOf(notes: Set<string>): Readonly<Record<string, Adapter>> {
   return {
     networks: (entry, name, at) => adaptNetwork(entry, name, at, notes),
-    ips: (entry) => adaptAddress(entry),
+    ips: (entry) => (entry.server_type_id === undefined ? {} : { server_type_id: 3 }),
     servers: (entry, name) => adaptServer(entry, name, notes),
   };
 }
@@ -86,10 +86,6 @@ function adaptNetwork(entry: Fields, name: string, at: number, notes: Set<string
   if (entry.managed === false)
     notes.add(`networks.${name}, which is not managed, is created for the rehearsal`);
   return { cidr: `10.250.${at}.0/24`, ...untied(entry) };
-}
-
-function adaptAddress(entry: Fields): Fields {
-  return entry.server_type_id === undefined ? {} : { server_type_id: 3 };
 }
 
 function adaptServer(entry: Fields, name: string, notes: Set<string>): Fields | undefined {

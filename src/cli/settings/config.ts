@@ -176,7 +176,9 @@ export function randomOf({ random = systemRandom }: Pick<Io, 'random'>): Random 
  * time, so that a new token is used without a restart. A token is never a flag: arguments are world-readable.
  */
 export function tokenSource(io: Io, place?: TokenPlace): () => readonly string[] {
-  const { value, file, below } = place === undefined ? usualPlace(io) : namedPlace(place, io);
+  const { VDC_TOKEN: usual, VDC_TOKEN_FILE: usualFile } = io.env;
+  const { value, file, below } =
+    place === undefined ? { value: usual, file: usualFile, below: undefined } : namedPlace(place, io);
   if (value && file) throw new ConfigError('VDC_TOKEN and VDC_TOKEN_FILE are both set: unset one', true);
   if (value) {
     const token = [checkedToken(value, place?.env ?? 'VDC_TOKEN')];
@@ -202,10 +204,6 @@ function tokenTexts(path: string, below: string | undefined): readonly string[] 
     if (error instanceof ConfigError) throw error;
     throw new ConfigError(`the token file ${path} cannot be read: ${reasonOf(error)}`);
   }
-}
-
-function usualPlace({ env }: Io) {
-  return { value: env.VDC_TOKEN, file: env.VDC_TOKEN_FILE, below: undefined };
 }
 
 /** The token place of the spec takes precedence over the environment, because it belongs to this project alone. */

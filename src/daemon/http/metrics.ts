@@ -332,7 +332,7 @@ export class Metrics {
   #total(name: GaugeName, labels: Record<string, string>, value: number): number {
     const series = `${name} ${JSON.stringify(labels)}`;
     const before = this.#totals.get(series);
-    const total = before === undefined ? value : (worst[name] ?? add)(before, value);
+    const total = before === undefined ? value : (worst[name]?.(before, value) ?? before + value);
     this.#totals.set(series, total);
     return total;
   }
@@ -349,8 +349,4 @@ export class Metrics {
 
 function seconds(moment: string): number {
   return Date.parse(moment) / 1000;
-}
-
-function add(a: number, b: number): number {
-  return a + b;
 }

@@ -43,12 +43,10 @@ export function shortRemedies(remedies: readonly Remedy[]): readonly Remedy[] {
     const isLong = stepsOf([remedy]).some(
       (step) => step.type === 'run' && step.args.join(' ').length > mostCharacters,
     );
-    return isLong ? outside('run the command that `vdcsync plan` prints', whenOf(remedy)) : remedy;
+    const { when } = remedy;
+    const about = when === undefined ? {} : { when };
+    return isLong ? outside('run the command that `vdcsync plan` prints', about) : remedy;
   });
-}
-
-function whenOf({ when }: Remedy) {
-  return when === undefined ? {} : { when };
 }
 
 /** The number of a page in a query. Any text that is no number means the first page. */

@@ -212,7 +212,7 @@ export function drawOutline({ networks, servers, addresses, links }: Picture): H
   const badge = (box: Box): Html =>
     box.standing === 'converged'
       ? ''
-      : html` · <span class="nowrap ${levelOfBox(box)}">${saysOf(box)}</span>`;
+      : html` · <span class="nowrap ${box.idle ? 'warn' : box.standing}">${saysOf(box)}</span>`;
   return html`<ul class="outline">${servers.map(
     (
       server,
@@ -223,10 +223,6 @@ export function drawOutline({ networks, servers, addresses, links }: Picture): H
 
 function classOf({ standing, idle }: Box): string {
   return `${standing}${idle ? ' idle' : ''}`;
-}
-
-function levelOfBox({ standing, idle }: Box): string {
-  return idle ? 'warn' : standing;
 }
 
 function saysOf({ standing, says = statusText(standing) }: Box): string {
