@@ -31,6 +31,9 @@ export interface Source {
   readonly overlay?: boolean;
 }
 
+/** The limit of a spec file; a larger file is not even read. */
+export const mostBytes = 1024 * 1024;
+
 /** A broken file can have many errors: the loader keeps at most `kept` of them, and shows at most `shown`. */
 const maxErrors = { kept: 2_000, shown: 50 } as const;
 
@@ -334,4 +337,19 @@ function digestOf({
 /** The names of the spec files in a folder, sorted. */
 export function specNames(names: readonly string[]): string[] {
   return names.filter((each) => /\.ya?ml$/.test(each) && !each.startsWith('.')).sort();
+}
+
+/** Bytes as the text of a spec. */
+export function decodeSpec(bytes: Uint8Array, name: string): Source | readonly Diagnostic[] {
+  if (bytes.length > mostBytes) return unreadable(name, 'it is longer than 1 MiB');
+  try {
+    return { file: name, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
+  } catch {
+    return unreadable(name, 'it is not UTF-8');
+  }
+}
+
+/** The diagnostic of a spec that cannot be read. Its position is the first character of the file. */
+export function unreadable(file: string, why: string): readonly Diagnostic[] {
+  return [{ position: { file, line: 1, column: 1 }, message: `the file cannot be read: ${why}` }];
 }

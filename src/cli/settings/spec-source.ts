@@ -5,13 +5,11 @@ import type { Desired } from '../../core/desired.ts';
 import { ConfigError, SpecError } from '../../core/errors.ts';
 import { systemClock } from '../../platform/system.ts';
 import { allowedEnvironment, isReservedVariable, type SpecTrust } from '../../spec/environment.ts';
-import { loadSpec, type Source } from '../../spec/load.ts';
+import { decodeSpec, loadSpec, mostBytes, type Source, unreadable } from '../../spec/load.ts';
 import type { CommonFlags, TrustFlags } from '../flags.ts';
 import type { Io } from '../terminal.ts';
 import { reasonOf, refuseSecondState, specFiles } from './config.ts';
 
-/** The spec's own limit; a larger file is not even read. */
-const mostBytes = 1024 * 1024;
 /** Characters of the files that are loaded without a thread. */
 const mostInProcess = 64 * 1024;
 
@@ -60,7 +58,7 @@ export async function loadWithinLimits(
   const answer = await readOnce({ sources, environment, trust }, systemClock);
   if ('desired' in answer) return answer.desired;
   if ('problem' in answer) throw new SpecError(answer.problem, answer.projectId);
-  return unreadable(sources[0]?.file ?? '-', answer.failure);
+  throw new SpecError(unreadable(sources[0]?.file ?? '-', answer.failure));
 }
 
 /** The spec with the call's limit of deletions, if the call has one, in place of the spec's limit. */
@@ -87,7 +85,8 @@ export async function readSources(flags: CommonFlags, io: Io): Promise<readonly 
 async function readSource(file: string, io: Io): Promise<Source> {
   if (file === '-') return { file: '<stdin>', text: await readAll(io.stdin) };
   if (/\.[cm]?[jt]s$/.test(file)) {
-    return unreadable(file, `it is a program. First render it: vdcsync render ${file} --out vdcsync.yaml`);
+    const why = `it is a program. First render it: vdcsync render ${file} --out vdcsync.yaml`;
+    throw new SpecError(unreadable(file, why));
   }
   const path = resolve(io.cwd, file);
   try {
@@ -97,26 +96,14 @@ async function readSource(file: string, io: Io): Promise<Source> {
         `${file} is a folder, which only run and validate accept. Name one of its files with -f`,
         true,
       );
-    if (stats.size > mostBytes) return unreadable(file, 'it is longer than 1 MiB');
-    return { file, text: decode(readFileSync(path), file) };
+    if (stats.size > mostBytes) throw new SpecError(unreadable(file, 'it is longer than 1 MiB'));
+    const source = decodeSpec(readFileSync(path), file);
+    if ('text' in source) return source;
+    throw new SpecError(source);
   } catch (error) {
     if (error instanceof SpecError || error instanceof ConfigError) throw error;
-    return unreadable(file, reasonOf(error));
+    throw new SpecError(unreadable(file, reasonOf(error)));
   }
-}
-
-function decode(bytes: Buffer, file: string): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    return unreadable(file, 'it is not UTF-8');
-  }
-}
-
-function unreadable(file: string, why: string): never {
-  throw new SpecError([
-    { position: { file, line: 1, column: 1 }, message: `the file cannot be read: ${why}` },
-  ]);
 }
 
 const name = /^[A-Za-z_][A-Za-z0-9_]*$/;

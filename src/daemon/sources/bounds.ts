@@ -1,4 +1,5 @@
-import { type SpecText, unreadable } from './source.ts';
+import { unreadable } from '../../spec/load.ts';
+import type { SpecText } from './source.ts';
 
 /** How much a folder or a commit may hold. */
 export interface FolderBounds {

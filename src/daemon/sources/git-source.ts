@@ -4,11 +4,12 @@ import type { Clock, Random } from '../../core/clock.ts';
 import type { Diagnostic } from '../../core/errors.ts';
 import { member } from '../../core/json.ts';
 import type { Source } from '../../spec/load.ts';
+import { decodeSpec, mostBytes, unreadable } from '../../spec/load.ts';
 import type { DaemonLogger } from '../ports.ts';
 import { type FolderBounds, withinBounds } from './bounds.ts';
 import { type GitAccess, GitProgram, TooLargeError } from './git-program.ts';
 import { checkGitNames, commitPage, type GitFile, type GitUrl } from './git-url.ts';
-import { decodeSpec, mostBytes } from './read-file.ts';
+
 import {
   type Commit,
   SharedOverlays,
@@ -17,7 +18,6 @@ import {
   type SpecSource,
   type SpecText,
   specOf,
-  unreadable,
 } from './source.ts';
 
 /** The branch that a spec comes from. */

@@ -2,11 +2,8 @@ import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { Diagnostic } from '../../core/errors.ts';
 import { messageOf } from '../../core/errors.ts';
-import type { Source } from '../../spec/load.ts';
-import { SourceError, unreadable } from './source.ts';
-
-/** The spec's own limit; a larger file is not even read. */
-export const mostBytes = 1024 * 1024;
+import { decodeSpec, mostBytes, type Source, unreadable } from '../../spec/load.ts';
+import { SourceError } from './source.ts';
 
 /**
  * The text of a file, or the reason why it cannot be a spec. `name` is the name for messages.
@@ -48,16 +45,6 @@ export async function readSpecBytes(path: string, buffer?: Buffer): Promise<Uint
     return bytes.subarray(0, bytesRead);
   } finally {
     await file.close();
-  }
-}
-
-/** Bytes as the text of a spec. */
-export function decodeSpec(bytes: Uint8Array, name: string): Source | readonly Diagnostic[] {
-  if (bytes.length > mostBytes) return unreadable(name, 'it is longer than 1 MiB');
-  try {
-    return { file: name, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) };
-  } catch {
-    return unreadable(name, 'it is not UTF-8');
   }
 }
 

@@ -79,8 +79,3 @@ export class SharedOverlays {
     });
   }
 }
-
-/** The diagnostic of a spec that cannot be read. Its position is the first character of the file. */
-export function unreadable(file: string, why: string): readonly Diagnostic[] {
-  return [{ position: { file, line: 1, column: 1 }, message: `the file cannot be read: ${why}` }];
-}

@@ -1,10 +1,10 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../core/clock.ts';
-import { specNames } from '../../spec/load.ts';
+import { mostBytes, specNames, unreadable } from '../../spec/load.ts';
 import { type FolderBounds, withinBounds } from './bounds.ts';
-import { failWith, mostBytes, readSpecFile, reasonOf, specBuffer } from './read-file.ts';
-import { type SpecText, unreadable } from './source.ts';
+import { failWith, readSpecFile, reasonOf, specBuffer } from './read-file.ts';
+import type { SpecText } from './source.ts';
 
 /** A file that was changed less than so long ago may be changed again without another time stamp. Wall ms. */
 const youngMs = 2_000;
