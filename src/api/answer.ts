@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.ts';
+import { given } from '../core/json.ts';
 import { printable } from '../core/text.ts';
 import type { HttpResponse } from '../core/transport.ts';
 
@@ -94,8 +95,7 @@ function readHead({ status, headers }: HttpResponse): AnswerHead {
   return {
     status,
     replayed: headers['idempotency-replayed']?.trim().toLowerCase() === 'true',
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-    ...(allow === undefined ? {} : { allow }),
+    ...given({ retryAfterMs, allow }),
   };
 }
 
@@ -120,9 +120,7 @@ function readProblem(body: Record<string, unknown>): Problem {
   const invalidParams = readInvalidParams(body.invalid_params);
   return {
     code: text('code') ?? null,
-    ...(title === undefined ? {} : { title }),
-    ...(detail === undefined ? {} : { detail }),
-    ...(invalidParams === undefined ? {} : { invalidParams }),
+    ...given({ title, detail, invalidParams }),
   };
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { given } from '../core/json.ts';
 import type {
   Backup,
   BackupPolicy,
@@ -87,11 +88,7 @@ export const serverSchema: z.ZodType<Server> = z
   })
   .transform(({ cores, memory_mb, disk_gb, plan_id, iso, iso_id = iso, ...shown }) => ({
     ...shown,
-    ...(iso_id === undefined ? {} : { iso: iso_id }),
-    ...(cores === undefined ? {} : { cores }),
-    ...(memory_mb === undefined ? {} : { memory_mb }),
-    ...(disk_gb === undefined ? {} : { disk_gb }),
-    ...(plan_id === undefined ? {} : { plan_id }),
+    ...given({ iso: iso_id, cores, memory_mb, disk_gb, plan_id }),
   }));
 
 export const networkSchema: z.ZodType<Network> = z.object({

@@ -1,6 +1,6 @@
 import { ConfigError, messageOf } from '../core/errors.ts';
 import type { HiddenTexts } from '../core/hidden-texts.ts';
-import { digestOf, type Json, namesIn } from '../core/json.ts';
+import { digestOf, given, type Json, namesIn } from '../core/json.ts';
 import {
   type AnsweredTask,
   type DocumentedWrite,
@@ -96,8 +96,7 @@ function toCall(built: BuiltWrite, idempotencyKey: string, token: string | undef
     bucket: 'writes',
     priority: 'operation',
     idempotencyKey,
-    ...(token === undefined ? {} : { token }),
-    ...(built.body === undefined ? {} : { body: built.body }),
+    ...given({ token, body: built.body }),
   };
 }
 
@@ -109,8 +108,7 @@ function toResult(answer: Exchanged, built: BuiltWrite): WriteResult {
     status,
     requestId: answer.requestId,
     replayed,
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-    ...(answer.ofToken === undefined ? {} : { ofToken: answer.ofToken }),
+    ...given({ retryAfterMs, ofToken: answer.ofToken }),
   } as const;
   switch (answer.sort) {
     case 'malformed':

@@ -8,6 +8,7 @@ import type { Clock } from '../core/clock.ts';
 import type { TokenPlace } from '../core/desired.ts';
 import { ConfigError, StateError } from '../core/errors.ts';
 import type { HiddenTexts } from '../core/hidden-texts.ts';
+import { given } from '../core/json.ts';
 import type { ReadPort, WritePort } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import type { ProgressEvent, RequestCounts } from '../core/progress.ts';
@@ -195,8 +196,7 @@ async function assemble(
   const engine = createEngine({
     ...client,
     ...{ store, clock, random: randomOf(io), kinds, profile: together },
-    ...(tracing === undefined ? {} : { tracing }),
-    ...(options.onEvent === undefined ? {} : { onEvent: options.onEvent }),
+    ...given({ tracing, onEvent: options.onEvent }),
   });
   return {
     engine,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { given } from '../core/json.ts';
 import { containers } from '../core/keys.ts';
 import type { Section } from './schemas.ts';
 import { defaultsSchema, projectSchema, sections, settingsSchema } from './schemas.ts';
@@ -142,8 +143,7 @@ function orNull(schema: Schema): Schema {
 /** An entry with nothing after its colon is an empty one. */
 function nullable({ description, examples, ...schema }: Schema): Schema {
   return {
-    ...(description === undefined ? {} : { description }),
-    ...(examples === undefined ? {} : { examples }),
+    ...given({ description, examples }),
     ...schema,
     type: ['object', 'null'],
   };

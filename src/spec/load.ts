@@ -3,7 +3,7 @@ import { resolve, sep } from 'node:path';
 import equal from 'fast-deep-equal';
 import type { Desired, Position, Settings, TokenPlace } from '../core/desired.ts';
 import { type Diagnostic, formatDiagnostic, SpecError } from '../core/errors.ts';
-import { canonicalJson } from '../core/json.ts';
+import { canonicalJson, given } from '../core/json.ts';
 import { type ResourceKey, topLevelKey } from '../core/keys.ts';
 import { escapeUnseen } from '../core/text.ts';
 import { checkReferences, checkUniqueness } from './cross-checks.ts';
@@ -325,8 +325,7 @@ function digestOf({
   const text = canonicalJson({
     version: 1,
     projectId,
-    ...(scope === undefined ? {} : { scope }),
-    ...(expires === undefined ? {} : { expires }),
+    ...given({ scope, expires }),
     settings,
     resources: wanted,
     ...(environment === undefined ? {} : { environment: [...environment.texts].sort() }),

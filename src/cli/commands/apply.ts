@@ -1,6 +1,6 @@
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
-import { member } from '../../core/json.ts';
+import { given, member } from '../../core/json.ts';
 import type { OperationId, Plan } from '../../core/plan.ts';
 import type { ApplyReport } from '../../core/progress.ts';
 import { type Remedy, run } from '../../core/remedy.ts';
@@ -95,8 +95,7 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
       unattended: flags.yes === true,
       stop: signals.stop,
       halt: signals.halt,
-      ...(selection === undefined ? {} : { selection }),
-      ...(saved === undefined ? {} : { saved }),
+      ...given({ selection, saved }),
     } satisfies ApplyOptions);
     const report = await untilHalted(applying, signals);
     if (report === undefined) {

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { isNode, LineCounter, parseDocument } from 'yaml';
 import { ConfigError } from '../../core/errors.ts';
+import { given } from '../../core/json.ts';
 import type { Range } from '../../emulator/dice.ts';
 import { taskTimes } from '../../emulator/durations.ts';
 import { loadFaults } from '../../emulator/faults-file.ts';
@@ -42,9 +43,7 @@ async function start(flags: EmulatorFlags, io: Io): Promise<RunningEmulator> {
   const { port, speed, seed, data, project, taskTime } = flags;
   const { durations, ...file } = fromFile(flags.faults, 'the faults file', io, loadFaults) ?? {};
   const options: ServeOptions = {
-    ...(port === undefined ? {} : { port }),
-    ...(speed === undefined ? {} : { speed }),
-    ...(seed === undefined ? {} : { seed }),
+    ...given({ port, speed, seed }),
     ...(data === undefined ? {} : { dataFile: resolve(io.cwd, data) }),
     ...(project === undefined ? {} : { projectId: project }),
     ...fromFile(flags.profile, 'the profile', io, (text) => ({ profile: loadProfile(text) })),

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { Desired } from '../../core/desired.ts';
+import { given } from '../../core/json.ts';
 import { deletionsOf } from '../../core/plan.ts';
 import type { StateStore } from '../../core/state.ts';
 import { controlPath, listenForCommands } from '../../daemon/operator-commands/control.ts';
@@ -91,14 +92,11 @@ export function projectFlags(
   const own = stateLocation(ownFlags(projectId, flags, io, projects), io);
   const overlays = givenFiles(settings).filter(({ overlay }) => overlay === true);
   return {
-    ...(emulator === undefined ? {} : { emulator }),
+    ...given({ emulator, file, allowEnv, tokenEnvPrefix }),
     ...(projects === 'many' || state !== undefined ? { state: own } : {}),
     ...(apiProfile === undefined ? {} : { apiProfile: resolve(io.cwd, apiProfile) }),
-    ...(file === undefined ? {} : { file }),
     ...(overlays.length === 0 ? {} : { overlay: overlays.map(({ path }) => path) }),
-    ...(allowEnv === undefined ? {} : { allowEnv }),
     ...(tokenFolder === undefined ? {} : { tokenFolder: resolve(io.cwd, tokenFolder) }),
-    ...(tokenEnvPrefix === undefined ? {} : { tokenEnvPrefix }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { given } from '../../core/json.ts';
 import type { Collection } from '../../core/kind-facts.ts';
 import type { BackupPolicy, Firewall, FirewallRule, Iso, Network, Server } from '../../core/resources.ts';
 import { cidrProblem, normalCidr, parseCidr } from '../../reconcilers/cidr.ts';
@@ -182,7 +183,7 @@ function exportServer(
   const schedule = policy && exportPolicy(policy);
   return {
     name,
-    fields: defined({
+    fields: given({
       id,
       name: shownName === name || shownName === '' ? undefined : shownName,
       ...size,
@@ -231,7 +232,7 @@ function exportFirewall({ enabled, policy_in, policy_out, rules }: Firewall) {
         ];
   });
   return {
-    fields: defined({ enabled, policy_in: policy_in.trim() === '' ? undefined : policy_in, rules: shown }),
+    fields: given({ enabled, policy_in: policy_in.trim() === '' ? undefined : policy_in, rules: shown }),
     notes: [
       ...(policy_out === null || policy_out === 'accept'
         ? []
@@ -267,10 +268,6 @@ function exportPolicy({ enabled, days: on, hour, minute, keep }: BackupPolicy) {
     minute < 60 &&
     keep >= 1;
   return fits ? { enabled, days: [...on], hour, minute, keep } : undefined;
-}
-
-function defined(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
 function overlap(a: string, b: string): boolean {

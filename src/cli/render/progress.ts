@@ -1,3 +1,4 @@
+import { given } from '../../core/json.ts';
 import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import {
   blockedJson,
@@ -221,10 +222,7 @@ function resultJson(result: OperationResult): Record<string, unknown> {
     verb,
     outcome,
     duration_ms: Math.round(durationMs),
-    ...(requestId === undefined ? {} : { request_id: requestId }),
-    ...(code === undefined ? {} : { code }),
-    ...(detail === undefined ? {} : { detail }),
-    ...(taskId === undefined ? {} : { task_id: taskId }),
+    ...given({ request_id: requestId, code, detail, task_id: taskId }),
     ...(exposedMs === undefined ? {} : { exposed_seconds: exposedMs / 1000 }),
   };
 }

@@ -1,3 +1,4 @@
+import { given } from '../../core/json.ts';
 import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import { endsExposure } from '../../core/plan.ts';
 import type { OperationResult, ProgressEvent } from '../../core/progress.ts';
@@ -109,8 +110,7 @@ export class Activity {
         if (before?.step !== step) this.#movedAt = at;
         this.#inFlight.set(key, {
           ...{ key, verb, step, detail, at, since: before?.since ?? at },
-          ...(untilMs === undefined ? {} : { until: untilMs }),
-          ...(deadlineMs === undefined ? {} : { deadline: deadlineMs }),
+          ...given({ until: untilMs, deadline: deadlineMs }),
         });
         this.#log.debug({ key, verb, phase: step, detail }, 'operation progress');
         return;

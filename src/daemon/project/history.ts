@@ -1,3 +1,4 @@
+import { given } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
 import { type Blocked, blockedName, decisions, isLeft, type Plan } from '../../core/plan.ts';
@@ -328,8 +329,7 @@ export class ProjectHistory {
       const fields = {
         ...{ condition, before },
         ...(differs === '' ? {} : { differs: differences(plan) }),
-        ...(error === undefined ? {} : { error }),
-        ...(way === undefined ? {} : { resolve: way }),
+        ...given({ error, resolve: way }),
       };
       this.#options.log[level](fields, 'condition changed');
     }
