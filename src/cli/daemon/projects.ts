@@ -10,8 +10,9 @@ import type { PostgresInspection } from '../../state/postgres-inspection.ts';
 import type { Replica } from '../../state/postgres-sessions.ts';
 import { inSession, openSession } from '../compose.ts';
 import type { CommonFlags } from '../flags.ts';
-import { ownState, refuseSecondState, stateLocation } from '../settings/config.ts';
+import { ownState, stateLocation } from '../settings/config.ts';
 import { refuseStateBeside } from '../settings/own-state.ts';
+import { refuseSecondState } from '../settings/spec-source.ts';
 import type { Io } from '../terminal.ts';
 import type { DaemonSettings, RunFlags } from './settings.ts';
 

@@ -75,20 +75,6 @@ export function ownName(fleet: string | null, id: number | 'fleet'): string {
   return fleet === null ? String(id) : `${fleet}-${id}`;
 }
 
-/**
- * A daemon with a folder of projects keeps a state for each project. A command for one file of that folder, with the same
- * settings, would start a second state, and buy all resources of the first state again.
- *
- * @throws ConfigError if the given state does not belong to this project and the project has a state of its own.
- */
-export async function refuseSecondState(projectId: number, flags: CommonFlags, io: Io): Promise<void> {
-  const location = stateLocation(flags, io);
-  const own = ownState(location, projectId);
-  if (own === location || (!isUrl(own) && !existsSync(own))) return;
-  const { refuseBeside } = await import('./own-state.ts');
-  await refuseBeside(own, projectId, flags, io);
-}
-
 /** The profile that applies, and its text for the emulator, which parses the text with its own code. */
 export function profileOf(flags: CommonFlags, io: Io): { profile: ApiProfile; text: string } {
   const file = flags.apiProfile ?? io.env.VDCSYNC_API_PROFILE;

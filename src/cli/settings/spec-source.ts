@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import type { Desired } from '../../core/desired.ts';
@@ -6,9 +6,9 @@ import { ConfigError, SpecError } from '../../core/errors.ts';
 import { systemClock } from '../../platform/system.ts';
 import { allowedEnvironment, isReservedVariable, type SpecTrust } from '../../spec/environment.ts';
 import { decodeSpec, loadSpec, mostBytes, type Source, unreadable } from '../../spec/load.ts';
-import type { CommonFlags, TrustFlags } from '../flags.ts';
+import { type CommonFlags, isUrl, type TrustFlags } from '../flags.ts';
 import type { Io } from '../terminal.ts';
-import { reasonOf, refuseSecondState, specFiles } from './config.ts';
+import { ownState, reasonOf, specFiles, stateLocation } from './config.ts';
 
 /** Characters of the files that are loaded without a thread. */
 const mostInProcess = 64 * 1024;
@@ -20,6 +20,20 @@ const mostInProcess = 64 * 1024;
  */
 export async function readSpec(flags: CommonFlags, io: Io): Promise<Desired> {
   return loadWithinLimits(await readSources(flags, io), trustOf(flags, io), io);
+}
+
+/**
+ * A daemon with a folder of projects keeps a state for each project. A command for one file of that folder, with the same
+ * settings, would start a second state, and buy all resources of the first state again.
+ *
+ * @throws ConfigError if the given state does not belong to this project and the project has a state of its own.
+ */
+export async function refuseSecondState(projectId: number, flags: CommonFlags, io: Io): Promise<void> {
+  const location = stateLocation(flags, io);
+  const own = ownState(location, projectId);
+  if (own === location || (!isUrl(own) && !existsSync(own))) return;
+  const { refuseBeside } = await import('./own-state.ts');
+  await refuseBeside(own, projectId, flags, io);
 }
 
 /** The spec of a call that uses the state. @throws ConfigError as `refuseSecondState` */
