@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import * as z from 'zod';
 import { pricesSchema, profileSchema } from '../src/cli/settings/profile.ts';
+import { planSchema } from '../src/core/plan-schema.ts';
 import { projectSchemaText } from '../src/spec/json-schema.ts';
-import { planSchema } from '../src/view/plan-schema.ts';
 import { projectViewSchema } from '../src/view/project-view.ts';
 import { daemonStatusSchema } from './daemon-status-schema.ts';
 import { manPages } from './man.ts';

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { keyStatuses } from '../src/core/key-status.ts';
 import { collections } from '../src/core/kind-facts.ts';
-import { blocked, change, position, remedies, warning } from '../src/view/plan-schema.ts';
+import { blocked, change, position, remedies, warning } from '../src/core/plan-schema.ts';
 
 const text = z.string();
 const moment = z.iso.datetime();

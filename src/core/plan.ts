@@ -1,23 +1,21 @@
+import type * as z from 'zod';
 import { type Code, questionClass } from './codes.ts';
 import type { Position } from './desired.ts';
 import { countsAsDeletion, type ResourceKey, takeApart } from './keys.ts';
 import { factsOf, type KindName } from './kind-facts.ts';
+import type * as schema from './plan-schema.ts';
+import type { Fixed } from './plan-schema.ts';
 import type { ApiProfile } from './profile.ts';
 import { type Remedy, resolveText } from './remedy.ts';
 
+/** A part of the public JSON form. */
+type Part<Name extends keyof typeof schema> = (typeof schema)[Name] extends z.ZodType
+  ? Fixed<z.infer<(typeof schema)[Name]>>
+  : never;
+
 export type Verb = 'create' | 'update' | 'delete' | 'adopt';
 
-export interface Change {
-  /** Field of the resource, dotted. */
-  readonly path: string;
-  /** Before; `null` if there was no value. */
-  readonly from: unknown;
-  /** After; `null` if no value remains. */
-  readonly to: unknown;
-  /** The id that the API uses for the name in `from`, and for the name in `to`. Left out where the value is no name. */
-  readonly from_id?: string | number;
-  readonly to_id?: string | number;
-}
+export type Change = Part<'change'>;
 
 /** A 402 pauses operations that `adds`, and never those that `reduces`. @source API §1.6 */
 export type Spend = 'adds' | 'reduces' | 'none';
@@ -27,8 +25,7 @@ export type Risk = 'safe' | 'billed' | 'destructive';
  * How far an operation can be undone. `another_address`, `data_lost`: the resource comes back with another address, or
  * without its data. `stays`: nothing can remove the created resource.
  */
-export const undoGrades = ['wholly', 'another_address', 'data_lost', 'stays'] as const;
-export type UndoGrade = (typeof undoGrades)[number];
+export type UndoGrade = NonNullable<Part<'operation'>['undo']>;
 
 /** Stable across plans: the same step of the same resource has the same id. */
 export type OperationId = string & { readonly __brand: 'OperationId' };
@@ -37,21 +34,7 @@ export function operationId(verb: Verb, key: ResourceKey): OperationId {
   return `${verb}:${key}` as OperationId;
 }
 
-/**
- * The effect of a change of a firewall on incoming traffic, and of a new public server without a firewall. Each entry is
- * one of these:
- *
- * - a protocol and a port: `tcp 443`, `udp 1000-2000`, `any protocol every port`
- * - the same with the undocumented fields of the rule: `tcp 22 (source 198.51.100.0/24)`
- * - `everything`, or `everything else` than the other entries
- * - one of these after `unknown: `, if a value decides that the API's document does not show: the traffic may be open
- */
-export interface Traffic {
-  readonly opened: readonly string[];
-  readonly closed: readonly string[];
-  /** All incoming traffic that is permitted afterwards. */
-  readonly open: readonly string[];
-}
+export type Traffic = Part<'traffic'>;
 
 /** One step of a plan: plain data. An operation permits a write; the write is made from it later. */
 export interface Operation {
@@ -201,74 +184,18 @@ export function isRecorded({ code }: Pick<Warning, 'code'>): boolean {
   return code === 'moved' || code === 'released' || code === 'flags_change';
 }
 
-/**
- * The monthly price, as decimal text, of all managed resources; resources without a price are named and not counted.
- */
-export interface MonthlyCost {
-  readonly currency: string | null;
-  readonly known_before: string;
-  readonly known_after: string;
-  /** Keys of resources that exist and whose price is unknown. */
-  readonly unknown: readonly string[];
-}
+/** Amounts are decimal text. */
+export type Cost = Part<'cost'>;
 
-/** The cost of the current month in UTC by the journal of the state. Amounts are decimal text. */
-export interface MonthCost {
-  /** `2026-11` */
-  readonly name: string;
-  /** So far, and the least if the journal knows a moment only within bounds. */
-  readonly cost: string;
-  readonly cost_at_least: string;
-  /** The monthly price of everything that is billed now. */
-  readonly run_rate: string;
-  /** The cost of the whole month if nothing changes. */
-  readonly forecast: string;
-  /** Keys of resources whose cost in the month is not fully known. */
-  readonly incomplete: readonly ResourceKey[];
-}
+/** The cost of the current month by the journal of the state. */
+export type MonthCost = NonNullable<Cost['month']>;
 
-export interface Cost {
-  readonly monthly: MonthlyCost;
-  /** Left out without a price list. */
-  readonly month?: MonthCost;
-  /** Decimal text; the sum of the prices that the catalogue has. */
-  readonly known_monthly_delta: string;
-  /** The highest possible sum, where the spec leaves a choice that makes a difference. */
-  readonly known_monthly_most?: string;
-  readonly unknown: readonly string[];
-  /** Keys of resources that the plan buys, or makes dearer, at an unknown price. */
-  readonly unpriced: readonly ResourceKey[];
-  readonly left_billed: readonly string[];
-}
+export type Effort = Part<'effort'>;
 
-export interface Effort {
-  readonly writes: number;
-  readonly reads: number;
-  /** The fewest seconds that the run takes, by the request budgets alone. */
-  readonly seconds_at_least: number;
-}
-
-export interface Summary {
-  readonly create: number;
-  readonly update: number;
-  readonly replace: number;
-  readonly delete: number;
-  readonly adopt: number;
-  readonly blocked: number;
-  /** Keys with an open write of an earlier run; left out if there are none. */
-  readonly in_progress?: number;
-  readonly unchanged: number;
-  /** Servers with fields in the spec that no read shows; left out if there are none. */
-  readonly unseen?: number;
-}
+export type Summary = Part<'summary'>;
 
 /** The part of a plan that the operator selected. A server includes all resources inside it. */
-export interface Selection {
-  /** Only these keys and their dependencies. Without targets, all keys. */
-  readonly targets: readonly ResourceKey[];
-  /** Neither these keys nor the keys that depend on them. */
-  readonly excludes: readonly ResourceKey[];
-}
+export type Selection = Part<'selection'>;
 
 /** A plan is a value, and its JSON form is public. */
 export interface Plan {
@@ -295,21 +222,12 @@ export interface Plan {
   readonly proofs?: Proofs;
 }
 
-/** The answers of the API to the creations of a plan, each sent with an unknown field, so that it creates nothing. */
-export interface Proofs {
-  /** The writes that the proofs used. */
-  readonly writes: number;
-  readonly results: readonly {
-    readonly key: ResourceKey;
-    /**
-     * `accepted`: the API refuses only the unknown field. `refused`: the creation is blocked. `not_sent`: the request
-     * depends on another creation, has no body, or follows a refusal of all of these writes.
-     */
-    readonly outcome: 'accepted' | 'refused' | 'unanswered' | 'not_sent';
-    /** Fields that the API may check in a creation alone. */
-    readonly unproven: readonly string[];
-  }[];
-}
+/**
+ * The answers of the API to the creations of a plan, each sent with an unknown field, so that it creates nothing.
+ * `accepted`: the API refuses only the unknown field. `refused`: the creation is blocked. `not_sent`: the request
+ * depends on another creation, has no body, or follows a refusal of all of these writes.
+ */
+export type Proofs = Part<'proofs'>;
 
 /** The deletions and replacements of a plan, counted as for `settings.max_deletions`. */
 export function deletionsOf({ operations }: Pick<Plan, 'operations'>): number {

@@ -4,8 +4,9 @@ import { keyStatuses } from '../core/key-status.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import { type KindName, kindNames, kindsWith } from '../core/kind-facts.ts';
 import type { Blocked, Cost, Operation, Summary, Warning } from '../core/plan.ts';
+import * as plan from '../core/plan-schema.ts';
+import { type Fixed, typed } from '../core/plan-schema.ts';
 import { conditions } from './condition.ts';
-import * as plan from './plan-schema.ts';
 
 const text = z.string();
 const moment = z.iso.datetime();
@@ -13,11 +14,6 @@ const maybe = moment.nullable();
 const count = z.int().min(0);
 const key = typed<ResourceKey>(text);
 const verb = z.enum(['create', 'update', 'delete', 'adopt']);
-
-/** The schema of a value whose exact type `core` has. */
-function typed<Type>(schema: z.ZodType): z.ZodType<Type> {
-  return schema as z.ZodType<Type>;
-}
 
 export const commitSchema = z.strictObject({
   id: text,
@@ -255,15 +251,6 @@ export const projectViewSchema = z.strictObject({
     .nullable()
     .describe('The daemon that works on the project; null in the result of a command.'),
 });
-
-/** JSON without a value that may be changed. */
-type Fixed<Value> = unknown extends Value
-  ? Value
-  : Value extends string | number | boolean | null | undefined
-    ? Value
-    : Value extends readonly (infer Entry)[]
-      ? readonly Fixed<Entry>[]
-      : { readonly [Name in keyof Value]: Fixed<Value[Name]> };
 
 export type ProjectView = Fixed<z.infer<typeof projectViewSchema>>;
 /** The resources of spec and state, in the order of their keys. */

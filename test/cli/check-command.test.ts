@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { planSchema } from '../../src/view/plan-schema.ts';
+import { planSchema } from '../../src/core/plan-schema.ts';
 import { folderWith, inProcess, oneNetwork } from './run.ts';
 
 const applied = (cwd: string, ...args: string[]) =>

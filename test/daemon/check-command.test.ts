@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { planSchema } from '../../src/view/plan-schema.ts';
+import { planSchema } from '../../src/core/plan-schema.ts';
 import { folderWith, oneNetwork } from '../cli/run.ts';
 import { receiver } from '../support/receiver.ts';
 import { emulate, live, startDaemon, until } from './support.ts';

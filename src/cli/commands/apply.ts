@@ -8,7 +8,6 @@ import { counted, printable } from '../../core/text.ts';
 import { writtenDuration } from '../../core/time.ts';
 import type { ApplyOptions } from '../../engine/deps.ts';
 import { systemClock } from '../../platform/system.ts';
-import { planSchema } from '../../view/plan-schema.ts';
 import { isPlanAccepted } from '../check-command.ts';
 import { openSession, type Session } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
@@ -68,7 +67,7 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
   const parts = selects(flags) ? await import('../settings/selection.ts') : undefined;
   parts?.checkUndo(flags);
   const desired = capped(await readSpecWithState(flags, io), flags.maxDeletions);
-  const saved = flags.plan === undefined ? undefined : readPlan(flags.plan, desired.projectId, io);
+  const saved = flags.plan === undefined ? undefined : await readPlan(flags.plan, desired.projectId, io);
   if (saved !== undefined) parts?.refuseOtherSelection(saved, flags, flags.plan ?? '');
   let session: Session | undefined;
   const view = viewFor(flags, io, () => session?.clock ?? clockOf(io));
@@ -270,7 +269,7 @@ function exitCodeOf(report: ApplyReport, { stop }: Signals, destroy: boolean): E
  *
  * @throws ConfigError with the error of the file.
  */
-function readPlan(path: string, projectId: number, io: Io): Plan {
+async function readPlan(path: string, projectId: number, io: Io): Promise<Plan> {
   const document = parsed(readText(path, 'the plan', io), path);
   const version = member(document, 'format_version');
   if (version === undefined) {
@@ -281,6 +280,7 @@ function readPlan(path: string, projectId: number, io: Io): Plan {
       `${path} has the plan format ${JSON.stringify(version)}; this version reads format 1`,
     );
   }
+  const { planSchema } = await import('../../core/plan-schema.ts');
   const result = planSchema.safeParse(document);
   if (!result.success) {
     const [issue] = result.error.issues;

@@ -1,12 +1,27 @@
 import * as z from 'zod';
-import { kindNames } from '../core/kind-facts.ts';
-import { undoGrades } from '../core/plan.ts';
+import type { ResourceKey } from './keys.ts';
+import { kindNames } from './kind-facts.ts';
 
 const text = z.string();
+const key = typed<ResourceKey>(text);
 const count = z.int().min(0);
 const moment = z.iso.datetime();
 const verb = z.enum(['create', 'update', 'delete', 'adopt']);
 const kind = z.enum(kindNames);
+
+/** The schema of a value whose exact type stands elsewhere. */
+export function typed<Type>(schema: z.ZodType): z.ZodType<Type> {
+  return schema as z.ZodType<Type>;
+}
+
+/** JSON without a value that may be changed. */
+export type Fixed<Value> = unknown extends Value
+  ? Value
+  : Value extends string | number | boolean | null | undefined
+    ? Value
+    : Value extends readonly (infer Entry)[]
+      ? readonly Fixed<Entry>[]
+      : { readonly [Name in keyof Value]: Fixed<Value[Name]> };
 
 const decimal = z.string().regex(/^-?\d+(\.\d+)?$/);
 
@@ -23,10 +38,21 @@ export const change = z
     path: text.describe('Field of the resource, dotted.'),
     from: z.unknown().describe('Value before; null if the resource or field does not exist yet.'),
     to: z.unknown().describe('Value after; null if the resource or field is deleted.'),
-    from_id: id.optional().describe('The id behind `from`, if `from` is a name.'),
-    to_id: id.optional().describe('The id behind `to`, if `to` is a name.'),
+    from_id: id.exactOptional().describe('The id behind `from`, if `from` is a name.'),
+    to_id: id.exactOptional().describe('The id behind `to`, if `to` is a name.'),
   })
   .describe('One field.');
+
+/**
+ * The effect of a change of a firewall on incoming traffic, and of a new public server without a firewall. Each entry is
+ * one of these:
+ *
+ * - a protocol and a port: `tcp 443`, `udp 1000-2000`, `any protocol every port`
+ * - the same with the undocumented fields of the rule: `tcp 22 (source 198.51.100.0/24)`
+ * - `everything`, or `everything else` than the other entries
+ * - one of these after `unknown: `, if a value decides that the API's document does not show: the traffic may be open
+ */
+export const traffic = z.strictObject({ opened: z.array(text), closed: z.array(text), open: z.array(text) });
 
 export const operation = z
   .strictObject({
@@ -40,8 +66,7 @@ export const operation = z
     risk: z.enum(['safe', 'billed', 'destructive']),
     replacement: text.optional().describe('Id of the other half of a replacement.'),
     reason: text.optional().describe('The reason, if the changes do not show it.'),
-    traffic: z
-      .strictObject({ opened: z.array(text), closed: z.array(text), open: z.array(text) })
+    traffic: traffic
       .optional()
       .describe(
         'Of a firewall: the traffic that it opens and closes, and all traffic that it then allows. Of a new public server without a firewall: everything.',
@@ -54,7 +79,7 @@ export const operation = z
     cause: z.literal('drift').optional().describe('The resource was changed outside vdcsync.'),
     loses: text.optional().describe('Data that a change in place destroys.'),
     undo: z
-      .enum(undoGrades)
+      .enum(['wholly', 'another_address', 'data_lost', 'stays'])
       .optional()
       .describe(
         'How far the operation can be undone. `another_address`, `data_lost`: the resource comes back so. `stays`: it cannot be removed. Absent in plans of earlier releases.',
@@ -125,9 +150,9 @@ export const summary = z.strictObject({
   delete: count,
   adopt: count,
   blocked: count,
-  in_progress: count.optional().describe('Keys with an open write of an earlier run.'),
+  in_progress: count.exactOptional().describe('Keys with an open write of an earlier run.'),
   unchanged: count,
-  unseen: count.optional().describe('Servers with declared fields that no read shows.'),
+  unseen: count.exactOptional().describe('Servers with declared fields that no read shows.'),
 });
 
 export const cost = z.strictObject({
@@ -150,37 +175,53 @@ export const cost = z.strictObject({
       run_rate: decimal.describe('Monthly price of everything that is billed now.'),
       forecast: decimal.describe('Cost of the whole month if nothing changes.'),
       incomplete: z
-        .array(text)
+        .array(key)
         .describe(
           'Keys of resources whose cost in the month is not fully known. `vdcsync bill` has the reasons.',
         ),
     })
-    .optional()
+    .exactOptional()
     .describe('The current month, by the journal of the state. Absent without a price list.'),
   known_monthly_delta: decimal.describe('Decimal. Change of the known monthly cost.'),
   known_monthly_most: decimal
-    .optional()
+    .exactOptional()
     .describe('The highest possible value, if the spec allows alternatives with different prices.'),
   unknown: z.array(text).describe('Resources without a known price. They are not counted as zero.'),
   unpriced: z
-    .array(text)
+    .array(key)
     .describe('Keys of resources that the plan buys, or makes dearer, at an unknown price.'),
   left_billed: z.array(text).describe('Resources that stay billed after the plan is applied.'),
 });
 
-/** The public JSON form of a plan; `core/plan.ts` is its type, and the compiler holds the two together. */
+export const selection = z.strictObject({
+  targets: z.array(key).describe('Keys of --target: these resources and their dependencies. Empty: all.'),
+  excludes: z.array(key).describe('Keys of --exclude: not these resources, nor their dependents.'),
+});
+
+export const effort = z.strictObject({
+  writes: count,
+  reads: count,
+  seconds_at_least: z.number().min(0).describe('The minimum duration that follows from the request limits.'),
+});
+
+export const proofs = z.strictObject({
+  writes: count,
+  results: z.array(
+    z.strictObject({
+      key,
+      outcome: z.enum(['accepted', 'refused', 'unanswered', 'not_sent']),
+      unproven: z.array(text).describe('Fields that the API may check in a creation alone.'),
+    }),
+  ),
+});
+
+/** The public JSON form of a plan, with the types of its parts in `core/plan.ts`. */
 export const planSchema = z
   .strictObject({
     format_version: z.literal(1),
     project: z.strictObject({ id: z.int(), name: text, status: text }),
-    selection: z
-      .strictObject({
-        targets: z
-          .array(text)
-          .describe('Keys of --target: these resources and their dependencies. Empty: all.'),
-        excludes: z.array(text).describe('Keys of --exclude: not these resources, nor their dependents.'),
-      })
-      .optional()
+    selection: selection
+      .exactOptional()
       .describe('The selected part of the plan. Absent for a complete plan.'),
     observed_at: moment.describe('Time of the refresh.'),
     digest: z
@@ -190,35 +231,18 @@ export const planSchema = z
     summary,
     new_state: z
       .literal(true)
-      .optional()
+      .exactOptional()
       .describe(
         'The state is new. An apply finds a resource that an earlier state created in the last 24 hours by its idempotency key.',
       ),
     operations: z.array(operation),
     blocked: z.array(blocked).describe('Operations that need a manual decision, or that wait.'),
     warnings: z.array(warning),
-    more_warnings: count.optional().describe('How many warnings are left out: a plan shows at most 500.'),
+    more_warnings: count
+      .exactOptional()
+      .describe('How many warnings are left out: a plan shows at most 500.'),
     cost,
-    effort: z.strictObject({
-      writes: count,
-      reads: count,
-      seconds_at_least: z
-        .number()
-        .min(0)
-        .describe('The minimum duration that follows from the request limits.'),
-    }),
-    proofs: z
-      .strictObject({
-        writes: count,
-        results: z.array(
-          z.strictObject({
-            key: text,
-            outcome: z.enum(['accepted', 'refused', 'unanswered', 'not_sent']),
-            unproven: z.array(text).describe('Fields that the API may check in a creation alone.'),
-          }),
-        ),
-      })
-      .optional()
-      .describe('The answers of the API to `plan --prove`.'),
+    effort,
+    proofs: proofs.exactOptional().describe('The answers of the API to `plan --prove`.'),
   })
   .describe('A plan of vdcsync, as `vdcsync plan --format json` prints it and `apply --plan` takes it.');
