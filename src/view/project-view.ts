@@ -3,7 +3,7 @@ import type { Claim } from '../core/claims.ts';
 import { keyStatuses } from '../core/key-status.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import { type KindName, kindNames, kindsWith } from '../core/kind-facts.ts';
-import type { Blocked, Cost, Operation, Summary, Warning } from '../core/plan.ts';
+import type { Blocked, Operation, Warning } from '../core/plan.ts';
 import * as plan from '../core/plan-schema.ts';
 import { type Fixed, typed } from '../core/plan-schema.ts';
 import { conditions } from './condition.ts';
@@ -197,8 +197,8 @@ export const projectViewSchema = z.strictObject({
   plan: z
     .strictObject({
       digest: text,
-      summary: typed<Summary>(plan.summary),
-      cost: typed<Cost>(plan.cost),
+      summary: plan.summary,
+      cost: plan.cost,
       awaits_approval: z.boolean().describe('Whether its operations wait for the approval of the operator.'),
     })
     .nullable()
