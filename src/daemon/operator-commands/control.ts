@@ -2,19 +2,32 @@ import { once } from 'node:events';
 import { chmodSync, rmSync } from 'node:fs';
 import { createServer, request as httpRequest } from 'node:http';
 import { posix } from 'node:path';
+import { json } from 'node:stream/consumers';
 import { z } from 'zod';
 import { messageOf, remediesOf } from '../../core/errors.ts';
 import { parseKey, type ResourceKey } from '../../core/keys.ts';
 import type { CommandResult, Remedy } from '../../core/remedy.ts';
-import type { Resolution } from '../../engine/deps.ts';
+
+const key = z.custom<ResourceKey>((text) => typeof text === 'string' && parseKey(text) !== undefined);
+const id = z.string().min(1);
+const names = z.array(z.string()).readonly();
+const operatorCommandSchema = z.discriminatedUnion('command', [
+  z.strictObject({ command: z.literal('adopt'), key, id }),
+  z.strictObject({
+    command: z.literal('resolve'),
+    key,
+    resolution: z.discriminatedUnion('type', [
+      z.strictObject({ type: z.literal('adopt'), id }),
+      z.strictObject({ type: z.enum(['absent', 'retry', 'abandon']) }),
+    ]),
+  }),
+  z.strictObject({ command: z.literal('forget'), key }),
+  z.strictObject({ command: z.enum(['ignore', 'unignore']), names }),
+  z.strictObject({ command: z.literal('approve'), digest: z.string().min(1).max(100) }),
+]);
 
 /** A command of the operator to a daemon that owns the state. */
-export type OperatorCommand =
-  | { readonly command: 'adopt'; readonly key: ResourceKey; readonly id: string }
-  | { readonly command: 'resolve'; readonly key: ResourceKey; readonly resolution: Resolution }
-  | { readonly command: 'forget'; readonly key: ResourceKey }
-  | { readonly command: 'ignore' | 'unignore'; readonly names: readonly string[] }
-  | { readonly command: 'approve'; readonly digest: string };
+export type OperatorCommand = z.infer<typeof operatorCommandSchema>;
 
 /** The result of a command, in a sentence. */
 export type CommandAnswer =
@@ -84,24 +97,6 @@ export async function listenForCommands(
   };
 }
 
-const key = z.custom<ResourceKey>((text) => typeof text === 'string' && parseKey(text) !== undefined);
-const id = z.string().min(1);
-const names = z.array(z.string());
-const operatorCommandSchema = z.discriminatedUnion('command', [
-  z.strictObject({ command: z.literal('adopt'), key, id }),
-  z.strictObject({
-    command: z.literal('resolve'),
-    key,
-    resolution: z.discriminatedUnion('type', [
-      z.strictObject({ type: z.literal('adopt'), id }),
-      z.strictObject({ type: z.enum(['absent', 'retry', 'abandon']) }),
-    ]),
-  }),
-  z.strictObject({ command: z.literal('forget'), key }),
-  z.strictObject({ command: z.enum(['ignore', 'unignore']), names }),
-  z.strictObject({ command: z.literal('approve'), digest: z.string().min(1).max(100) }),
-]);
-
 const notUnderstood: CommandAnswer = {
   refused: 'the daemon does not understand this command: use the vdcsync of the same version as the daemon',
   misuse: false,
@@ -120,10 +115,7 @@ function readCommand(text: string): OperatorCommand | undefined {
 export function giveCommand(path: string, command: OperatorCommand): Promise<CommandAnswer | undefined> {
   return new Promise((resolve, reject) => {
     const request = httpRequest({ socketPath: path, method: 'POST', path: '/' }, (incoming) => {
-      const chunks: Buffer[] = [];
-      incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
-      incoming.on('end', () => resolve(JSON.parse(Buffer.concat(chunks).toString('utf8')) as CommandAnswer));
-      incoming.on('error', reject);
+      json(incoming).then((answer) => resolve(answer as CommandAnswer), reject);
     });
     request.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT' || error.code === 'ECONNREFUSED') resolve(undefined);
