@@ -71,10 +71,10 @@ export function settleFirst(key: ResourceKey): readonly Remedy[] {
 }
 
 /** The remedy if another spec of the project uses the same idempotency keys. */
-export const giveScope: Remedy = edit('project', {
-  choose: { scope: [] },
-  when: 'in one of the two specs, if another spec of the project created the resource',
-});
+export function giveScope(): Remedy {
+  const when = 'in one of the two specs, if another spec of the project created the resource';
+  return edit('project', { choose: { scope: [] }, when });
+}
 
 /** The way out where the API refuses to add spending. @source API §1.6 */
 export const paying = 'pay the open invoice, or have the project made Active again';

@@ -147,7 +147,7 @@ function answeredWithIgnored(
   const reason = `an idempotency key of ${key} was used for ${what}, ${why}${isGone ? '. No read shows it' : ''}`;
   const later = run('apply', [], { when: 'an hour later: another read then confirms that it is gone' });
   const adopt = run('adopt', [key, id], { when: `if ${what} is ${key}` });
-  return { code: 'key_conflict', reason, remedies: isGone ? [later] : [adopt, giveScope] };
+  return { code: 'key_conflict', reason, remedies: isGone ? [later] : [adopt, giveScope()] };
 }
 
 /** The resource may be bound to the other entry by mistake. The operator decides which entry has the resource. */
@@ -164,7 +164,7 @@ function answeredWithBound({ key, kind }: DesiredResource, { key: other, id }: B
         when: `if ${what} is ${key}, which then takes it back`,
         next: [run('apply'), restored],
       }),
-      giveScope,
+      giveScope(),
     ],
   };
 }

@@ -96,7 +96,7 @@ async function answer(
     (blocked.code === 'moved_onto_bound' && takeApart(key).parent !== undefined);
   const wish = isLeft ? undefined : edit(stage, file, blocked);
   const edited = valid(stage, wish);
-  // The whole first spec is back already, and does not help; or another entry has taken what the entry names.
+  // The whole first spec is back already, and does not help; or another entry has the resource that the entry names.
   const isInFirst = equal({ ...edited, settings: file.settings }, file);
   const isBack = edited !== wish && (isInFirst || blocked.code === 'protected');
   if ((isLeft || (isDropped && isBack)) && runs(remedies, 'forget').some(([its]) => its === key)) {

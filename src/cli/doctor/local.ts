@@ -40,7 +40,10 @@ export async function checkSpec(
       };
     }
     if (error instanceof ConfigError && flags.file === undefined) {
-      return { findings: [finding('spec', 'info', 'there is no spec yet', writingSpec)], desired: undefined };
+      return {
+        findings: [finding('spec', 'info', 'there is no spec yet', writingSpec())],
+        desired: undefined,
+      };
     }
     throw error;
   }

@@ -23,10 +23,12 @@ import type { Io } from '../terminal.ts';
 import { loadPrices, loadProfile } from './profile.ts';
 
 /** The commands that write a first spec. */
-export const writingSpec: readonly Remedy[] = [
-  run('init', [], { when: 'to write a first one' }),
-  run('export', ['--out', 'vdcsync.yaml'], { when: 'to write the spec of an existing project' }),
-];
+export function writingSpec(): readonly Remedy[] {
+  return [
+    run('init', [], { when: 'to write a first one' }),
+    run('export', ['--out', 'vdcsync.yaml'], { when: 'to write the spec of an existing project' }),
+  ];
+}
 
 /** The default files, in order of preference, in the working folder. */
 const defaultFiles = ['vdcsync.yaml', 'vdcsync.yml', 'vdc.yaml', 'vdc.yml'];
@@ -39,7 +41,7 @@ export function specFiles(flags: CommonFlags, io: Io): readonly string[] {
   throw new ConfigError(
     `no spec: name it with -f FILE, or put a vdcsync.yaml into ${io.cwd}`,
     true,
-    writingSpec,
+    writingSpec(),
   );
 }
 

@@ -21,9 +21,9 @@ import type { EngineDeps, Pause, Repeating } from '../deps.ts';
 import type { Run } from '../run.ts';
 
 /** No read shows the permissions of a token, so doctor shows the last accepted and refused write. */
-export const tokenReport = run('doctor', [], {
-  when: 'to see the last accepted and refused write of this token',
-});
+export function tokenReport(): Remedy {
+  return run('doctor', [], { when: 'to see the last accepted and refused write of this token' });
+}
 
 /**
  * The claim on a class of writes that the API refuses. The state journals it like every claim, because a deletion that
@@ -239,7 +239,7 @@ function since({ at, holder }: PauseClaim): string {
 
 function liftedBy({ scope, code }: RefusedClass, next: readonly RemedyStep[]): readonly Remedy[] {
   const way = outside(endOf(scope, code), { next });
-  return code === 'insufficient_scope' ? [way, tokenReport] : [way];
+  return code === 'insufficient_scope' ? [way, tokenReport()] : [way];
 }
 
 /** How the operator ends the cause of a refusal of this class. */

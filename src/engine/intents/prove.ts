@@ -3,7 +3,7 @@ import type { ResourceKey } from '../../core/keys.ts';
 import type { ProofChecks, World } from '../../core/kind.ts';
 import type { Operation } from '../../core/plan.ts';
 import type { WriteName, WriteRequest, WriteResult } from '../../core/ports.ts';
-import { run as command, outside } from '../../core/remedy.ts';
+import { run as command, outside, type Remedy } from '../../core/remedy.ts';
 import type { StateStore } from '../../core/state.ts';
 import { correction, makingRoom } from '../../plan/open-writes.ts';
 import type { Run } from '../run.ts';
@@ -173,7 +173,9 @@ function endedBy({ result, answer }: Sent, unproven: readonly string[]): Proof |
   }
 }
 
-const ending = outside('end the conflict in the client area', { next: [command('apply')] });
+function ending(): Remedy {
+  return outside('end the conflict in the client area', { next: [command('apply')] });
+}
 
 /**
  * Proves the creation that follows a deletion of the same key, before the deletion is sent. Returns `undefined` if the
@@ -201,7 +203,7 @@ export async function provedBefore(
       const isAskedFor = typeof replace === 'object' && replace.order === 'delete_first';
       if (!isAskedFor && !endedByDeletion.has(proof.code)) {
         const reason = `${proof.reason}. Nothing was deleted`;
-        return { now: 'blocked', code: proof.code, reason, remedies: [makingRoom(key), ending] };
+        return { now: 'blocked', code: proof.code, reason, remedies: [makingRoom(key), ending()] };
       }
       stopwatch.mark(id, 'proved');
       return undefined;

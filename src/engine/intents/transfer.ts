@@ -239,7 +239,7 @@ async function refuse(run: Run, intent: Intent, own: Binding, foreign: string): 
   const reason = `another spec of this project, or an earlier state, used the idempotency key of ${key} before, and ${foreign}`;
   const { changes } = answeredWith(run, own, foundUnder(run, key), key);
   await close(run, intent, { outcome: 'void', because: 'found', text: reason }, { changes });
-  const remedies = [giveScope, runs('adopt', [key, id], { when: 'if the resource belongs to this spec' })];
+  const remedies = [giveScope(), runs('adopt', [key, id], { when: 'if the resource belongs to this spec' })];
   return { now: 'blocked', code: 'key_conflict', reason, remedies };
 }
 

@@ -35,7 +35,7 @@ import {
   applyStateChanges,
   isUnshown,
   planFor,
-  type Shown,
+  type ShownPlan,
   settleMoves,
   shownBy,
   unshownResults,
@@ -110,7 +110,7 @@ class Rounds {
   /** The time from which this run has waited only for adopted servers. Monotonic ms. */
   #creationSince: number | undefined;
   /** By the first plan. */
-  #shown: Shown | undefined;
+  #shown: ShownPlan | undefined;
 
   /** `open` loads the state again. */
   constructor(run: Run, open: () => Promise<Run>, options: ApplyOptions, startedAt: number) {

@@ -205,7 +205,7 @@ export function furtherBlocked(
     const cause = firstOf(run, { key, verb, code });
     const next =
       cause === undefined ? { ...again, when: 'once the cause is gone' } : outside(cause, { next: [again] });
-    const doctor = code === 'insufficient_scope' ? [tokenReport] : [];
+    const doctor = code === 'insufficient_scope' ? [tokenReport()] : [];
     const remedies = [
       ...(named ?? [next]),
       ...doctor,

@@ -172,7 +172,7 @@ function foundForOther(key: ResourceKey, earlier: ResourceKey, detail = ''): Tur
     now: 'blocked',
     code: 'key_conflict',
     reason: `${earlier} is an earlier key of ${key}: a resource that this spec does not manage was ${detail}`,
-    remedies: [giveScope, runs('adopt', [key, 'ID'], { when: 'if the resource belongs to this spec' })],
+    remedies: [giveScope(), runs('adopt', [key, 'ID'], { when: 'if the resource belongs to this spec' })],
   };
 }
 

@@ -255,15 +255,15 @@ async function confirmGone(run: Run, releases: readonly Release[]): Promise<read
   return releases.filter(({ key }) => again.has(key));
 }
 
-/** What a reader of a plan knows. */
-export interface Shown {
+/** The content of a plan that its reader knows. */
+export interface ShownPlan {
   /** The operations of the plan, and the deletion of an old copy for a new one. */
   readonly operations: ReadonlySet<OperationId>;
   /** The operations for which the plan asks for a decision. */
   readonly undecided: ReadonlySet<OperationId>;
 }
 
-export function shownBy({ operations, blocked }: Plan): Shown {
+export function shownBy({ operations, blocked }: Plan): ShownPlan {
   const copies = operations.flatMap(({ key, changes }) =>
     changes.flatMap(({ path, from }) =>
       path === 'oldest' ? [operationId('delete', childKey(key, String(from)))] : [],
@@ -277,7 +277,7 @@ export function shownBy({ operations, blocked }: Plan): Shown {
 }
 
 /** A deletion that the plan did not show, or a purchase for which the plan asked for a decision. */
-export function isUnshown(operation: Operation, { operations, undecided }: Shown): boolean {
+export function isUnshown(operation: Operation, { operations, undecided }: ShownPlan): boolean {
   const { id, kind, verb, risk } = operation;
   if (operations.has(id)) return false;
   if (verb === 'create' && factsOf(kind).bought === true) return undecided.has(id);
