@@ -42,7 +42,7 @@ export async function plan(flags: PlanFlags, io: Io, destroy = false): Promise<E
       io.stdout.write(nothingManaged(made, paintFor(io.stdout, io)));
     else {
       const stream = (flags.format ?? 'text') === 'text' ? io.stdout : io.stderr;
-      stream.write(undo?.header ?? '');
+      if (undo !== undefined) stream.write(undo.header);
       putPlan(made, flags, io);
     }
     return flags.detailedExitcode === true ? detailed(made) : exitCodes.done;
