@@ -78,10 +78,18 @@ export class Questions {
       const isOld = elapsed() >= keyLifeMs || story.incidents.some(({ what }) => what.do === 'set_clock');
       return isOld ? undefined : 'and no key is 23 hours old';
     }
+    if (code === 'moved_from_unknown' && isUndisturbed(story) && elapsed() < keyLifeMs)
+      return 'although the earlier key answers';
     const mayAsk =
       !this.#settlesItself || elapsed() >= keyLifeMs || (asks !== 'task' && !settlesAnOutcome(code));
     return mayAsk ? undefined : 'although a machine can know';
   }
+}
+
+/** Only people disturb the story: the API answers each request as documented, and all clocks are right. */
+function isUndisturbed({ faults, incidents, readings, profile, cut }: Story): boolean {
+  const others = [...faults, ...incidents, ...Object.keys(readings)];
+  return others.length === 0 && profile === undefined && cut === undefined;
 }
 
 /**

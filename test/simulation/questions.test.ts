@@ -52,6 +52,15 @@ describe('src/simulation/questions.ts', () => {
     expect(broken('outcome_unknown', { ...calm, faults: [lost], readings: { pageSize: 1 } })).toEqual([]);
   });
 
+  test('a question about an earlier key breaks I16 if only people disturb the story, and the key is fresh', () => {
+    const asks = (more: object, elapsedMs = 22 * hour) =>
+      broken('moved_from_unknown', { ...calm, actions: [], ...more }, [], elapsedMs);
+    expect(asks({})).toEqual(['I16']);
+    expect(asks({}, 23 * hour)).toEqual([]);
+    expect(asks({ readings: { pageSize: 1 } })).toEqual([]);
+    expect(asks({ faults: [faultRule({ path: 'allocate_ip' }, { do: 'reset' })] })).toEqual([]);
+  });
+
   test('a question about an old key breaks I16 before 23 hours have passed', () => {
     const failing = {
       ...calm,
