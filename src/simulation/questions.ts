@@ -1,5 +1,6 @@
 import { questionClass, settlesAnOutcome } from '../core/codes.ts';
-import { takeApart } from '../core/keys.ts';
+import { member } from '../core/json.ts';
+import { type ResourceKey, takeApart } from '../core/keys.ts';
 import type { KindName } from '../core/kind-facts.ts';
 import type { Blocked } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
@@ -22,6 +23,8 @@ export interface Judge {
   /** Time that no machine's clock can bend, in ms. */
   readonly elapsed: () => number;
   readonly fail: (rule: string, message: string) => void;
+  /** Whether a resource exists that was created for the line of the key. */
+  readonly exists: (key: ResourceKey) => boolean;
 }
 
 /** The age of an idempotency key at which no request is sent under it any more. */
@@ -65,12 +68,12 @@ export class Questions {
     const isFirst = !this.all.some((each) => each.code === code);
     this.#asked.set(`${code} ${key}`, { code, kind, key });
     this.#judge.observer.asked(code, kind, isFirst);
-    const wrong = this.#wrongWith(code);
+    const wrong = this.#wrongWith(code, key);
     if (wrong !== undefined) this.#judge.fail('I16', `${key} asks by ${code}, ${wrong}: ${reason}`);
   }
 
-  #wrongWith(code: string): string | undefined {
-    const { story, elapsed } = this.#judge;
+  #wrongWith(code: string, key: ResourceKey): string | undefined {
+    const { story, elapsed, exists } = this.#judge;
     const asks = questionClass(code);
     if (asks === undefined)
       return this.#refusals.has(code) ? undefined : 'which is neither in the closed list nor a refusal';
@@ -78,7 +81,7 @@ export class Questions {
       const isOld = elapsed() >= keyLifeMs || story.incidents.some(({ what }) => what.do === 'set_clock');
       return isOld ? undefined : 'and no key is 23 hours old';
     }
-    if (code === 'moved_from_unknown' && isUndisturbed(story) && elapsed() < keyLifeMs)
+    if (code === 'moved_from_unknown' && isUndisturbed(story) && elapsed() < keyLifeMs && exists(key))
       return 'although the earlier key answers';
     const mayAsk =
       !this.#settlesItself || elapsed() >= keyLifeMs || (asks !== 'task' && !settlesAnOutcome(code));
@@ -86,10 +89,13 @@ export class Questions {
   }
 }
 
-/** Only people disturb the story: the API answers each request as documented, and all clocks are right. */
-function isUndisturbed({ faults, incidents, readings, profile, cut }: Story): boolean {
+/** Only people disturb the story, and the keys have one scope: the API answers each request as documented. */
+function isUndisturbed({ faults, incidents, readings, profile, cut, actions = [] }: Story): boolean {
   const others = [...faults, ...incidents, ...Object.keys(readings)];
-  return others.length === 0 && profile === undefined && cut === undefined;
+  const scopes = actions.filter((each) =>
+    ['start_other_file', 'give_scope'].includes(String(member(member(each, 'what'), 'do'))),
+  );
+  return others.length + scopes.length === 0 && profile === undefined && cut === undefined;
 }
 
 /**

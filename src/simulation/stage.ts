@@ -84,6 +84,7 @@ export class StoryStage {
       observer,
       elapsed: () => this.clock.monotonic(),
       fail: (rule, message) => this.fail(rule, message),
+      exists: (key) => this.executionsOf(key).some((each) => this.history.isLive(each)),
     });
     this.chance = chance(story.seed ^ 0x5eed);
     const profile = story.profile === true ? profiles : undefined;

@@ -12,7 +12,13 @@ const calm: Story = {
 };
 
 /** The rules that a question by the code breaks in the story, after the API has refused requests by some codes. */
-function broken(code: string, story: Story, refusals: readonly string[] = [], elapsedMs = 0): string[] {
+function broken(
+  code: string,
+  story: Story,
+  refusals: readonly string[] = [],
+  elapsedMs = 0,
+  exists = true,
+): string[] {
   const failed: string[] = [];
   const coverage = createCoverage();
   const elapsed = () => elapsedMs;
@@ -21,6 +27,7 @@ function broken(code: string, story: Story, refusals: readonly string[] = [], el
     observer: coverage,
     elapsed,
     fail: (rule) => void failed.push(rule),
+    exists: () => exists,
   });
   for (const each of refusals) questions.refused(each);
   const key = 'ips.web' as ResourceKey;
@@ -53,10 +60,12 @@ describe('src/simulation/questions.ts', () => {
   });
 
   test('a question about an earlier key breaks I16 if only people disturb the story, and the key is fresh', () => {
-    const asks = (more: object, elapsedMs = 22 * hour) =>
-      broken('moved_from_unknown', { ...calm, actions: [], ...more }, [], elapsedMs);
+    const asks = (more: object, elapsedMs = 22 * hour, exists = true) =>
+      broken('moved_from_unknown', { ...calm, actions: [], ...more }, [], elapsedMs, exists);
     expect(asks({})).toEqual(['I16']);
     expect(asks({}, 23 * hour)).toEqual([]);
+    expect(asks({}, 22 * hour, false)).toEqual([]);
+    expect(asks({ actions: [{ when: 'at_rest', what: { do: 'give_scope', to: 1 } }] })).toEqual([]);
     expect(asks({ readings: { pageSize: 1 } })).toEqual([]);
     expect(asks({ faults: [faultRule({ path: 'allocate_ip' }, { do: 'reset' })] })).toEqual([]);
   });
@@ -78,6 +87,7 @@ describe('src/simulation/questions.ts', () => {
       observer: coverage,
       elapsed: () => 0,
       fail: () => undefined,
+      exists: () => true,
     });
     const blocked = ['dependency_blocked', 'unresolved_create', 'key_not_answered', 'protected'].map(
       (code) => ({
