@@ -130,8 +130,7 @@ async function keepReach(run: Run, { name }: WriteRequest, reach: ProofReach): P
 
 /** The fields that are sent: a request leaves out a field without a value. */
 function fieldsOf({ body }: WriteRequest): readonly string[] {
-  if (typeof body !== 'object' || body === null) return [];
-  return Object.entries(body).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+  return Object.entries(Object(body)).flatMap(([name, value]) => (value === undefined ? [] : [name]));
 }
 
 interface Sent {

@@ -74,9 +74,7 @@ export async function recover(run: Run): Promise<boolean> {
   const taken = wanted.some((each) => isNameTaken(run, each));
   const isShown = wanted.some(({ kind }) => !isNone(unmanagedFor(kind, register, run.world)));
   const isAlone = !isShown && register.unlisted === undefined && !taken;
-  const { networks, ips } = run.world;
-  const isUsed = ips.length > 0 || networks.some((each) => !each.is_default);
-  const mayBeLater = isShown || (register.isNew && isUsed);
+  const mayBeLater = isShown || (register.isNew && run.world.networks.some((each) => !each.is_default));
   let any = false;
   for (const resource of wanted) {
     if (run.signals.stop.aborted || run.facts.allPaused() !== undefined) break;

@@ -751,6 +751,15 @@ describe('src/engine/run/recover.ts', () => {
     expect(log.flatMap((each) => /^begin servers\.web (\S+)/.exec(each)?.[1] ?? [])).toEqual(keys);
   });
 
+  test('the later keys of a server are asked once', async () => {
+    const answers = Array.from({ length: 8 }, () => unused).flat();
+    const { run, log } = running({ file: bare, claims: [], answers });
+    await recover(run);
+    const asked = log.length;
+    expect(await recover(run)).toBe(false);
+    expect(log.slice(asked)).toEqual([]);
+  });
+
   test('a single refusal under a later key is doubted, and the key is probed again', async () => {
     const answers = [...unused, taken, taken, made('7')];
     const { log } = await play({ file: bare, claims: [], answers, seen: [live] });
