@@ -11,6 +11,7 @@ import {
   askSuccessors,
   endReplaced,
   tryNextIncarnation,
+  underFormerNames,
 } from '../../../src/engine/intents/next-incarnation.ts';
 import { probeKey } from '../../../src/engine/intents/probe-key.ts';
 import { asRun, intentOf, sentAt, stubRun } from './stub-run.ts';
@@ -505,6 +506,13 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     ['a fenced key, and a used one', [fence, taken], {}, ['absent', 'void'], true],
     ['a fenced key, and an unused one', [fence, fresh, fence], {}, ['absent', 'absent'], false],
     ['eight fenced keys', many, {}, Array(8).fill('absent'), true],
+    [
+      'a used key of an earlier name',
+      [fresh, fence, taken],
+      { bindings: [{ ...found, formerKeys: ['servers.w'] }] },
+      ['absent', 'void'],
+      true,
+    ],
     ['an address that shows the server', [taken], { ips: [1] }, [], false],
     ['a network', [taken], { bindings: [{ ...found, kind: 'network' }] }, [], false],
     ['a confirmed server', [taken], { bindings: [{ ...found, recovered: undefined }] }, [], false],
@@ -581,6 +589,49 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     expect(asked.filter((each) => (each as unknown[])[0] === 'slept')).toEqual(
       isRead ? [['slept', 60_000]] : [],
     );
+  });
+});
+
+describe('src/engine/intents/next-incarnation.ts: the requests under earlier names', () => {
+  const named = (name: string) => ({ name: 'create_server', path: {}, body: { name } }) as const;
+  const asks = (more: object, line: readonly string[], sent = named('b')) => {
+    const resource = {
+      key: 'servers.c',
+      kind: 'server',
+      named: false,
+      value: { name: 'c' },
+      ...more,
+    } as never;
+    const subject = { key: 'servers.c', kind: 'server', desired: resource };
+    const { run } = beginning({ subjects: [subject] });
+    const of = asRun({
+      ...run,
+      line: () => new Set(line),
+      kindOf: () => ({
+        writes: {
+          request: ({ subject: { desired } }: { subject: { desired: { value: { name: string } } } }) => {
+            if (desired.value.name === 'odd') throw new Error('not possible');
+            return named(desired.value.name);
+          },
+        },
+      }),
+    });
+    return underFormerNames(of, resource, intentOf({ key: 'servers.b', request: sent })).map(
+      ({ body }) => (body as { name: string }).name,
+    );
+  };
+  const line = ['servers.c', 'servers.b', 'servers.a'];
+  test.each<[string, object, readonly string[], readonly string[]]>([
+    ['are those of the other earlier keys, and last the request itself', {}, line, ['a', 'b']],
+    ['are none of an entry with a name', { named: undefined }, line, []],
+    ['are none without another key', {}, ['servers.c', 'servers.b'], []],
+    ['are none that cannot be made', {}, ['servers.c', 'servers.b', 'servers.odd'], []],
+  ])('%s', (_name, more, keys, expected) => {
+    expect(asks(more, keys)).toEqual(expected);
+  });
+
+  test('are none that equal the request', () => {
+    expect(asks({}, line, named('a'))).toEqual([]);
   });
 });
 
