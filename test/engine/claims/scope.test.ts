@@ -64,6 +64,18 @@ describe('src/engine/claims/scope.ts', () => {
       { incarnation: 1, elsewhere: 0 },
     ],
     [
+      'after a key with another answer that was given up, the same',
+      [creation('0', 0, { because: 'odd', unconfirmed: { why: 'lost', question: { conflict: true } } })],
+      1,
+      { incarnation: 0, elsewhere: 1 },
+    ],
+    [
+      'after a key that was asked, and whose resource is declared absent, the same',
+      [creation('0', 0, { because: 'reported_absent' })],
+      1,
+      { incarnation: 0, elsewhere: 1 },
+    ],
+    [
       'after a key without an answer whose resource is declared absent, the same',
       [creation('0', 0, { because: 'reported_absent', unconfirmed: { why: 'lost', question: {} } })],
       1,

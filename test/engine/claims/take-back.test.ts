@@ -145,6 +145,21 @@ describe('src/engine/claims/line.ts: a retiring server as the spec asks for it',
     expect((await taken({ given: [intent] })).calls[0]).toMatchObject({ moves: exchanged });
   });
 
+  test.each<[string, readonly Binding[], readonly object[]]>([
+    ['where a server retires', [one, two], [{ outcome: 'abandoned', limit: 200 }]],
+    ['not where none does', [two], []],
+  ])('the writes that were given up are read %s', async (_name, bindings, expected) => {
+    const { run } = scene({ bindings });
+    const read: object[] = [];
+    const intents = async (query: object) => {
+      read.push(query);
+      return [];
+    };
+    const store = { intents };
+    await takeBack({ ...run, deps: { ...run.deps, store } } as never);
+    expect(read).toEqual(expected);
+  });
+
   test('where several are, the oldest one takes the key', async () => {
     const named = (id: string, boundAt: number) => bound(`servers.web~${id}`, id, 'small', { boundAt });
     const [old, middle, young] = [named('2003', 5), named('2001', 6), named('2004', 9)];
