@@ -89,7 +89,7 @@ export class Questions {
   }
 }
 
-/** Only people disturb the story, and the keys have one scope: the API answers each request as documented. */
+/** The operator alone disturbs the story, and the keys have one scope: the API answers each request as documented. */
 function isUndisturbed({ faults, incidents, readings, profile, cut, actions = [] }: Story): boolean {
   const others = [...faults, ...incidents, ...Object.keys(readings)];
   const scopes = actions.filter((each) =>

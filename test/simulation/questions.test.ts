@@ -59,7 +59,7 @@ describe('src/simulation/questions.ts', () => {
     expect(broken('outcome_unknown', { ...calm, faults: [lost], readings: { pageSize: 1 } })).toEqual([]);
   });
 
-  test('a question about an earlier key breaks I16 if only people disturb the story, and the key is fresh', () => {
+  test('a question about an earlier key breaks I16 if the operator alone disturbs the story, and the key is fresh', () => {
     const asks = (more: object, elapsedMs = 22 * hour, exists = true) =>
       broken('moved_from_unknown', { ...calm, actions: [], ...more }, [], elapsedMs, exists);
     expect(asks({})).toEqual(['I16']);
