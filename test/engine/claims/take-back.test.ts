@@ -116,6 +116,7 @@ describe('src/engine/claims/line.ts: a retiring server as the spec asks for it',
   test.each<[string, Given]>([
     ['no server retires', { bindings: [two] }],
     ['the present one is as the spec asks', { size: 'large' }],
+    ['both are as the spec asks', { bindings: [one, bound('servers.web', '2002', 'small')] }],
     ['the present one is changed in place', { size: 'grown' }],
     ['the retiring one has other values too', { size: 'third' }],
     ['the retiring one cannot be compared', { bindings: [bound('servers.web~2001', '2001', 'odd'), two] }],
