@@ -12,25 +12,23 @@ import { server } from './server.ts';
 import { serverImage } from './server-image.ts';
 
 /**
- * Every kind of resource, by its name. Operations that are ready at the same time are sent in
+ * Every kind of resource. Operations that are ready at the same time are sent in
  * this order: parents first, and a firewall before network interfaces, because its server is exposed until then.
  */
-const table = {
+export const registry = [
   network,
   ip,
   iso,
   server,
   firewall,
-  network_interface: networkInterface,
+  networkInterface,
   backup,
-  backup_policy: backupPolicy,
+  backupPolicy,
   drive,
-  server_image: serverImage,
-} satisfies Readonly<Record<KindName, unknown>>;
-
-export const registry = Object.values(table) as unknown as readonly ResourceKind[];
+  serverImage,
+] as unknown as readonly ResourceKind[];
 
 /** The kinds by name. */
 export type Kinds = ReadonlyMap<KindName, ResourceKind>;
 
-export const kinds = new Map(Object.entries(table)) as unknown as Kinds;
+export const kinds: Kinds = new Map(registry.map((kind) => [kind.name, kind]));

@@ -96,9 +96,8 @@ async function answer(
     (blocked.code === 'moved_onto_bound' && takeApart(key).parent !== undefined);
   const wish = isLeft ? undefined : edit(stage, file, blocked);
   const edited = valid(stage, wish);
-  // The whole first spec is back already, and does not help; or another entry has the resource that the entry names.
-  const isInFirst = equal({ ...edited, settings: file.settings }, file);
-  const isBack = edited !== wish && (isInFirst || blocked.code === 'protected');
+  // The whole first spec is back already, and does not help.
+  const isBack = edited !== wish && equal({ ...edited, settings: file.settings }, file);
   if ((isLeft || (isDropped && isBack)) && runs(remedies, 'forget').some(([its]) => its === key)) {
     await releaseOnce(stage, controller, file, key);
     return file;
