@@ -2,7 +2,6 @@ import { Document, isMap, isScalar, isSeq, type Node, visit, type YAMLMap } from
 import { withoutSeals } from '../../core/hidden-texts.ts';
 import { mapTexts } from '../../core/json.ts';
 import { escapeUnseenInLines, hasUnseen, printable } from '../../core/text.ts';
-
 import type { ExportedEntry, ExportedSpec } from './spec.ts';
 
 /** The spec as readable YAML: short maps in one line, notes above the entries that they describe. */

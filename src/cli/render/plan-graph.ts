@@ -3,7 +3,6 @@ import { factsOf } from '../../core/kind-facts.ts';
 import type { Operation, Plan, Verb } from '../../core/plan.ts';
 import { printable } from '../../core/text.ts';
 import { consequences } from '../../view/consequences.ts';
-
 import { openText } from './plan-groups.ts';
 
 /** `waits`: for another operation, which is blocked, or for a write of an earlier run. */

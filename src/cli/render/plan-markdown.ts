@@ -12,7 +12,6 @@ import { commandLine, piecesOf, type Remedy, run } from '../../core/remedy.ts';
 import { counted, printable } from '../../core/text.ts';
 import { moment } from '../../core/time.ts';
 import { consequences, liveOf } from '../../view/consequences.ts';
-
 import { costLines, groupsOf, openText, type PlanLine, summaryLine } from './plan-groups.ts';
 import { changeLines, declaredChanges } from './values.ts';
 

@@ -10,9 +10,11 @@ import type { Io } from '../terminal.ts';
 import { ownState, stateLocation } from './config.ts';
 
 /**
- * See `refuseSecondState`.
+ * Refuses a state next to the one that the folder of a daemon keeps for the project: with a second state, vdcsync would
+ * create all resources again.
  *
  * @param own the state of the project in the folder of a daemon
+ * @throws ConfigError naming that state, unless the given state belongs to the project or the state of the folder does not
  */
 export async function refuseBeside(
   own: string,

@@ -78,12 +78,11 @@ export class WayBack {
     const earlier = await this.#earlier(desired, store);
     if (earlier === undefined) return false;
     const changes = await changesSince(earlier.newest, store);
-    const own = changes?.filter(({ spec }) => spec?.startsWith(desired.digest));
-    const others = changes?.filter(
-      ({ spec }) => ![desired, earlier.desired].some(({ digest }) => spec?.startsWith(digest)),
-    );
-    if (own === undefined || others === undefined || others.length > 0)
-      return this.#stay(desired, others ?? [], 'the project was changed after the last spec that converged');
+    const changed = 'the project was changed after the last spec that converged';
+    if (changes === undefined) return this.#stay(desired, [], changed);
+    const others = changes.filter((write) => !isFor(desired, write) && !isFor(earlier.desired, write));
+    if (others.length > 0) return this.#stay(desired, others, changed);
+    const own = changes.filter((write) => isFor(desired, write));
     const losses = lossesOf(own, profile);
     if (losses.length > 0) return this.#stay(desired, losses, 'a change cannot be undone wholly');
     const found = plan?.blocked.find((each) => !isWaiting(each)) ?? plan?.blocked[0];
@@ -152,19 +151,26 @@ export class WayBack {
   }
 }
 
+/** Whether the write was made for this spec. */
+function isFor({ digest }: Pick<Desired, 'digest'>, { spec }: Pick<Intent, 'spec'>): boolean {
+  return spec?.startsWith(digest) === true;
+}
+
 /** The entries whose resources the refused spec adopted, and did not create: the way back releases these resources. */
 async function adoptedBy(
-  { resources, digest }: Desired,
+  refused: Desired,
   earlier: Desired,
   store: Pick<StateStore, 'bindings' | 'intents'>,
 ): Promise<readonly DesiredResource[]> {
   const entries = new Set(earlier.resources.map(({ key }) => key));
   const adopted: DesiredResource[] = [];
   for (const { key, id, formerKeys = [] } of await store.bindings()) {
-    const entry = resources.find((each) => each.key === key && each.parent === undefined && each.managed);
+    const entry = refused.resources.find(
+      (each) => each.key === key && each.parent === undefined && each.managed,
+    );
     if (entry === undefined || [key, ...formerKeys].some((each) => entries.has(each))) continue;
     const isCreation = (each: Intent) =>
-      each.verb === 'create' && each.spec?.startsWith(digest) === true && partsOf(each).answer?.id === id;
+      each.verb === 'create' && isFor(refused, each) && partsOf(each).answer?.id === id;
     if (!(await store.intents({ key, limit: 50 })).some(isCreation))
       adopted.push({ ...entry, id, managed: false });
   }

@@ -3,13 +3,11 @@ import { join } from 'node:path';
 import type { Clock, Random } from '../../core/clock.ts';
 import type { Diagnostic } from '../../core/errors.ts';
 import { member } from '../../core/json.ts';
-import type { Source } from '../../spec/load.ts';
-import { decodeSpec, mostBytes, unreadable } from '../../spec/load.ts';
+import { decodeSpec, mostBytes, type Source, unreadable } from '../../spec/load.ts';
 import type { DaemonLogger } from '../ports.ts';
 import { type FolderBounds, withinBounds } from './bounds.ts';
 import { type GitAccess, GitProgram, TooLargeError } from './git-program.ts';
 import { checkGitNames, commitPage, type GitFile, type GitUrl } from './git-url.ts';
-
 import {
   type Commit,
   SharedOverlays,
