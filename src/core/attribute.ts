@@ -78,9 +78,10 @@ export function attribute(
   };
   /** A server that has only other addresses reuses the id. @assumption A17 */
   const serverClaim = (id: string) => {
+    const { identity, holder } = claimed.get(objectName(serverObject(id))) ?? {};
     const its = held.get(id) ?? [];
-    const isSame = its.length === 0 || its.some((ip) => addressClaim(ip) !== undefined);
-    return isSame ? foreign(claimed.get(objectName(serverObject(id)))?.holder) : undefined;
+    const isSame = (ip: Ip) => ip.address === identity?.address || addressClaim(ip) !== undefined;
+    return its.length === 0 || its.some(isSame) ? foreign(holder) : undefined;
   };
   const server = (id: string): Attributed =>
     serverClaim(id) ??

@@ -96,8 +96,11 @@ async function answer(
     (blocked.code === 'moved_onto_bound' && takeApart(key).parent !== undefined);
   const wish = isLeft ? undefined : edit(stage, file, blocked);
   const edited = valid(stage, wish);
-  // The whole first spec is back already, and does not help.
-  const isBack = edited !== wish && equal({ ...edited, settings: file.settings }, file);
+  // The whole first spec does not help: it is back already, or does not have the entry.
+  const isBack =
+    edited !== wish &&
+    edited !== undefined &&
+    (entryOf(edited, key) === undefined || equal({ ...edited, settings: file.settings }, file));
   if ((isLeft || (isDropped && isBack)) && runs(remedies, 'forget').some(([its]) => its === key)) {
     await releaseOnce(stage, controller, file, key);
     return file;

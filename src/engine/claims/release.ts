@@ -69,9 +69,10 @@ export function releasedClaim(
   server?: string,
 ): StateChange[] {
   const { key: formerKey, kind, id, formerKeys, recovered, applied } = binding;
-  const { collection, staysBilled } = factsOf(kind);
+  const { collection, staysBilled, container } = factsOf(kind);
   if (collection === undefined && staysBilled === undefined) return [];
-  const address = isAddress(kind) ? (world.ip(id)?.address ?? binding.identity.address) : undefined;
+  const [live] = container ? world.ipsOf(id) : [isAddress(kind) ? world.ip(id) : undefined];
+  const address = live?.address ?? (isAddress(kind) ? binding.identity.address : undefined);
   const claim: Claim = {
     ...{ kind, id, ...(server === undefined ? {} : { parentId: server }) },
     identity: address === undefined ? {} : { address },

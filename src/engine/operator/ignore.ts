@@ -2,6 +2,7 @@ import type { Unmanaged } from '../../core/attribute.ts';
 import {
   addressObject,
   backupObject,
+  type Claim,
   foreignClaims,
   isFoundServer,
   type LiveObject,
@@ -10,7 +11,7 @@ import {
 } from '../../core/claims.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { isInside, nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
-import { factsOf } from '../../core/kind-facts.ts';
+import { factsOf, isAddress } from '../../core/kind-facts.ts';
 import {
   type CommandResult,
   edit,
@@ -237,10 +238,10 @@ export async function unignore(run: Run, names: readonly string[]): Promise<Comm
   for (const address of addresses) refuseAddress(run, address, servers);
   const held = world.ips.filter(({ server_id }) => server_id !== null && servers.includes(server_id));
   const named = world.ips.filter(({ address }) => addresses.includes(address));
-  const isMeant = ({ kind, id, identity }: (typeof claims)[number]) =>
-    factsOf(kind).container
-      ? servers.some((each) => String(each) === id)
-      : addresses.includes(identity.address ?? '') || held.some((ip) => isSame(ip, { id, identity }));
+  const isMeant = (claim: Claim) =>
+    factsOf(claim.kind).container
+      ? servers.some((each) => String(each) === claim.id)
+      : addresses.includes(claim.identity.address ?? '') || held.some((ip) => isSame(ip, claim));
   const claims = foreignClaims(run.claims.values());
   await run.state.change(
     claims
@@ -285,11 +286,9 @@ function refuseAddress(run: Run, address: string, also: readonly number[]): void
   refuseDeclared(`address ${address}`, run.world.keyOf(addressObject(live?.id ?? '')));
 }
 
-function isSame(
-  ip: Ip,
-  { id, identity }: { readonly id: string; readonly identity: { address?: string } },
-): boolean {
-  return String(ip.id) === id && ip.address === identity.address;
+/** Whether the claim is on the address, or on the server that has it. */
+function isSame(ip: Ip, { kind, id, identity }: Claim): boolean {
+  return String(isAddress(kind) ? ip.id : ip.server_id) === id && ip.address === identity.address;
 }
 
 /** If the spec marks the object, the next apply would mark the object again. */
@@ -308,9 +307,9 @@ function notIgnored(noun: string): ConfigError {
 
 /** Splits the names of unmanaged objects: a server by its id, an address by its text. */
 function namedOf(names: readonly string[]) {
-  const isAddress = (name: string) => name.includes('.');
+  const isText = (name: string) => name.includes('.');
   return {
-    servers: names.filter((name) => !isAddress(name)).map((name) => Number(name) as ServerId),
-    addresses: names.filter(isAddress),
+    servers: names.filter((name) => !isText(name)).map((name) => Number(name) as ServerId),
+    addresses: names.filter(isText),
   };
 }

@@ -67,6 +67,8 @@ function knowing(
     world: {
       ips,
       ip: (id: string) => ips.find((each) => String((each as { id: number }).id) === id),
+      ipsOf: (server: string) =>
+        ips.filter((each) => String((each as { server_id: number }).server_id) === server),
       isUnbound: ({ id }: { id: number }) =>
         !bindings.some((each) => each.kind === 'ip' && each.id === String(id)),
       subjects: new Map(Object.entries(desired).map(([name, each]) => [name, { desired: each }])),
@@ -274,6 +276,9 @@ describe('src/engine/claims/release.ts', () => {
       claim: { parentId: '1', identity: { address: '203.0.113.1' }, holder: holder(address.key) },
     });
     expect(releasing(knowing([]), key('servers.x'), 'file', 'why')).toHaveLength(1);
+    const ips = [{ id: 51, address: '203.0.113.1', server_id: 1 }];
+    const [, claim] = releasing(knowing([server], { ips }), key('servers.x'), 'file', 'why');
+    expect(claim).toMatchObject({ claim: { kind: 'server', identity: { address: '203.0.113.1' } } });
   });
 
   test('a claim keeps the earlier keys and the doubt; an address the text that reads show', () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../../src/core/keys.ts';
 import type { Plan } from '../../../src/core/plan.ts';
 import type { Ip } from '../../../src/core/resources.ts';
 import { ignoredObjects } from '../../../src/view/bill.ts';
@@ -88,5 +89,25 @@ describe("src/engine/operator/ignore.ts: what was said to be somebody else's", (
     expect(await told(played)).toMatchObject([{ addresses: [held] }]);
     await played.apply(`${one.replace('{}', '{id: 5001}')}`);
     expect(await told(played)).toEqual([]);
+  });
+
+  test('a released server includes an address that no entry declares, until another server has its id', async () => {
+    const played = rig();
+    const kept = web.replace('{new: true}', '{reuse: true}');
+    await played.apply(kept);
+    await played.clock.run(
+      played.engine.forget(load('settings: {prune: false}\n'), 'servers.web' as ResourceKey),
+    );
+    const [held = ''] = played.emulator.world.projects[0]?.ips.map(({ address }) => address) ?? [];
+
+    const another = kept.replace('web', 'db');
+    expect(codes(await played.plan(another))).toEqual({});
+    expect((await played.plan('')).warnings).toEqual([]);
+    await expect(undo(played, '', held)).rejects.toThrow('belongs to the ignored server 2001');
+    expect((await played.plan(kept)).operations).toMatchObject([{ verb: 'adopt', key: 'servers.web' }]);
+
+    const [ip] = played.emulator.world.projects[0]?.ips ?? [];
+    if (ip !== undefined) ip.address = '203.0.113.77' as typeof ip.address;
+    expect(codes(await played.plan(another))).toEqual({ 'servers.db': 'unmanaged_resources' });
   });
 });
