@@ -5,6 +5,9 @@ const enough = 3;
 /** An unfit replica tries one project in this time. Real ms. */
 const tryMs = 15_000;
 
+/** This replica cannot do the job, and another one may. */
+export class UnfitError extends Error {}
+
 /**
  * Whether this replica can do its work: it reaches the API, and has the tokens of the projects. A replica that cannot
  * would fail the jobs of the whole fleet faster than the others complete them. So until a job succeeds, it seldom takes a
@@ -13,6 +16,7 @@ const tryMs = 15_000;
 export class Fitness {
   readonly #clock: Clock;
   readonly #failed = new Map<string, string>();
+  #unfit: string | undefined;
   #ended: string | undefined;
   #triedAt = Number.NEGATIVE_INFINITY;
 
@@ -22,7 +26,8 @@ export class Fitness {
 
   /** Why the replica cannot work. `undefined`: it can. */
   get reason(): string | undefined {
-    return this.#ended ?? (this.#failed.size < enough ? undefined : [...this.#failed.values()].at(-1));
+    const failed = this.#failed.size < enough ? undefined : [...this.#failed.values()].at(-1);
+    return this.#ended ?? this.#unfit ?? failed;
   }
 
   /** The places that the replica may fill now, of all that it has. */
@@ -39,7 +44,14 @@ export class Fitness {
     this.#failed.set(project, reason);
   }
 
+  /** A job has shown that the cause is the replica: the next job that it takes comes after a pause. */
+  rest(reason: string): void {
+    this.#unfit = reason;
+    this.#triedAt = this.#clock.monotonic();
+  }
+
   succeed(): void {
+    this.#unfit = undefined;
     this.#failed.clear();
   }
 

@@ -5,6 +5,7 @@ import { holdersAfter } from '../sources/claims.ts';
 import type { Intake } from '../sources/intake.ts';
 import { type Snapshot, SourceError, type SpecSource } from '../sources/source.ts';
 import type { Board } from './board.ts';
+import { UnfitError } from './fitness.ts';
 import { type FleetQueue, type HeardHint, urgencies } from './queue.ts';
 import type { Releases } from './releases.ts';
 import { usable } from './rollout.ts';
@@ -157,7 +158,7 @@ export function fleetSource(options: FleetSourceOptions): FleetSource {
       await clock.sleep(hintsMs, signal);
       if (!board.leads()) throw new StateError('the lead of the fleet was lost');
       if (outgrown !== undefined) throw outgrown;
-      if (isBlind) throw new StateError('another replica may have the tokens of the projects');
+      if (isBlind) throw new UnfitError('it can use none of the specs, for example without their tokens');
       const heard = await queue.hints().catch((error: unknown) => {
         log.debug({ error }, 'hints not read');
         return [];

@@ -4,7 +4,7 @@ import type { Condition } from '../../view/condition.ts';
 import type { DaemonLogger, Trigger } from '../ports.ts';
 import type { Board, SpecInForce } from './board.ts';
 import type { DatabaseClock } from './database-clock.ts';
-import { Fitness } from './fitness.ts';
+import { Fitness, UnfitError } from './fitness.ts';
 import type { Lease } from './lease.ts';
 import { continued, type FleetQueue, type JobClaim, type NextTurn, sourceKey, urgencies } from './queue.ts';
 import { markOf } from './rollout.ts';
@@ -273,6 +273,11 @@ export class Fleet {
       const next = await (claim.key === sourceKey ? this.#lead(turn) : this.#workOn(turn));
       await queue.end(claim, next);
     } catch (error) {
+      if (error instanceof UnfitError) {
+        this.#fitness.rest(error.message);
+        // At once, for another replica.
+        return void (await queue.end(claim, continued(claim)).catch(() => undefined));
+      }
       if (error instanceof LaterReleaseError) this.#fitness.end(error.message);
       log.debug({ project: claim.key, error, attempt: claim.attempt }, 'reconciliation failed, retrying');
       await queue.fail(claim, messageOf(error)).catch(() => undefined);
