@@ -222,7 +222,7 @@ function boundElsewhere({ subject, diff }: Draft, { world }: GuardInput): Object
 
 function namedElsewhere({ key, kind, binding }: Subject, world: World): Objection | undefined {
   const names = ({ desired }: Subject) =>
-    desired?.id !== undefined && desired.held === undefined && desired.id === binding?.id;
+    desired !== undefined && desired.held === undefined && desired.id === binding?.id;
   const other = world.subjectsOf(kind).find((each) => each.key !== key && names(each));
   if (other === undefined) return undefined;
   const noun = nounOf(kind);

@@ -197,8 +197,10 @@ describe('src/plan/purchases.ts: unmanaged resources', () => {
     expect(asked({ ...waiting, bindings: [bound('servers.named', 'server', '7')] })).not.toContain(named);
     expect(asked({ ...waiting, entries: { 'servers.named': { managed: false } } })).not.toContain(named);
     expect(asked({ ...waiting, entries: { 'servers.named': { id: '9' } } })).not.toContain(named);
-    const opened = [{ key: 'servers.named', verb: 'create' }] as unknown as readonly Intent[];
-    expect(asked({ ...waiting, input: { openIntents: opened } })).not.toContain(named);
+    expect(asked({ ...waiting, bindings: [bound('servers.left', 'server', '7')] })).toContain(named);
+    const opened = (key: string) => [{ key, verb: 'create' }] as unknown as readonly Intent[];
+    expect(asked({ ...waiting, input: { openIntents: opened('servers.web') } })).toContain(named);
+    expect(asked({ ...waiting, input: { openIntents: opened('servers.named') } })).not.toContain(named);
   });
 
   const list = 'unless the API profile has `list_servers`';
