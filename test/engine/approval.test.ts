@@ -19,6 +19,7 @@ async function reconcile({ store, restart, repeating, clock }: Rig, spec: string
       repeating: { ...repeating(), isPaused: (operation) => approval.isPaused(operation) },
     }),
   );
+  if (report.outcome === 'converged') await approval.end(clock.now());
   return { report, waiting: approval.waiting };
 }
 
@@ -55,6 +56,20 @@ describe('src/engine/run/approval.ts', () => {
     });
     expect((await reconcile(made, one)).report.outcome).toBe('declined');
     expect(made.writes()).toEqual([]);
+  });
+
+  test('a plan that an edit has made needless waits no more, and neither does one that was approved and has not begun', async () => {
+    const made = rig();
+    await approve(made, (await reconcile(made, one)).waiting);
+    await reconcile(made, one);
+    for (const approvesFirst of [false, true]) {
+      const gone = await reconcile(made, approving);
+      if (approvesFirst) await approve(made, gone.waiting);
+      expect((await reconcile(made, one)).report.outcome).toBe('converged');
+      await expect(approve(made, gone.waiting)).rejects.toThrow('No plan of this state waits');
+      expect((await reconcile(made, approving)).waiting).toBe(gone.waiting);
+    }
+    expect(made.writes().every(({ method }) => method === 'POST')).toBe(true);
   });
 
   test('of two approvals the second one is refused, and of two operators one plan is carried out once', async () => {

@@ -88,23 +88,23 @@ async function carryOut(
   { ended, ...signals }: ReconciliationSignals,
 ): Promise<Ended & Pick<ApplyReport, 'plan'>> {
   approval.begin();
-  if (mode !== 'observe')
-    return named(
-      await engine.apply(desired, {
-        approve: async (plan) => {
-          const isAccepted = await check.accepts(plan, desired, ended);
-          // A check that was cut short has decided nothing.
-          if (!isAccepted && ended.aborted) return false;
-          const isPermitted = isAccepted && (await approval.permits(plan, desired, clock.now()));
-          history.decide(isPermitted ? 'corrected' : isAccepted ? 'waits' : 'refused');
-          return isPermitted;
-        },
-        unattended: true,
-        ...signals,
-        repeating,
-      }),
-      { isAwaiting: approval.waiting !== undefined, isHalted: ended.aborted },
-    );
+  if (mode !== 'observe') {
+    const report = await engine.apply(desired, {
+      approve: async (plan) => {
+        const isAccepted = await check.accepts(plan, desired, ended);
+        // A check that was cut short has decided nothing.
+        if (!isAccepted && ended.aborted) return false;
+        const isPermitted = isAccepted && (await approval.permits(plan, desired, clock.now()));
+        history.decide(isPermitted ? 'corrected' : isAccepted ? 'waits' : 'refused');
+        return isPermitted;
+      },
+      unattended: true,
+      ...signals,
+      repeating,
+    });
+    if (report.outcome === 'converged' || report.outcome === 'blocked') await approval.end(clock.now());
+    return named(report, { isAwaiting: approval.waiting !== undefined, isHalted: ended.aborted });
+  }
   const plan = await engine.plan(desired, { repeating });
   if (plan.project.id === desired.projectId) return { outcome: 'observed', results: [], plan };
   throw new FenceError(

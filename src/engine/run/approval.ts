@@ -78,6 +78,18 @@ export class Approval {
       if (operation.key === key && operation.verb === verb) this.#granted?.delete(part);
   }
 
+  /**
+   * Called when a reconciliation has carried out its plan. Then no plan waits: one that waited, or that was approved and
+   * never began, was about another spec or project.
+   */
+  async end(now: number): Promise<void> {
+    const before = await readClaim(this.#store);
+    if (this.waiting !== undefined || before === undefined) return;
+    if (before.holder.is === 'approved' && before.holder.operations !== undefined) return;
+    const reason = 'another plan was carried out';
+    await this.#store.change([{ type: 'unclaim', object: before, reason }], now);
+  }
+
   async #covered(
     plan: Plan,
     desired: string,
