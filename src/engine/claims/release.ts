@@ -180,10 +180,15 @@ export function leftByDeletion(
  * The changes by which a server retires: its binding, and the bindings of everything inside it, pass to a key of their
  * own, because another server takes over the key. The next plan deletes the resources of these keys. One transaction
  * contains these changes and the binding of the other server, so that a crash leaves both servers bound.
+ *
+ * @param taken the bindings of the other server: it has a free address of the retiring one if that is gone already
  */
-export function retiring(run: Run, server: Binding): StateChange[] {
+export function retiring(run: Run, server: Binding, taken: readonly Binding[] = []): StateChange[] {
   const to = retiringKey(server.key, server.id);
-  return [server, ...boundIn(run, server.key)].flatMap((each) => passing(run, each, server.key, to));
+  const isTaken = ({ key, id }: Binding) => taken.some((each) => each.key === key && each.id === id);
+  return [server, ...boundIn(run, server.key)]
+    .filter((each) => !isTaken(each))
+    .flatMap((each) => passing(run, each, server.key, to));
 }
 
 /**

@@ -58,7 +58,7 @@ export async function settled(
   const under = damage === undefined ? intent.key : remainsOf(intent, id);
   const may = intent.verb === 'create' && isReplay(intent) && (await mayReplace(run, intent));
   const bound = boundBy(run, intent, { id, facts, under, mayReplace: may });
-  const taken = intent.verb === 'create' ? await transferred(run, intent, bound[0].binding) : [];
+  const taken = intent.verb === 'create' ? await transferred(run, intent, bound) : [];
   if ('now' in taken) return taken;
   const exchange = intent.verb === 'create' ? exchangedAddresses(run, intent, facts) : [];
   const chosen = sentPreference(run, intent);
@@ -192,7 +192,12 @@ function exchangedAddresses({ bindings }: Run, { entry }: Intent, facts: Facts =
 }
 
 /** The changes that end the previous holder of the resource, or the progress of a creation that must not bind it. */
-async function transferred(run: Run, intent: Intent, own: Binding): Promise<StateChange[] | Progress> {
+async function transferred(
+  run: Run,
+  intent: Intent,
+  bound: ReturnType<typeof boundBy>,
+): Promise<StateChange[] | Progress> {
+  const [{ binding: own }] = bound;
   const { id } = own;
   const { key } = intent;
   const { repeats } = factsOf(own.kind);
@@ -213,22 +218,27 @@ async function transferred(run: Run, intent: Intent, own: Binding): Promise<Stat
   const foreign = foreignHolder(run, intent, own);
   if (foreign !== undefined) return refuse(run, intent, own, foreign);
   const taken = await takeOver(run, intent, own);
-  if (!('isOpen' in taken)) return [...taken, ...replacedBy(run, intent, own)];
+  if (!('isOpen' in taken)) return [...taken, ...replacedBy(run, intent, bound)];
   if (taken.isOpen) return awaitEnd(taken.key);
   const reason = `the API answered that it created ${id} for ${key}, but ${taken.key} is bound to ${id}`;
   return block(run, intent, 'bound_already', reason);
 }
 
-/** The resource that the created resource replaces retires. The creation was sent under the key of the next incarnation. */
+/**
+ * The resource that the created resource replaces retires, without what the new one has got of it. The creation was sent
+ * under the key of the next incarnation.
+ */
 export function replacedBy(
   run: Run,
   { key, replaces }: Intent,
-  own: Pick<Binding, 'key' | 'id'>,
+  bound: readonly StateChange[],
 ): StateChange[] {
-  const before = run.bindings.get(own.key);
-  if (own.key !== key || before === undefined || before.id !== replaces) return [];
+  const bindings = bound.flatMap((change) => (change.type === 'bind' ? [change.binding] : []));
+  const own = bindings.find((each) => each.key === key);
+  const before = run.bindings.get(key);
+  if (own === undefined || before === undefined || before.id !== replaces) return [];
   // The API gave out the id again, so the resource that had the id is gone.
-  const old = before.id === own.id ? [] : retiring(run, before);
+  const old = before.id === own.id ? [] : retiring(run, before, bindings);
   return [...old, { type: 'next_incarnation', key }];
 }
 

@@ -237,7 +237,7 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
   const taken = bindings.flatMap((binding) => takenFrom(run, binding, rebound));
   const text = `the operator adopted ${id}`;
   const changes = [
-    ...replacedBy(run, intent, { key: intent.key, id }),
+    ...replacedBy(run, intent, bound),
     ...leftToItself(run, intent, id),
     ...taken,
     ...bound,

@@ -364,6 +364,23 @@ describe('src/engine/claims/release.ts', () => {
     expect(retiring(run, server)[3]).toMatchObject({ binding: kept });
   });
 
+  test('the address that the other server has got stays under the key', () => {
+    const run = knowing([server, firewall, address]);
+    const taken = [
+      { ...server, id: '2' },
+      { ...address, parentId: '2' },
+    ];
+    expect(keys(retiring(run, server, taken))).toEqual(
+      [
+        'release servers.x',
+        'bind servers.x~1',
+        'release servers.x.firewall',
+        'bind servers.x~1.firewall',
+      ].map((each) => expect.stringContaining(each)),
+    );
+    expect(keys(retiring(run, server, [{ ...address, id: '52' }]))).toHaveLength(6);
+  });
+
   test('the earlier keys stay with the server that takes over', () => {
     const renamed = { ...server, formerKeys: [key('servers.old')] };
     const [, binding] = retiring(knowing([renamed]), renamed);

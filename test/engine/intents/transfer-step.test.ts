@@ -522,8 +522,10 @@ describe('src/engine/intents/transfer.ts', () => {
 
   test('only the key of the replaced resource takes its place', () => {
     const { run } = running(has('servers.x', 'server', '8'));
-    const replaced = (write: object, own: object) =>
-      shown(replacedBy(run, intentOf({ ...server, replaces: '8', ...write }), own as Binding));
+    const bind = (binding: object) => ({ type: 'bind', binding: binding as Binding }) as const;
+    const own = bind({ key: 'servers.x', id: '7' });
+    const replaced = (write: object, its: object) =>
+      shown(replacedBy(run, intentOf({ ...server, replaces: '8', ...write }), [bind(its)]));
     expect(replaced({}, { key: 'servers.x', id: '7' })).toEqual([
       'release servers.x',
       'bind servers.x~8 8',
@@ -532,17 +534,8 @@ describe('src/engine/intents/transfer.ts', () => {
     expect(replaced({ key: 'servers.y' }, { key: 'servers.x', id: '7' })).toEqual([]);
     expect(replaced({ replaces: '9' }, { key: 'servers.x', id: '7' })).toEqual([]);
     expect(replaced({ replaces: undefined }, { key: 'servers.x', id: '7' })).toEqual([]);
-    expect(
-      shown(
-        replacedBy(running().run, intentOf({ ...server, replaces: '8' }), {
-          key: 'servers.x' as ResourceKey,
-          id: '7',
-        }),
-      ),
-    ).toEqual([]);
-    expect(
-      shown(replacedBy(running().run, intentOf(server), { key: 'servers.x' as ResourceKey, id: '7' })),
-    ).toEqual([]);
+    expect(shown(replacedBy(running().run, intentOf({ ...server, replaces: '8' }), [own]))).toEqual([]);
+    expect(shown(replacedBy(running().run, intentOf(server), [own]))).toEqual([]);
   });
 
   const own = { key: 'ips.x', kind: 'ip', id: '7', identity: {} } as never;
