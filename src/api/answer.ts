@@ -207,8 +207,8 @@ function headerText(value: string): string {
 export interface ApiClock {
   /** Takes the time from an answer's `Date`, if the answer is the API's. */
   see(response: HttpResponse): void;
-  /** Milliseconds since the epoch; the local clock until a `Date` was seen. */
-  now(): number;
+  /** Milliseconds since the epoch; `undefined` until a `Date` was seen. */
+  now(): number | undefined;
 }
 
 /**
@@ -224,6 +224,6 @@ export function createApiClock(clock: Clock): ApiClock {
       // A proxy's page carries the proxy's time.
       if (Number.isFinite(date) && headers['x-request-id']) seen = { date, at: clock.monotonic() };
     },
-    now: () => (seen === undefined ? clock.now() : seen.date + (clock.monotonic() - seen.at)),
+    now: () => (seen === undefined ? undefined : seen.date + (clock.monotonic() - seen.at)),
   };
 }

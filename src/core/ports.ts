@@ -46,8 +46,8 @@ export interface ReadPort {
   readonly servers?: () => Promise<readonly Server[]>;
   /** Present only if the profile enables `read_server`. */
   readonly findServer?: (id: ServerId) => Promise<Server | undefined>;
-  /** The API's clock, from the last answer's `Date` header. @assumption A35 */
-  apiNow(): number;
+  /** The API's clock, from the last answer's `Date` header. `undefined`: no answer had one. @assumption A35 */
+  apiNow(): number | undefined;
   /** Our own clock, wall ms. */
   now(): number;
 }

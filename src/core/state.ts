@@ -245,8 +245,8 @@ export interface RecordedWrite {
   /** Wall times in ms. */
   readonly createdAt: number;
   readonly firstSentAt: number;
-  /** `firstSentAt` by the API's clock: the local clock may be changed later. @assumption A35 */
-  readonly firstSentApiAt: number;
+  /** `firstSentAt` by the API's clock, if it shows one: the local clock may be changed later. @assumption A35 */
+  readonly firstSentApiAt?: number;
 }
 
 /** The part of an intent that every phase has, and that changes. */

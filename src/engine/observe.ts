@@ -90,7 +90,8 @@ type Parts = Omit<WorldParts, 'settings' | 'expiry' | 'profile' | 'proofChecks' 
 export function worldOf({ desired, profile, proofChecks, read }: ObserveInput, parts: Parts): World {
   const { project, ips, networks, servers, catalogue, subjects, observed } = parts;
   const { settings } = desired;
-  const [apiNow, now] = [read.apiNow(), read.now()];
+  const now = read.now();
+  const apiNow = read.apiNow() ?? now;
   return createWorld({
     ...{
       project,

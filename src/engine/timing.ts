@@ -21,7 +21,7 @@ export type Moment =
  * times, and a wall clock may jump. This process times its own events on the monotonic clock. For events of an
  * earlier process, the stopwatch uses the wall time in the state, with two limits: a remaining wait is never longer
  * than `mostMs`, and a span that ends a wait (`begun`), or confirms an absence (`sent`, `ended`, `not_seen`), is never
- * longer than the age of this stopwatch.
+ * longer than the age of this stopwatch. The API's clock may show that a send is older: see `sinceSentMs`.
  */
 export interface Stopwatch {
   /** `inMs`: the moment is this number of milliseconds in the future. */

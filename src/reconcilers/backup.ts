@@ -159,7 +159,8 @@ const windowMs = 15 * 60_000;
  * Whether the write can have produced the backup: the backup is not younger than the last possible execution.
  * @assumption A35
  */
-function isInWindow(backup: Backup, { firstSentApiAt, firstSentAt, lastSentAt }: SentWrite): boolean {
+function isInWindow(backup: Backup, sent: SentWrite): boolean {
+  const { firstSentAt, lastSentAt, firstSentApiAt = firstSentAt } = sent;
   return takenAt(backup) <= firstSentApiAt + Math.max(0, lastSentAt - firstSentAt) + windowMs;
 }
 

@@ -122,7 +122,7 @@ const write = {
   ...{ id: text, key: text, kind: text, verb: text, incarnation: text, idempotencyKey: text },
   ...{ request: object, sentAs: text, basis: text, preimage: object, changes: z.array(z.unknown()) },
   ...{ attempt: number, sends: number, lost: number, lastSentAt: number, dueAt: number, detail: text },
-  ...{ createdAt: number, firstSentAt: number, firstSentApiAt: number },
+  ...{ createdAt: number, firstSentAt: number, firstSentApiAt: number.optional() },
   ...{ parentId: text.optional(), replaces: text.optional(), recovers: text.optional() },
   ...{
     queuedAt: number.optional(),

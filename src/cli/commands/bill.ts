@@ -40,7 +40,7 @@ export async function bill(flags: BillFlags, io: Io): Promise<ExitCode> {
     const asked = { projectId, token: desired?.token };
     const live = await readLive(flags, io, asked, async ({ reads, profile }) => {
       const catalogue = withRecordedTypes(await readPackages(reads, read.time), read.time);
-      return { catalogue, profile, now: reads.apiNow() };
+      return { catalogue, profile, now: reads.apiNow() ?? ofState.now };
     });
     if (typeof live !== 'string') source = live;
     else io.stderr.write(`vdcsync: graphics card packages have no price, because ${live}\n`);

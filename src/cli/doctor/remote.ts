@@ -125,7 +125,9 @@ const secondMs = 1000;
 /** The local clock compared with the `Date` of the last answer. @assumption A35 */
 export async function checkClock(session: Session): Promise<Finding> {
   const { reads, clock, timeScale } = session;
-  const skew = clock.now() - reads.apiNow();
+  const apiNow = reads.apiNow();
+  if (apiNow === undefined) return ok('clock', 'the API does not show its clock');
+  const skew = clock.now() - apiNow;
   if (timeScale === 1 && Math.abs(skew) <= 5 * secondMs)
     return ok('clock', 'the local clock agrees with that of the API');
   const speed = await apiSpeed(session);
@@ -153,10 +155,10 @@ const speedErrorAtMost = 1.5;
 
 async function apiSpeed({ reads, probe, clock, timeScale }: Session): Promise<number> {
   await probe('/project');
-  const [api, own] = [reads.apiNow(), clock.monotonic()];
+  const [api = 0, own] = [reads.apiNow(), clock.monotonic()];
   await clock.sleep(secondMs * timeScale);
   await probe('/project');
-  return (reads.apiNow() - api) / ((clock.monotonic() - own) / timeScale);
+  return ((reads.apiNow() ?? api) - api) / ((clock.monotonic() - own) / timeScale);
 }
 
 /** The requests that this state has sent lately under this token. Requests of other users of the token are not visible. */

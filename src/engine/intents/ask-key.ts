@@ -2,7 +2,7 @@ import type { WriteResult } from '../../core/ports.ts';
 import type { Intent, KeyQuestion } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { inWriteSlot } from './begin.ts';
-import { again, block, goOn, keyIsFresh, type Progress, questionOf } from './endings.ts';
+import { again, block, goOn, keyIsFresh, type Progress, questionOf, sinceSentMs } from './endings.ts';
 import { tryNextIncarnation } from './next-incarnation.ts';
 import { told } from './outcome.ts';
 import { asked, pauseIfRefused, probeKey } from './probe-key.ts';
@@ -36,7 +36,7 @@ export function askKey(run: Run, intent: Intent): Promise<Progress> | Progress {
   const wait = Math.max(
     run.stopwatch.until(intent.id, 'due', intent.dueAt),
     // A request on its way has reserved its key, or its answer is stored, before the probe arrives. @assumption A67
-    settleMs - run.stopwatch.since(intent.id, 'sent', intent.lastSentAt),
+    settleMs - sinceSentMs(run, intent),
   );
   if (wait > 0) return again(wait);
   return inWriteSlot(run, intent, () => askNow(run, intent));

@@ -82,6 +82,7 @@ export async function beginIntent(
   const id = randomId(random.next);
   const now = clock.now();
   const parentId = subject.parent && world.idOf(subject.parent);
+  const apiNow = run.cache.since(0).apiNow();
   const intent: Intent = {
     id,
     key: operation.key,
@@ -116,7 +117,7 @@ export async function beginIntent(
     createdAt: now,
     ...(queuedAt === undefined || now - queuedAt < shownWaitMs ? {} : { queuedAt }),
     firstSentAt: now,
-    firstSentApiAt: run.cache.since(0).apiNow(),
+    ...(apiNow === undefined ? {} : { firstSentApiAt: apiNow }),
     lastSentAt: now,
     dueAt: now,
   };

@@ -203,10 +203,24 @@ export function minutes(ms: number): string {
 const keyLifeMs = 23 * 3_600_000;
 
 /** Whether the key is young enough to be sent again. The local clock may have been set back. */
-export function keyIsFresh(run: Run, { firstSentAt, firstSentApiAt }: Intent): boolean {
-  const age = run.deps.clock.now() - firstSentAt;
-  const apiAge = run.cache.since(0).apiNow() - firstSentApiAt;
-  return age >= 0 && Math.max(age, apiAge) < keyLifeMs;
+export function keyIsFresh(run: Run, intent: Intent): boolean {
+  const age = run.deps.clock.now() - intent.firstSentAt;
+  return age >= 0 && Math.max(age, apiAgeMs(run, intent) ?? 0) < keyLifeMs;
+}
+
+/** The time since the first send by the API's clock, which a change of the local clock does not change. @assumption A35 */
+function apiAgeMs(run: Run, { firstSentApiAt }: Intent): number | undefined {
+  const apiNow = run.cache.since(0).apiNow();
+  return apiNow === undefined || firstSentApiAt === undefined ? undefined : apiNow - firstSentApiAt;
+}
+
+/** The time since the last send. A send of an earlier process counts as far as both clocks, or this process, have seen. */
+export function sinceSentMs(run: Run, intent: Intent): number {
+  const { id, firstSentAt, lastSentAt } = intent;
+  const seenMs = run.stopwatch.since(id, 'sent', lastSentAt);
+  // Only the first send has a time by the API's clock.
+  if (run.stopwatch.isMarked(id, 'sent') || lastSentAt !== firstSentAt) return seenMs;
+  return Math.max(seenMs, Math.min(run.deps.clock.now() - lastSentAt, apiAgeMs(run, intent) ?? 0));
 }
 
 /** The answer to a send that this state never made. */

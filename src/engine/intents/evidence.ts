@@ -23,6 +23,7 @@ import {
   minutes,
   type Progress,
   questionAbout,
+  sinceSentMs,
   unconfirmedText,
 } from './endings.ts';
 import { notThere, sendAgain } from './not-there.ts';
@@ -89,10 +90,7 @@ const table: Readonly<Record<Known, Readonly<Record<Sort, Steps>>>> = {
 export async function readForEffect(run: Run, intent: InPhase<'unknown'>): Promise<Progress> {
   const { stopwatch } = run;
   const settleMs = run.deps.requestTimeoutMs + minute / 2;
-  const wait = Math.max(
-    stopwatch.until(intent.id, 'due', intent.dueAt),
-    settleMs - stopwatch.since(intent.id, 'sent', intent.lastSentAt),
-  );
+  const wait = Math.max(stopwatch.until(intent.id, 'due', intent.dueAt), settleMs - sinceSentMs(run, intent));
   if (wait > 0) return again(wait);
   run.tell(intent, 'checking', 'whether the write had its effect');
   return conclude({ run, intent, known: 'unconfirmed' });
@@ -378,11 +376,12 @@ async function showsAfterMs({ run, intent, known }: Reading): Promise<number> {
 }
 
 /** The time that a creation may stay hidden: longer if tasks of its kind took longer. @source API §3 rule 5 */
-async function hiddenMs(run: Run, { id, verb, kind, request, lastSentAt }: Intent): Promise<number> {
+async function hiddenMs(run: Run, intent: Intent): Promise<number> {
+  const { verb, kind, request } = intent;
   if (verb !== 'create') return 0;
   const { showsWithinMs = 0 } = run.kindOf(kind).timing;
   const longestMs = Math.max(showsWithinMs, 1.5 * (await run.deps.tasks.longest(request.name)));
-  return longestMs - run.stopwatch.since(id, 'sent', lastSentAt);
+  return longestMs - sinceSentMs(run, intent);
 }
 
 function sinceAccepted(run: Run, intent: Intent, moment: 'accepted' | 'ended' = 'accepted'): number {

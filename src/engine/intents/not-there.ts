@@ -20,6 +20,7 @@ import {
   keyIsFresh,
   mostReplayed,
   type Progress,
+  sinceSentMs,
   unasked,
   unbrokenRow,
 } from './endings.ts';
@@ -138,7 +139,7 @@ export async function sendAgain({ run, intent }: { run: Run; intent: Intent }): 
       });
     case 'gateway_error':
     case 'server_error': {
-      const rest = gatewayMs - run.stopwatch.since(intent.id, 'sent', intent.lastSentAt);
+      const rest = gatewayMs - sinceSentMs(run, intent);
       if (why === 'server_error' || rest <= 0)
         return closeAndRetry(run, intent, { ...serverError, text: detail });
       const dueAt = run.deps.clock.now() + rest;

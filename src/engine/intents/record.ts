@@ -216,8 +216,10 @@ async function accept(
     await exposed(run, intent.key, !answer.replayed);
   if (breach !== undefined) warn(run, intent.key, 'contract_breach', `${intent.request.name}: ${breach}`);
   run.stopwatch.mark(intent.id, 'accepted');
+  const apiAt = run.cache.since(0).apiNow();
   const known: Answer = {
-    ...{ at: run.deps.clock.now(), apiAt: run.cache.since(0).apiNow() },
+    at: run.deps.clock.now(),
+    ...(apiAt === undefined ? {} : { apiAt }),
     ...(task === null ? {} : { taskId: task }),
     ...(accepted.id === undefined ? {} : { id: accepted.id }),
     facts: accepted.facts ?? {},

@@ -236,12 +236,7 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
   const rebound = new Set(bindings.map((each) => each.key));
   const taken = bindings.flatMap((binding) => takenFrom(run, binding, rebound));
   const text = `the operator adopted ${id}`;
-  const changes = [
-    ...replacedBy(run, intent, bound),
-    ...leftToItself(run, intent, id),
-    ...taken,
-    ...bound,
-  ];
+  const changes = [...replacedBy(run, intent, bound), ...leftToItself(run, intent, id), ...taken, ...bound];
   await close(run, intent, { outcome: 'done', text }, { changes });
   return result(`${intent.key} is bound to ${id}.${remarks}${unverified(intent)}${notEnded(intent)}`);
 }

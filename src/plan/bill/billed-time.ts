@@ -119,7 +119,7 @@ export function billedTime(journal: Iterable<JournalEntry>, intents: readonly In
  */
 function shiftOf(intent: Intent): Bounds {
   const { answer } = knownEffect(intent);
-  const sent = intent.firstSentApiAt - intent.firstSentAt;
+  const sent = (intent.firstSentApiAt ?? intent.firstSentAt) - intent.firstSentAt;
   const answered = answer?.apiAt === undefined ? sent : answer.apiAt - answer.at;
   return { earliest: Math.min(sent, answered), latest: Math.max(sent, answered) };
 }
@@ -148,8 +148,9 @@ export function withRecordedTypes(
 function effectOf(intent: Intent, ended: number): Bounds {
   const { answer } = knownEffect(intent);
   const isOwn = answer?.to === 'this_send' && answer.apiAt !== undefined;
-  const sentAt = isOwn ? intent.lastSentAt + shiftOf(intent).earliest : intent.firstSentApiAt;
-  const earliest = Math.max(sentAt, intent.firstSentApiAt);
+  const { firstSentApiAt = intent.firstSentAt } = intent;
+  const sentAt = isOwn ? intent.lastSentAt + shiftOf(intent).earliest : firstSentApiAt;
+  const earliest = Math.max(sentAt, firstSentApiAt);
   const isLong = answer?.taskId !== undefined || answer?.end !== 'reported';
   const atEnd = answer?.apiAt === undefined || (intent.verb !== 'create' && isLong);
   return { earliest, latest: Math.max(earliest, (atEnd ? ended : answer.apiAt) + dateUnitMs) };

@@ -61,6 +61,7 @@ async function ask(
       until: (_id: string, moment: string, at: number) => (moment === 'due' ? at - now : Number.NaN),
       since: (_id: string, moment: string, at: number) =>
         moment === 'silent' ? silentMs : moment === 'sent' ? now - at : Number.NaN,
+      isMarked: (_id: string, moment: string) => moment === 'sent',
       mark: (...given: unknown[]) => void marks.push(given),
     },
     deps: {

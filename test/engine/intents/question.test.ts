@@ -8,6 +8,7 @@ import {
   isSettledByKey,
   keyIsFresh,
   questionOf,
+  sinceSentMs,
   unasked,
 } from '../../../src/engine/intents/endings.ts';
 import type { Run } from '../../../src/engine/run.ts';
@@ -18,8 +19,9 @@ describe('src/engine/intents/endings.ts', () => {
   const sentAt = 1_000 * hour;
 
   /** A run at this many hours after the first send, by the clock of the machine and by the clock of the API. */
-  function runAt(hours: number, apiHours: number): Run {
-    const [now, apiNow] = [hours, apiHours].map((each) => sentAt + each * hour);
+  function runAt(hours: number, apiHours: number | undefined): Run {
+    const now = sentAt + hours * hour;
+    const apiNow = apiHours === undefined ? undefined : sentAt + apiHours * hour;
     const run: unknown = {
       deps: { clock: { now: () => now } },
       cache: { since: () => ({ apiNow: () => apiNow }) },
@@ -40,6 +42,35 @@ describe('src/engine/intents/endings.ts', () => {
   ])('a key of %d h, and of %d h by the clock of the API: may be sent again: %s', (hours, apiHours, isFresh) => {
     const intent = { firstSentAt: sentAt, firstSentApiAt: sentAt } as Intent;
     expect(keyIsFresh(runAt(hours, apiHours), intent)).toBe(isFresh);
+  });
+
+  test.each([
+    ['by both clocks', 40, 41, 40],
+    ['by the earlier of two clocks that differ', 25 * 60, 7, 7],
+    ['a machine whose clock was set back', -60, 50, 2],
+    ['an API without a clock', 40, undefined, 2],
+  ])('%s, the send of an earlier process was so long ago', (_name, minutes, apiMinutes, expected) => {
+    const at = (run: object, sent: object = {}, seen = false) =>
+      sinceSentMs(
+        {
+          ...run,
+          stopwatch: { isMarked: () => seen, since: () => 2 * 60_000 },
+        } as unknown as Run,
+        { firstSentAt: sentAt, lastSentAt: sentAt, firstSentApiAt: sentAt, ...sent } as Intent,
+      ) / 60_000;
+    const run = runAt(minutes / 60, apiMinutes === undefined ? undefined : apiMinutes / 60);
+    expect(at(run)).toBeCloseTo(expected);
+    // The process has seen the send, or the API's clock has seen another one.
+    expect(at(run, {}, true)).toBe(2);
+    expect(at(run, { firstSentAt: sentAt - 1 })).toBe(2);
+    expect(at(run, { firstSentApiAt: undefined })).toBe(2);
+  });
+
+  test('without a clock of the API, the local clock decides about a key', () => {
+    const intent = { firstSentAt: sentAt } as Intent;
+    expect([22, 23].map((hours) => keyIsFresh(runAt(hours, 25), intent))).toEqual([true, false]);
+    const known = { ...intent, firstSentApiAt: sentAt };
+    expect([22, 23].map((hours) => keyIsFresh(runAt(hours, undefined), known))).toEqual([true, false]);
   });
 
   const causes: Readonly<Record<WhyUnknown, boolean>> = {
