@@ -61,6 +61,18 @@ export function setting(name: string, value: unknown, when?: string): Remedy {
   return edit('settings', { set: { [name]: value }, ...(when === undefined ? {} : { when }) });
 }
 
+/**
+ * The steps that release the resource of an entry. With `prune`, an apply between the removal of the entry and the command
+ * would delete the resource.
+ */
+export function removeAndForget(key: ResourceKey, when: string, prune: boolean): Remedy {
+  const removed = edit(key, { entry: 'remove' });
+  const forget = run('forget', [key]);
+  return prune
+    ? { ...setting('prune', false), when, next: [removed, forget] }
+    : { ...removed, when, next: [forget] };
+}
+
 export function outside(text: string, more: More & Pick<Outside, 'about'> = {}): Remedy & Outside {
   return { type: 'outside', text, ...more };
 }

@@ -4,7 +4,7 @@ import type { Diff, ResourceKind, Seen, Subject, Verdict, World } from '../core/
 import { factsOf, type KindName } from '../core/kind-facts.ts';
 import type { Change, Operation, Spend, Traffic, Verb, Warning } from '../core/plan.ts';
 import { type OperationId, operationId } from '../core/plan.ts';
-import { edit, type Remedy, run } from '../core/remedy.ts';
+import { type Remedy, removeAndForget, run } from '../core/remedy.ts';
 import type { Binding } from '../core/state.ts';
 import { createWorld } from '../core/world.ts';
 
@@ -23,15 +23,15 @@ export interface Draft {
  */
 export function keeping(
   { subject: { key, parent, desired }, kind: { billing } }: Pick<Draft, 'subject' | 'kind'>,
+  { settings }: World,
   destroy = false,
 ): Remedy {
   const when = billing.billed
     ? 'to keep it, no longer managed and still billed'
     : 'to keep it, no longer managed';
-  const forget = run('forget', [key]);
   return parent === undefined && (destroy || desired !== undefined)
-    ? edit(key, { entry: 'remove', when, next: [forget] })
-    : { ...forget, when };
+    ? removeAndForget(key, when, settings.prune)
+    : run('forget', [key], { when });
 }
 
 /** For a message: the resource that a new state found, and another one that may exist. */

@@ -119,7 +119,7 @@ function protect(draft: Draft, { world, destroy }: GuardInput): Objection | unde
       : `retires, and the entry of ${successor} had`;
   return {
     reason: `${subject.key} ${why} \`protect: true\`. ${capitalised(impactOf(draft, world))}`,
-    remedies: [...restored(draft, world), keeping(draft)],
+    remedies: [...restored(draft, world), keeping(draft, world)],
     permit: unprotecting(draft, world, destroy),
   };
 }
@@ -135,7 +135,7 @@ function recovered(draft: Draft, { world, destroy }: GuardInput): Objection | un
     reason: `${foundText(binding, world)}. ${capitalised(impactOf(draft, world))}`,
     remedies: [
       ...(draft.diff.verdict.verdict === 'replace' ? [reverting(draft, draft.diff.verdict, world)] : []),
-      keeping(draft, destroy),
+      keeping(draft, world, destroy),
     ],
     permit: confirming(binding),
   };
@@ -192,7 +192,7 @@ function attached(draft: Draft, { world }: GuardInput): Objection | undefined {
   if (holder === null || world.keyOf(serverObject(holder)) !== undefined) return undefined;
   return {
     reason: `${live?.address} is still attached to server ${holder}`,
-    remedies: [run('apply', [], { when: 'once the address is detached' }), keeping(draft)],
+    remedies: [run('apply', [], { when: 'once the address is detached' }), keeping(draft, world)],
   };
 }
 
@@ -249,7 +249,7 @@ function prune(draft: Draft, { world, destroy }: GuardInput): Objection | undefi
   });
   return {
     reason: `${subject.key} ${why}, and settings.prune is false. With \`prune: true\`, ${impactOf(draft, world)}`,
-    remedies: [...(isLeft ? [again] : restored(draft, world)), keeping(draft)],
+    remedies: [...(isLeft ? [again] : restored(draft, world)), keeping(draft, world)],
     permit: setting('prune', true, 'to delete it, and each other resource that has left the spec'),
   };
 }

@@ -101,7 +101,7 @@ export function noLongerDeclared(draft: Draft, world: World): Warning[] {
   const what = `${nounOf(kind.name)}${id}${older}`;
   const billed = kind.billing.billed ? ', billed' : '';
   const message = `the entry of ${parent} no longer declares this resource: ${what} still exists${billed}, and vdcsync neither compares nor changes it`;
-  const remedies = [edit(key, { entry: 'restore' }), keeping(draft)];
+  const remedies = [edit(key, { entry: 'restore' }), keeping(draft, world)];
   return [{ code: 'no_longer_declared', key, message, remedies }];
 }
 

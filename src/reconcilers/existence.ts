@@ -94,15 +94,17 @@ function diffUnmanaged(
   if (binding !== undefined) {
     const named = idInSpec(desired);
     if (named !== undefined && named !== binding.id) {
+      const set = { id: idInFile(binding.id) };
       return blocked(
         'update',
         'id_conflict',
         `${key} is bound to ${noun} ${binding.id}, but the spec has \`id: ${named}\` and \`managed: false\``,
         [
-          edit(key, { set: { id: idInFile(binding.id) }, when: `if ${key} is ${noun} ${binding.id}` }),
+          edit(key, { set, when: `if ${key} is ${noun} ${binding.id}` }),
+          // First the binding ends. Without its entry, `prune` would delete the resource.
           edit(key, {
-            entry: 'remove',
-            next: [run('forget', [key]), edit(key, { entry: 'restore' })],
+            set,
+            next: [run('apply'), edit(key, { set: { id: idInFile(named) } })],
             when: `if ${key} is ${noun} ${named}`,
           }),
         ],

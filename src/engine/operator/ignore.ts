@@ -17,9 +17,9 @@ import {
   edit,
   idInFile,
   type Remedy,
+  removeAndForget,
   result,
   run as runs,
-  setting,
 } from '../../core/remedy.ts';
 import type { Ip, ServerId } from '../../core/resources.ts';
 import type { Binding, StateChange } from '../../core/state.ts';
@@ -182,14 +182,9 @@ function waysToRelease(run: Run, key: ResourceKey, id: string): readonly Remedy[
 
 /** Releases the resource of a key. A key in the spec leaves the spec first. */
 export function wayToForget({ world }: Run, key: ResourceKey, when: string): Remedy {
-  const forget = runs('forget', [key]);
   if (world.subjects.get(key)?.desired === undefined || takeApart(key).parent !== undefined)
-    return { ...forget, when };
-  const removed = edit(key, { entry: 'remove' });
-  // With `prune`, an apply between the two steps would delete the resource.
-  return world.settings.prune
-    ? { ...setting('prune', false), when, next: [removed, forget] }
-    : { ...removed, when, next: [forget] };
+    return runs('forget', [key], { when });
+  return removeAndForget(key, when, world.settings.prune);
 }
 
 /** The backups of a server that exists, as released. A backup that the list lacks is gone already. */

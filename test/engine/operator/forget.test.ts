@@ -64,3 +64,23 @@ describe('src/engine/operator/ignore.ts: a key of the spec is not forgotten', ()
     expect(played.writes().filter(({ method }) => method === 'DELETE')).toEqual([]);
   });
 });
+
+describe('src/reconcilers/existence.ts: an unmanaged entry with the id of another resource', () => {
+  test.each([0, 1])('way %i of the message leads out, and no resource is deleted', async (way) => {
+    const played = rig();
+    const key = 'servers.web' as ResourceKey;
+    await played.apply(written(before));
+    played.emulator.mutate({ do: 'add_server', name: 'other', public: true });
+    let file = edited(before, { type: 'edit', path: key, set: { managed: false, id: 2002 } });
+
+    const { blocked } = await played.plan(written(file));
+
+    expect(blocked).toMatchObject([{ key, code: 'id_conflict' }]);
+    const remedy = blocked[0]?.remedies[way];
+    for (const step of stepsOf(remedy === undefined ? [] : [remedy]))
+      if (step.type === 'edit') file = edited(file, { ...step, set: { managed: false, ...step.set } });
+      else await played.apply(written(file));
+    expect((await played.apply(written(file))).outcome).toBe('converged');
+    expect(played.writes().filter(({ method }) => method === 'DELETE')).toEqual([]);
+  });
+});
