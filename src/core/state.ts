@@ -245,8 +245,8 @@ export interface RecordedWrite {
   /** Wall times in ms. */
   readonly createdAt: number;
   readonly firstSentAt: number;
-  /** `firstSentAt` by the API's clock, if it shows one: the local clock may be changed later. @assumption A35 */
-  readonly firstSentApiAt?: number;
+  /** `firstSentAt` by the API's clock: the local clock may be changed later. `null`: the API shows none. @assumption A35 */
+  readonly firstSentApiAt: number | null;
 }
 
 /** The part of an intent that every phase has, and that changes. */
@@ -255,6 +255,8 @@ export interface Sends {
   /** Sends without an answer of their own; the outcome table limits their number. */
   readonly lost: number;
   readonly lastSentAt: number;
+  /** `lastSentAt` by the API's clock. @assumption A35 */
+  readonly lastSentApiAt: number | null;
   /** No send before this time: a wait that the API or the outcome table requires. */
   readonly dueAt: number;
   /** The text of the last answer, or of the end; for the operator. */

@@ -160,7 +160,8 @@ const windowMs = 15 * 60_000;
  * @assumption A35
  */
 function isInWindow(backup: Backup, sent: SentWrite): boolean {
-  const { firstSentAt, lastSentAt, firstSentApiAt = firstSentAt } = sent;
+  const { firstSentAt, lastSentAt } = sent;
+  const firstSentApiAt = sent.firstSentApiAt ?? firstSentAt;
   return takenAt(backup) <= firstSentApiAt + Math.max(0, lastSentAt - firstSentAt) + windowMs;
 }
 

@@ -121,8 +121,16 @@ const notSeenAt = number.optional();
 const write = {
   ...{ id: text, key: text, kind: text, verb: text, incarnation: text, idempotencyKey: text },
   ...{ request: object, sentAs: text, basis: text, preimage: object, changes: z.array(z.unknown()) },
-  ...{ attempt: number, sends: number, lost: number, lastSentAt: number, dueAt: number, detail: text },
-  ...{ createdAt: number, firstSentAt: number, firstSentApiAt: number.optional() },
+  ...{
+    attempt: number,
+    sends: number,
+    lost: number,
+    lastSentAt: number,
+    lastSentApiAt: number.nullable(),
+    dueAt: number,
+    detail: text,
+  },
+  ...{ createdAt: number, firstSentAt: number, firstSentApiAt: number.nullable() },
   ...{ parentId: text.optional(), replaces: text.optional(), recovers: text.optional() },
   ...{
     queuedAt: number.optional(),

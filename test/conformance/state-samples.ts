@@ -63,6 +63,7 @@ export function sampleIntent(
     createdAt: 1_700_000_000_000,
     firstSentAt: 1_700_000_000_000,
     firstSentApiAt: 1_700_000_000_000,
+    lastSentApiAt: 1_700_000_000_000,
     lastSentAt: 1_700_000_000_000,
     dueAt: 0,
     ...more,

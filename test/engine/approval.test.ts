@@ -19,7 +19,7 @@ async function reconcile({ store, restart, repeating, clock }: Rig, spec: string
       repeating: { ...repeating(), isPaused: (operation) => approval.isPaused(operation) },
     }),
   );
-  if (report.outcome === 'converged') await approval.end(clock.now());
+  await approval.end(report, desired, clock.now());
   return { report, waiting: approval.waiting };
 }
 
@@ -70,6 +70,22 @@ describe('src/engine/run/approval.ts', () => {
       expect((await reconcile(made, approving)).waiting).toBe(gone.waiting);
     }
     expect(made.writes().every(({ method }) => method === 'POST')).toBe(true);
+  });
+
+  test.each([
+    ['the project has converged', 'converged', 'its spec', false],
+    ['a part of it is blocked', 'blocked', 'its spec', true],
+    ['another spec was carried out', 'blocked', 'another spec', false],
+    ['the run was stopped', 'stopped', 'another spec', true],
+  ] as const)('once %s (%s, %s), an approved plan that has begun continues: %s', async (_name, outcome, digest, stays) => {
+    const { store, clock } = rig();
+    const holder = { is: 'approved', digest: 'sha256:1', operations: ['one'], desired: 'its spec' } as const;
+    const claim = { kind: 'project', id: 'approval', identity: {}, holder, at: clock.now() } as const;
+    await store.change([{ type: 'claim', claim }], clock.now());
+
+    await new Approval(store).end({ outcome }, { digest }, clock.now());
+
+    expect(await store.claims()).toHaveLength(stays ? 1 : 0);
   });
 
   test('of two approvals the second one is refused, and of two operators one plan is carried out once', async () => {

@@ -102,7 +102,7 @@ async function carryOut(
       ...signals,
       repeating,
     });
-    if (report.outcome === 'converged' || report.outcome === 'blocked') await approval.end(clock.now());
+    await approval.end(report, desired, clock.now());
     return named(report, { isAwaiting: approval.waiting !== undefined, isHalted: ended.aborted });
   }
   const plan = await engine.plan(desired, { repeating });

@@ -82,7 +82,7 @@ export async function beginIntent(
   const id = randomId(random.next);
   const now = clock.now();
   const parentId = subject.parent && world.idOf(subject.parent);
-  const apiNow = run.cache.since(0).apiNow();
+  const apiNow = run.cache.since(0).apiNow() ?? null;
   const intent: Intent = {
     id,
     key: operation.key,
@@ -116,9 +116,8 @@ export async function beginIntent(
     detail: '',
     createdAt: now,
     ...(queuedAt === undefined || now - queuedAt < shownWaitMs ? {} : { queuedAt }),
-    firstSentAt: now,
-    ...(apiNow === undefined ? {} : { firstSentApiAt: apiNow }),
-    lastSentAt: now,
+    ...{ firstSentAt: now, firstSentApiAt: apiNow },
+    ...{ lastSentAt: now, lastSentApiAt: apiNow },
     dueAt: now,
   };
   await store.claimProject(run.desired.projectId);

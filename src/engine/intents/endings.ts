@@ -203,24 +203,27 @@ export function minutes(ms: number): string {
 const keyLifeMs = 23 * 3_600_000;
 
 /** Whether the key is young enough to be sent again. The local clock may have been set back. */
-export function keyIsFresh(run: Run, intent: Intent): boolean {
-  const age = run.deps.clock.now() - intent.firstSentAt;
-  return age >= 0 && Math.max(age, apiAgeMs(run, intent) ?? 0) < keyLifeMs;
+export function keyIsFresh(run: Run, { firstSentAt, firstSentApiAt }: Intent): boolean {
+  const age = run.deps.clock.now() - firstSentAt;
+  return age >= 0 && Math.max(age, sinceApiMs(run, firstSentApiAt)) < keyLifeMs;
 }
 
-/** The time since the first send by the API's clock, which a change of the local clock does not change. @assumption A35 */
-function apiAgeMs(run: Run, { firstSentApiAt }: Intent): number | undefined {
-  const apiNow = run.cache.since(0).apiNow();
-  return apiNow === undefined || firstSentApiAt === undefined ? undefined : apiNow - firstSentApiAt;
+/** The time since the moment by the API's clock, which a change of the local clock does not change. 0 without such a clock. */
+function sinceApiMs({ cache }: Run, apiAt: number | null): number {
+  const apiNow = cache.since(0).apiNow();
+  return apiNow === undefined || apiAt === null ? 0 : apiNow - apiAt;
+}
+
+/** The moment of a send, by both clocks. */
+export function sentNow({ deps, cache }: Run): Pick<Intent, 'lastSentAt' | 'lastSentApiAt'> {
+  return { lastSentAt: deps.clock.now(), lastSentApiAt: cache.since(0).apiNow() ?? null };
 }
 
 /** The time since the last send. A send of an earlier process counts as far as both clocks, or this process, have seen. */
-export function sinceSentMs(run: Run, intent: Intent): number {
-  const { id, firstSentAt, lastSentAt } = intent;
+export function sinceSentMs(run: Run, { id, lastSentAt, lastSentApiAt }: Intent): number {
   const seenMs = run.stopwatch.since(id, 'sent', lastSentAt);
-  // Only the first send has a time by the API's clock.
-  if (run.stopwatch.isMarked(id, 'sent') || lastSentAt !== firstSentAt) return seenMs;
-  return Math.max(seenMs, Math.min(run.deps.clock.now() - lastSentAt, apiAgeMs(run, intent) ?? 0));
+  if (run.stopwatch.isMarked(id, 'sent')) return seenMs;
+  return Math.max(seenMs, Math.min(run.deps.clock.now() - lastSentAt, sinceApiMs(run, lastSentApiAt)));
 }
 
 /** The answer to a send that this state never made. */

@@ -52,10 +52,9 @@ export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Prog
   const question = { ...unasked, stage: 'taken', conflict: true } as const;
   const same = await beginIntent(run, operation, request, { ...begun, question });
   // The new record replaces the previous record, so it keeps the time and number of its sends.
-  const { sends, lastSentAt } = intent;
+  const { sends, lastSentAt, lastSentApiAt } = intent;
   return run.state.update(same, {
-    sends,
-    lastSentAt,
+    ...{ sends, lastSentAt, lastSentApiAt },
     stage: { phase: 'unknown', unconfirmed: { why, question } },
   });
 }
@@ -67,7 +66,7 @@ export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Prog
  * @source API §8.1
  */
 export async function askAgain(run: Run, intent: Intent): Promise<void> {
-  const { key, preimage, replaces, recovers = key, sends, lastSentAt } = intent;
+  const { key, preimage, replaces, recovers = key, sends, lastSentAt, lastSentApiAt } = intent;
   const { blocked, unconfirmed } = partsOf(intent);
   if (blocked?.code !== 'key_conflict' || replaces !== undefined || isServerError(unconfirmed?.why)) return;
   if (isEdited(run, intent) !== true || !keyIsFresh(run, intent) || !isInScope(run, intent)) return;
@@ -86,7 +85,7 @@ export async function askAgain(run: Run, intent: Intent): Promise<void> {
       question,
       recovers,
     });
-    await run.state.update(next, { sends, lastSentAt });
+    await run.state.update(next, { sends, lastSentAt, lastSentApiAt });
   });
 }
 

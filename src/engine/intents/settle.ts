@@ -16,6 +16,7 @@ import {
   keyIsFresh,
   type Progress,
   questionOf,
+  sentNow,
   sentPreference,
   unasked,
 } from './endings.ts';
@@ -128,7 +129,7 @@ function resend(run: Run, intent: Intent, half: Half): Promise<Progress> {
 
 async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress> {
   run.signals.stop.throwIfAborted();
-  const { writes, clock } = run.deps;
+  const { writes } = run.deps;
   const held = run.facts.heldBy(intent.request, spendOf(run, intent));
   // The intent stays open, because a pause ends later.
   if (held !== undefined) return { now: 'blocked', ...held };
@@ -161,7 +162,7 @@ async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress
   const sending = await run.state.update(intent, {
     stage: { phase: 'sending', ...(unconfirmed && { unconfirmed }), ...doubtOf(intent) },
     sends: intent.sends + 1,
-    lastSentAt: clock.now(),
+    ...sentNow(run),
   });
   return send(run, sending, token, isValid);
 }

@@ -7,6 +7,7 @@ import { partsOf } from '../../core/intent.ts';
 import { canonicalJson, digestOf } from '../../core/json.ts';
 import { type ResourceKey, retiredFrom } from '../../core/keys.ts';
 import { type Change, type Operation, operationId, type Plan } from '../../core/plan.ts';
+import type { ApplyReport } from '../../core/progress.ts';
 import { type CommandResult, result, run } from '../../core/remedy.ts';
 import type { Intent, StateStore } from '../../core/state.ts';
 
@@ -79,13 +80,20 @@ export class Approval {
   }
 
   /**
-   * Called when a reconciliation has carried out its plan. Then no plan waits: one that waited, or that was approved and
-   * never began, was about another spec or project.
+   * Called when a reconciliation has carried out its plan, and some of it may be blocked. Then no plan waits. An approved
+   * plan that has begun continues later under the same spec, until the project has converged.
    */
-  async end(now: number): Promise<void> {
+  async end(
+    { outcome }: Pick<ApplyReport, 'outcome'>,
+    { digest }: Pick<Desired, 'digest'>,
+    now: number,
+  ): Promise<void> {
+    if (this.waiting !== undefined || (outcome !== 'converged' && outcome !== 'blocked')) return;
     const before = await readClaim(this.#store);
-    if (this.waiting !== undefined || before === undefined) return;
-    if (before.holder.is === 'approved' && before.holder.operations !== undefined) return;
+    if (before === undefined) return;
+    const { holder } = before;
+    const hasBegun = holder.is === 'approved' && holder.operations !== undefined && holder.desired === digest;
+    if (hasBegun && outcome === 'blocked') return;
     const reason = 'another plan was carried out';
     await this.#store.change([{ type: 'unclaim', object: before, reason }], now);
   }

@@ -10,7 +10,7 @@ import { answeredCreation, registerOf } from '../claims/claims.ts';
 import { incarnationOf, incarnationsBeyond, lastAttempt, lastCreation } from '../claims/scope.ts';
 import { decided } from '../intents/ask-key.ts';
 import { beginIntent, inWriteSlot, preimageOf, sendFenced } from '../intents/begin.ts';
-import { asksKey, close, isReplay, keyIsFresh, questionOf, unasked } from '../intents/endings.ts';
+import { asksKey, close, isReplay, keyIsFresh, questionOf, sentNow, unasked } from '../intents/endings.ts';
 import {
   askAgain,
   endReplaced,
@@ -369,9 +369,8 @@ export async function answerUnder(run: Run, intent: Intent): Promise<Held> {
 async function replayed(run: Run, intent: Intent, reuse: ReuseRefusal | undefined): Promise<Held> {
   const question = { ...questionOf(intent), stage: 'taken' } as const;
   const unconfirmed = { why: 'lost', question } as const;
-  const lastSentAt = run.deps.clock.now();
   await run.state.update(intent, { stage: asked(intent, question) });
-  await run.state.update(intent, { stage: { phase: 'sending', unconfirmed }, sends: 1, lastSentAt });
+  await run.state.update(intent, { stage: { phase: 'sending', unconfirmed }, sends: 1, ...sentNow(run) });
   const result = await sendFenced(run, intent.request, intent.idempotencyKey);
   if (result.type === 'unsent') {
     await run.state.update(intent, { stage: { phase: 'unknown', unconfirmed }, sends: 0 });

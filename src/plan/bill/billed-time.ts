@@ -148,7 +148,7 @@ export function withRecordedTypes(
 function effectOf(intent: Intent, ended: number): Bounds {
   const { answer } = knownEffect(intent);
   const isOwn = answer?.to === 'this_send' && answer.apiAt !== undefined;
-  const { firstSentApiAt = intent.firstSentAt } = intent;
+  const firstSentApiAt = intent.firstSentApiAt ?? intent.firstSentAt;
   const sentAt = isOwn ? intent.lastSentAt + shiftOf(intent).earliest : firstSentApiAt;
   const earliest = Math.max(sentAt, firstSentApiAt);
   const isLong = answer?.taskId !== undefined || answer?.end !== 'reported';

@@ -135,7 +135,7 @@ describe('src/engine/intents/begin.ts', () => {
         detail: '',
       },
       ...{ createdAt: sentAt + 100_000, firstSentAt: sentAt + 100_000, firstSentApiAt: 1_000 },
-      ...{ lastSentAt: sentAt + 100_000, dueAt: sentAt + 100_000 },
+      ...{ lastSentAt: sentAt + 100_000, lastSentApiAt: 1_000, dueAt: sentAt + 100_000 },
     });
     expect(log).toEqual([['networks.x', 'create', '0'], 'project 4711', intent]);
   });
@@ -246,7 +246,7 @@ describe('src/engine/intents/next-incarnation.ts', () => {
   const conflict = (why?: string) =>
     intentOf({
       ...{ phase: 'unknown', attempt: 0, basis: digestOf(entry.value), changes: [{ field: 'cidr' }] },
-      ...{ sends: 4, lastSentAt: sentAt + 7, preimage: { ids: [] } },
+      ...{ sends: 4, lastSentAt: sentAt + 7, lastSentApiAt: 5, preimage: { ids: [] } },
       ...(why === undefined ? {} : { unconfirmed: { why, question: { stage: 'taken', probes: 1 } } }),
     });
   const play = async (answers: readonly WriteResult[], intent = conflict('lost'), given: object = {}) => {
@@ -418,7 +418,7 @@ describe('src/engine/intents/next-incarnation.ts', () => {
       gate: { ...made.run.gate, run: (write: () => unknown) => write() },
     });
     await askAgain(run, asked());
-    expect(made.recorded.at(-1)).toEqual({ sends: 4, lastSentAt: sentAt + 7 });
+    expect(made.recorded.at(-1)).toEqual({ sends: 4, lastSentAt: sentAt + 7, lastSentApiAt: 5 });
   });
 
   const serverX = { key: 'servers.x', kind: 'server', desired: entry };

@@ -234,7 +234,10 @@ describe('src/engine/intents/settle.ts', () => {
     expect(observed).toEqual([]);
     const { unconfirmed } = intent as unknown as { unconfirmed: object };
     const sending = { phase: 'sending', unconfirmed };
-    expect(recorded[0]).toEqual({ stage: sending, sends: 3, lastSentAt: sentAt + hour });
+    expect(recorded[0]).toEqual({
+      ...{ stage: sending, sends: 3 },
+      ...{ lastSentAt: sentAt + hour, lastSentApiAt: sentAt + hour },
+    });
     expect(recorded[1]?.stage).toMatchObject({ phase: 'accepted', answer: { id: '7' } });
   });
 

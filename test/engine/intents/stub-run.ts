@@ -108,7 +108,13 @@ export function intentOf(more: object, scope?: string): Intent {
     ...{ id: 'i', key: 'networks.x', kind: 'network', verb: 'create', phase: 'sending' },
     ...{ sends: 1, lost: 0, detail: 'no answer', incarnation: '0', attempt: 0, preimage: {} },
     request: { name: 'create_network', path: {}, body: {} },
-    ...{ createdAt: sentAt, firstSentAt: sentAt, firstSentApiAt: sentAt, lastSentAt: sentAt },
+    ...{
+      createdAt: sentAt,
+      firstSentAt: sentAt,
+      firstSentApiAt: sentAt,
+      lastSentAt: sentAt,
+      lastSentApiAt: sentAt,
+    },
     ...more,
   } as unknown as Intent;
   const { key, verb, incarnation, attempt } = intent;
