@@ -215,7 +215,7 @@ function boundElsewhere({ subject, diff }: Draft, { world }: GuardInput): Object
     reason: `${nounOf(kind)} ${verdict.target} is ${how} ${owner.key}, which is in the spec too`,
     remedies: [
       edit(key, { remove: ['id'] }),
-      edit(owner.key, { entry: 'remove', next: [edit(key, { set: { moved: { from: owner.key } } })] }),
+      edit(key, { set: { moved: { from: owner.key } }, next: [edit(owner.key, { entry: 'remove' })] }),
     ],
   };
 }

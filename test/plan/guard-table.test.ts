@@ -398,7 +398,7 @@ describe('src/plan/guards.ts: one guard each', () => {
       'ips.a',
       adopt('51'),
       two('ips.b', '51'),
-      'address 51 is already bound to ips.b, which is in the spec too → remove `id` in ips.a | remove ips.b from the spec; then write `moved: {from: ips.b}` in ips.a',
+      'address 51 is already bound to ips.b, which is in the spec too → remove `id` in ips.a | write `moved: {from: ips.b}` in ips.a; then remove ips.b from the spec',
     ],
     [
       'what another entry names by its id',
@@ -433,7 +433,7 @@ describe('src/plan/guards.ts: one guard each', () => {
       'ips.a',
       adopt('51'),
       { entries: { 'ips.b': { id: '51', held: { by: 'released' } } } },
-      'address 51 is taken back by ips.b, which is in the spec too → remove `id` in ips.a | remove ips.b from the spec; then write `moved: {from: ips.b}` in ips.a',
+      'address 51 is taken back by ips.b, which is in the spec too → remove `id` in ips.a | write `moved: {from: ips.b}` in ips.a; then remove ips.b from the spec',
     ],
     ['what another entry names', 'ips.a', adopt('51'), { entries: { 'ips.b': { id: '51' } } }, undefined],
     [

@@ -36,9 +36,19 @@ export function movesOf(
     const to = renamed === from ? (followed.get(from) ?? from) : renamed;
     return to === from ? [] : [{ from, to }];
   });
-  const onto = moves.filter(({ to }) => bindings.has(to));
+  const remains = moves.flatMap(({ from, to }) => [...bindings.values()].flatMap(remainsAt(from, to)));
+  const onto = [...moves.filter(({ to }) => bindings.has(to)), ...remains];
   const inside = ({ from }: Move) => onto.some((each) => each.from === takeApart(from).parent);
   return holding(moves, [...waiting, ...onto.filter((each) => !inside(each)).map(ontoBound)]);
+
+  /** A resource inside a deleted server that had the new key, as a move onto that resource. */
+  function remainsAt(from: ResourceKey, to: ResourceKey) {
+    return ({ key, parentId }: Binding): Move[] => {
+      const isOf = takeApart(key).parent === to && parentId !== bindings.get(from)?.id;
+      const part = childKey(from, key.slice(to.length + 1));
+      return isOf && !bindings.has(to) && !bindings.has(part) ? [{ from: part, to: key }] : [];
+    };
+  }
 
   /** Of the previous key, only resources inside it are left. These resources were renamed separately. */
   function isMovedBefore(to: ResourceKey, from: ResourceKey): boolean {
@@ -207,14 +217,18 @@ function ontoBound({ from, to }: Move): WaitingMove {
   const before = takeApart(from).parent ?? from;
   const after = takeApart(to).parent ?? to;
   const given = before === from ? from : to;
-  const reason = `${from} cannot become ${to}: each of the two keys is bound to a resource`;
+  const reason =
+    given === from
+      ? `${from} cannot become ${to}: each of the two keys is bound to a resource`
+      : `${before} cannot become ${after}: ${to} is still bound to a resource of a deleted server`;
   const remedies = [
     run('forget', [given], { when: 'to release its resource: it stays, and is still billed' }),
     edit(after, { remove: ['moved'], when: `to give ${before} up` }),
-    edit(after, {
-      entry: 'remove',
+    // In this order, the resource of no entry is without an entry in between.
+    edit(before, {
+      entry: 'restore',
       when: `to delete the resource of ${to} first, with \`prune: true\` under \`settings\`; then rename again`,
-      next: [edit(before, { entry: 'restore' }), run('apply')],
+      next: [edit(after, { entry: 'remove' }), run('apply')],
     }),
   ];
   const blocked = { key: to, verb: 'update', code: 'moved_onto_bound', reason, remedies } as const;
