@@ -1,5 +1,102 @@
+import * as z from 'zod';
 import { roll } from './dice.ts';
-import type { KeyStatus, World } from './world.ts';
+import type { World } from './world.ts';
+
+const count = z.int().min(1);
+const ms = z.number().min(0);
+/** Whether the request has its effect before the fault. */
+const effect = z.enum(['none', 'done']).exactOptional();
+/** How the answer stored under the idempotency key is treated when the effect is done: by default as §8 says. */
+const stored = z.boolean().exactOptional();
+const status = z.int().min(200).max(599);
+
+/** Every member given must hold; an empty condition meets every request. */
+const conditionSchema = z.strictObject({
+  method: z.string().min(1).exactOptional(),
+  /** A path after `/v1` (`*` one segment, `**` any number), or an operation's name such as `create_server`. */
+  path: z.string().min(1).exactOptional(),
+  /** Only the nth request that fits (from 1), and those after it up to `times`. */
+  nth: count.exactOptional(),
+  /** How often the rule acts at most; without it once when `nth` is given, else always. */
+  times: count.exactOptional(),
+  /** Drawn from the world's dice. */
+  probability: z.number().min(0).max(1).exactOptional(),
+});
+
+const actionSchema = z.discriminatedUnion('do', [
+  z.strictObject({
+    do: z.literal('answer'),
+    status,
+    code: z.string().min(1).exactOptional(),
+    detail: z.string().exactOptional(),
+    retryAfter: z.int().min(0).exactOptional(),
+    headers: z.record(z.string(), z.string()).exactOptional(),
+    effect,
+    stored,
+  }),
+  /** The connection breaks: the client cannot know whether there was an effect. */
+  z.strictObject({ do: z.literal('reset'), effect, stored }),
+  /** No connection at all. Over HTTP the nearest thing: closed before a byte is read. */
+  z.strictObject({ do: z.literal('refuse') }),
+  /** The connection breaks inside the body, after `keep` bytes (default: half). */
+  z.strictObject({ do: z.literal('truncate'), keep: z.int().min(0).exactOptional(), stored }),
+  /** A whole answer whose body is not JSON. */
+  z.strictObject({ do: z.literal('malformed'), stored }),
+  /** A proxy's page: no `X-Request-Id`, no JSON. */
+  z.strictObject({ do: z.literal('html'), status: status.exactOptional(), effect, stored }),
+  z.strictObject({
+    do: z.literal('redirect'),
+    status: z.int().min(300).max(399).exactOptional(),
+    location: z.string().exactOptional(),
+    effect,
+    stored,
+  }),
+  /** The effect at once, the answer `ms` emulator milliseconds later. */
+  z.strictObject({ do: z.literal('slow'), ms }),
+  /**
+   * The connection breaks at once, the effect comes `ms` emulator milliseconds later. Meanwhile the service works
+   * on it under its key; with `holdsKey: false` it is still on its way, and its key is free.
+   */
+  z.strictObject({ do: z.literal('late'), ms, holdsKey: z.boolean().exactOptional() }),
+  /**
+   * The outcome of the task that the request starts, and its duration (`ms`). `partial` leaves the address but not
+   * the server; `later` shows nothing when the task is reported as failed, and everything `laterMs` after that.
+   */
+  z.strictObject({
+    do: z.literal('task'),
+    outcome: z.enum(['fail', 'stuck', 'forgotten']).exactOptional(),
+    leaves: z.enum(['nothing', 'everything', 'partial', 'later']).exactOptional(),
+    ms: ms.exactOptional(),
+    laterMs: ms.exactOptional(),
+  }),
+  /** The `task` member is missing from the answer. */
+  z.strictObject({ do: z.literal('omit_task') }),
+  z.strictObject({ do: z.literal('no_gpu_capacity') }),
+  /** Adds members to `data` (each object of a list) and may replace its `status` and the task's. */
+  z.strictObject({
+    do: z.literal('decorate'),
+    fields: z.record(z.string(), z.unknown()).exactOptional(),
+    status: z.string().exactOptional(),
+    taskStatus: z.string().exactOptional(),
+  }),
+  /** The read shows the world of `ms` emulator milliseconds ago. */
+  z.strictObject({ do: z.literal('stale'), ms }),
+  /** The list ends after `keep` entries. */
+  z.strictObject({ do: z.literal('truncate_list'), keep: z.int().min(0) }),
+  /** A 429 that is kept under the idempotency key and replayed from then on. */
+  z.strictObject({ do: z.literal('stored_429'), retryAfter: z.int().min(0).exactOptional() }),
+  /** The project's standing changes just before the request. */
+  z.strictObject({ do: z.literal('standing'), standing: z.enum(['active', 'suspended', 'unpaid']) }),
+]);
+
+export const faultSchema = z.strictObject({
+  when: conditionSchema,
+  // biome-ignore lint/suspicious/noThenProperty: the file format says when … then, and it is not a function
+  then: actionSchema,
+});
+
+type FaultCondition = Readonly<z.infer<typeof conditionSchema>>;
+export type FaultAction = Readonly<z.infer<typeof actionSchema>>;
 
 /**
  * A fault: a condition on requests, and the action on a request that meets it. Only the first rule
@@ -15,88 +112,6 @@ export function faultRule(when: FaultCondition, action: FaultAction): FaultRule 
   // biome-ignore lint/suspicious/noThenProperty: not a function, so nothing waits for it
   return { when, then: action };
 }
-
-/** Every member given must hold; an empty condition meets every request. */
-interface FaultCondition {
-  readonly method?: string;
-  /** A path after `/v1` (`*` one segment, `**` any number), or an operation's name such as `create_server`. */
-  readonly path?: string;
-  /** Only the nth request that fits (from 1), and those after it up to `times`. */
-  readonly nth?: number;
-  /** How often the rule acts at most; without it once when `nth` is given, else always. */
-  readonly times?: number;
-  /** In [0, 1]; drawn from the world's dice. */
-  readonly probability?: number;
-}
-
-/** Whether the request has its effect before the fault. */
-type FaultEffect = 'none' | 'done';
-
-/** How the answer stored under the idempotency key is treated when the effect is done: by default as §8 says. */
-type Storing = { readonly stored?: boolean };
-
-export type FaultAction =
-  | ({
-      readonly do: 'answer';
-      readonly status: number;
-      readonly code?: string;
-      readonly detail?: string;
-      readonly retryAfter?: number;
-      readonly headers?: Readonly<Record<string, string>>;
-      readonly effect?: FaultEffect;
-    } & Storing)
-  /** The connection breaks: the client cannot know whether there was an effect. */
-  | ({ readonly do: 'reset'; readonly effect?: FaultEffect } & Storing)
-  /** No connection at all. Over HTTP the nearest thing: closed before a byte is read. */
-  | { readonly do: 'refuse' }
-  /** The connection breaks inside the body, after `keep` bytes (default: half). */
-  | ({ readonly do: 'truncate'; readonly keep?: number } & Storing)
-  /** A whole answer whose body is not JSON. */
-  | ({ readonly do: 'malformed' } & Storing)
-  /** A proxy's page: no `X-Request-Id`, no JSON. */
-  | ({ readonly do: 'html'; readonly status?: number; readonly effect?: FaultEffect } & Storing)
-  | ({
-      readonly do: 'redirect';
-      readonly status?: number;
-      readonly location?: string;
-      readonly effect?: FaultEffect;
-    } & Storing)
-  /** The effect at once, the answer `ms` emulator milliseconds later. */
-  | { readonly do: 'slow'; readonly ms: number }
-  /**
-   * The connection breaks at once, the effect comes `ms` emulator milliseconds later. Meanwhile the service works
-   * on it under its key; with `holdsKey: false` it is still on its way, and its key is free.
-   */
-  | { readonly do: 'late'; readonly ms: number; readonly holdsKey?: boolean }
-  /**
-   * The outcome of the task that the request starts, and its duration (`ms`). `partial` leaves the address but not
-   * the server; `later` shows nothing when the task is reported as failed, and everything `laterMs` after that.
-   */
-  | {
-      readonly do: 'task';
-      readonly outcome?: 'fail' | 'stuck' | 'forgotten';
-      readonly leaves?: 'nothing' | 'everything' | 'partial' | 'later';
-      readonly ms?: number;
-      readonly laterMs?: number;
-    }
-  /** The `task` member is missing from the answer. */
-  | { readonly do: 'omit_task' }
-  | { readonly do: 'no_gpu_capacity' }
-  /** Adds members to `data` (each object of a list) and may replace its `status` and the task's. */
-  | {
-      readonly do: 'decorate';
-      readonly fields?: Readonly<Record<string, unknown>>;
-      readonly status?: string;
-      readonly taskStatus?: string;
-    }
-  /** The read shows the world of `ms` emulator milliseconds ago. */
-  | { readonly do: 'stale'; readonly ms: number }
-  /** The list ends after `keep` entries. */
-  | { readonly do: 'truncate_list'; readonly keep: number }
-  /** A 429 that is kept under the idempotency key and replayed from then on. */
-  | { readonly do: 'stored_429'; readonly retryAfter?: number }
-  /** The project's standing changes just before the request. */
-  | { readonly do: 'standing'; readonly standing: KeyStatus };
 
 /** The action of the first rule that meets this request, and counts it. */
 export function meetFault(
