@@ -53,9 +53,6 @@ form { display: flex; gap: 8px; margin-bottom: 12px; } input { font: 16px system
 time { text-decoration: underline dotted 1px; text-underline-offset: 3px; cursor: pointer; }
 .scroll { overflow-x: auto; }
 progress, meter { width: 140px; height: 12px; vertical-align: middle; } progress { accent-color: var(--busy); }
-.outline > li > ul { margin: 4px 0 0 4px; padding-left: 16px; border-left: 2px solid var(--line); } .outline ul li { border: 0; padding: 3px 0; }
-.outline li { color: var(--text); } .outline .dot { background: var(--good); } .outline :is(.pending, .differs, .waiting, .retiring, .undeclared) > .dot { background: var(--warn); }
-.outline .blocked > .dot, .outline .tainted > .dot { background: var(--bad); } .outline .in_flight > .dot { background: var(--busy); } .outline .unknown > .dot { background: var(--dim); } .outline .idle > .dot { background: var(--warn); }
 svg { display: block; width: 100%; min-width: 660px; max-width: 860px; margin: 0 auto; }
 svg text { fill: var(--text); font: 13px system-ui, sans-serif; } svg .note, svg .column { fill: var(--dim); font-size: 11.5px; }
 svg .tick { stroke: var(--line); } .timeline svg { min-width: 860px; margin: 0 0 12px; } .timeline text { font-size: 11.5px; } .timeline .dim { fill: var(--dim); } .timeline rect { stroke: none; }
@@ -65,8 +62,7 @@ svg circle, svg text.status { fill: currentColor; } svg text.status { font-size:
 svg .link { fill: none; stroke: var(--dim); stroke-width: 1.4; opacity: .65; }
 svg .in_flight circle { animation: pulse 1.2s infinite; } @keyframes pulse { 50% { opacity: .2; } }
 @media (prefers-reduced-motion: reduce) { svg .in_flight circle { animation: none; } }
-.narrow-screen { display: none; }
-@media (max-width: 720px) { .narrow-screen { display: block; } .wide-screen { display: none; } .rows .row-key { flex-basis: 100%; } .projects li > a { flex-basis: 100%; } }
+@media (max-width: 720px) { .wide-screen { display: none; } .rows .row-key { flex-basis: 100%; } .projects li > a { flex-basis: 100%; } }
 footer { color: var(--dim); font-size: 13px; padding: 4px 16px 28px; }
 .offline { margin: 0; padding: .6rem 1rem; color: #fff; background: #b3202f; position: sticky; top: 0; z-index: 1; }
 `;

@@ -4,10 +4,8 @@ import { type KeyStatus, keyStatuses } from '../../core/key-status.ts';
 import { containersOf, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf, isAddress } from '../../core/kind-facts.ts';
 import { cut } from '../../core/text.ts';
-import { grouped } from '../../core/world.ts';
 import { type ProjectView, type ResourceView, resourcesIn } from '../../view/project-view.ts';
-import { Pager } from './pager.ts';
-import { absenceText, type Html, statusText } from './text.ts';
+import { absenceText, statusText } from './text.ts';
 
 /** One box of the picture. */
 interface Box {
@@ -22,52 +20,25 @@ interface Box {
 }
 
 /** The project as a picture: resources and their connections. */
-interface Picture<Part = Box> {
-  readonly networks: readonly Part[];
-  readonly servers: readonly Part[];
-  readonly addresses: readonly Part[];
+interface Picture {
+  readonly networks: readonly Box[];
+  readonly servers: readonly Box[];
+  readonly addresses: readonly Box[];
   /** Ids of two boxes each, the left one first. */
   readonly links: readonly (readonly [string, string])[];
 }
 
-/** A box that is not made yet: a page shows few boxes of a large project. */
-interface Outline {
-  readonly id: string;
-  readonly box: () => Box;
-}
+/** The number of boxes in a column. The lists of the page have the further resources. */
+const mostBoxes = 100;
 
-/** The servers of one page with their networks and addresses, and the same number of networks and addresses without a server. */
-export function pictureOf(view: ProjectView, pager = new Pager()): Picture {
-  const { networks, servers, addresses, links } = wholePicture(view);
-  const shown = pager.of(servers);
-  const linked = grouped(links.flatMap(([a, b]) => [[a, b] as const, [b, a] as const]));
-  const ofShown = new Set(shown.flatMap(({ id }) => linked.get(id) ?? []));
-  const onPage = (parts: readonly Outline[]) => [
-    ...new Pager().of(parts.filter(({ id }) => ofShown.has(id))),
-    ...pager.of(parts.filter(({ id }) => !linked.has(id))),
-  ];
-  const parts = { networks: onPage(networks), servers: shown, addresses: onPage(addresses) };
-  const ids = new Set([...parts.networks, ...shown, ...parts.addresses].map(({ id }) => id));
-  return {
-    networks: parts.networks.map(({ box }) => box()),
-    servers: shown.map(({ box }) => box()),
-    addresses: parts.addresses.map(({ box }) => box()),
-    links: links.filter(([a, b]) => ids.has(a) && ids.has(b)),
-  };
-}
-
-function wholePicture(view: ProjectView): Picture<Outline> {
+export function pictureOf(view: ProjectView): Picture {
   const resources = resourcesIn(view);
-  const servers = resources.filter(({ kind }) => factsOf(kind).container);
-  const network = networkObject('').kind;
-  const networks = resources.filter(({ kind }) => kind === network);
-  const addresses = addressBoxes(view, resources);
   const inside = Map.groupBy(resources, ({ key }) => containersOf(key)[0]);
+  const network = networkObject('').kind;
+  const servers = resources.filter(({ kind }) => factsOf(kind).container).slice(0, mostBoxes);
+  const networks = resources.filter(({ kind }) => kind === network).slice(0, mostBoxes);
   const isNetwork = new Set<string>(networks.map(({ key }) => key));
-  const ids = new Set(
-    [...servers, ...networks].map(({ key }): string => key).concat(addresses.map(({ id }) => id)),
-  );
-  const links = servers.flatMap(({ key, linked }) =>
+  const linked = servers.flatMap(({ key, linked }) =>
     linked.map((other) => (isNetwork.has(other) ? ([other, key] as const) : ([key, other] as const))),
   );
   // An address without a key comes with its server.
@@ -75,13 +46,10 @@ function wholePicture(view: ProjectView): Picture<Outline> {
     each.server === null || each.key !== null ? [] : [[each.server, boxId(each)] as const],
   );
   return {
-    networks: networks.map((each) => ({ id: each.key, box: () => networkBox(each) })),
-    servers: servers.map((each) => ({
-      id: each.key,
-      box: () => serverBox(each, inside.get(each.key) ?? [], view),
-    })),
-    addresses,
-    links: [...links, ...held].filter(([a, b]) => ids.has(a) && ids.has(b)),
+    networks: networks.map(networkBox),
+    servers: servers.map((each) => serverBox(each, inside.get(each.key) ?? [], view)),
+    addresses: addressBoxes(view, resources),
+    links: [...linked, ...held],
   };
 }
 
@@ -117,7 +85,7 @@ function boxId(address: AddressView): string {
 }
 
 /** All addresses of the project, and those that are only declared so far. */
-function addressBoxes(view: ProjectView, resources: readonly ResourceView[]): Outline[] {
+function addressBoxes(view: ProjectView, resources: readonly ResourceView[]): readonly Box[] {
   const { addresses } = view;
   const declared = new Map<string, ResourceView>(
     resources.flatMap((each) => (isAddress(each.kind) ? [[each.key, each]] : [])),
@@ -146,11 +114,9 @@ function addressBoxes(view: ProjectView, resources: readonly ResourceView[]): Ou
   };
   const shown = new Set<string | null>(addresses?.map(({ key }) => key));
   return [
-    ...(addresses ?? []).map((each) => ({ id: boxId(each), box: () => box(each) })),
-    ...[...declared.values()]
-      .filter(({ key }) => !shown.has(key))
-      .map((each) => ({ id: each.key, box: () => absent(each) })),
-  ];
+    ...(addresses ?? []).slice(0, mostBoxes).map(box),
+    ...[...declared.values()].filter(({ key }) => !shown.has(key)).map(absent),
+  ].slice(0, mostBoxes);
 }
 
 /** A server's own address has no name but its server's. */
@@ -175,54 +141,23 @@ export function drawPicture({ networks, servers, addresses, links }: Picture) {
   const placed = new Map<string, Placed>();
   const height = (count: number) => count * (size.height + size.gap);
   const tallest = Math.max(height(networks.length), height(servers.length), height(addresses.length), 60);
-  for (const [boxes, x] of [
-    [networks, columns.networks],
-    [servers, columns.servers],
-    [addresses, columns.addresses],
-  ] as const) {
+  const drawn = [
+    ['Networks', networks, columns.networks],
+    ['Servers', servers, columns.servers],
+    ['Addresses', addresses, columns.addresses],
+  ] as const;
+  for (const [, boxes, x] of drawn) {
     const offset = size.top + (tallest - height(boxes.length)) / 2;
     boxes.forEach((box, index) => {
       placed.set(box.id, { box, x, y: offset + height(index) });
     });
   }
   const total = tallest + size.top + size.gap;
-  const titles = [
-    ['Networks', columns.networks],
-    ['Servers', columns.servers],
-    ['Addresses', columns.addresses],
-  ] as const;
   return html`<svg viewBox="0 0 ${size.width} ${total}" role="img" aria-label="${networks.length} networks, ${servers.length} servers, ${addresses.length} addresses and their connections">
-${titles.map(([title, x]) => html`<text class="column" x="${x + size.box / 2}" y="16">${title}</text>`)}
+${drawn.map(([title, boxes, x]) => html`<text class="column" x="${x + size.box / 2}" y="16">${title}${boxes.length < mostBoxes ? '' : ` (the first ${mostBoxes})`}</text>`)}
 ${links.map(([a, b]) => drawLink(placed.get(a), placed.get(b)))}
 ${[...placed.values()].map(drawBox)}
 </svg>`;
-}
-
-/** The same for a narrow screen: each server with its networks and addresses below it, then everything else. */
-export function drawOutline({ networks, servers, addresses, links }: Picture): Html {
-  const linked = grouped(links.flatMap(([a, b]) => [[a, b] as const, [b, a] as const]));
-  const linkedTo = (id: string, boxes: readonly Box[]) => {
-    const others = new Set(linked.get(id));
-    return boxes.filter((box) => others.has(box.id));
-  };
-  const isAlone = ({ id }: Box) => !linked.has(id);
-  const leaf = (noun: string) => (box: Box) =>
-    html`<li class="${classOf(box)}"><span class="dot"></span>${box.title.startsWith(`own ${noun}`) ? '' : noun} <strong>${box.title}</strong> <span class="dim">${box.note}</span>${badge(box)}</li>`;
-  /** The dot alone shows that a box is converged. */
-  const badge = (box: Box): Html =>
-    box.standing === 'converged'
-      ? ''
-      : html` · <span class="nowrap ${box.idle ? 'warn' : box.standing}">${saysOf(box)}</span>`;
-  return html`<ul class="outline">${servers.map(
-    (
-      server,
-    ) => html`<li class="${classOf(server)}"><span class="dot"></span><strong>${server.title}</strong> <span class="dim">${server.note}</span>${badge(server)}
-<ul>${linkedTo(server.id, networks).map(leaf('network'))}${linkedTo(server.id, addresses).map(leaf('address'))}</ul></li>`,
-  )}${networks.filter(isAlone).map(leaf('network'))}${addresses.filter(isAlone).map(leaf('address'))}</ul>`;
-}
-
-function classOf({ standing, idle }: Box): string {
-  return `${standing}${idle ? ' idle' : ''}`;
 }
 
 function saysOf({ standing, says = statusText(standing) }: Box): string {
@@ -238,9 +173,9 @@ function drawLink(from: Placed | undefined, to: Placed | undefined) {
 }
 
 function drawBox({ box, x, y }: Placed) {
-  const { title, note } = box;
+  const { title, note, standing, idle } = box;
   const says = saysOf(box);
-  return html`<g class="box ${classOf(box)}"><title>${title}: ${says}${note === '' ? '' : `, ${note}`}</title>
+  return html`<g class="box ${standing}${idle ? ' idle' : ''}"><title>${title}: ${says}${note === '' ? '' : `, ${note}`}</title>
 <rect x="${x + 0.5}" y="${y + 0.5}" width="${size.box - 1}" height="${size.height}" rx="7"/>
 <circle cx="${x + 15}" cy="${y + 17}" r="4.5"/>
 <text class="name" x="${x + 27}" y="${y + 21}">${cut(title, most.title)}</text>
