@@ -139,8 +139,6 @@ export const environment: readonly (readonly [name: string, meaning: string])[] 
   ['VDCSYNC_ALLOW_ENV', 'the same as --allow-env, separated by commas'],
   ['VDCSYNC_TOKEN_FOLDER', 'the same as --token-folder'],
   ['VDCSYNC_TOKEN_ENV_PREFIX', 'the same as --token-env-prefix'],
-  ['VDCSYNC_COMMIT_STATUS', 'the same as --commit-status of `run`'],
-  ['VDCSYNC_COMMIT_STATUS_URL', 'the same as --commit-status-url of `run`'],
   [
     'VDCSYNC_COMMIT_STATUS_TOKEN',
     'token for --commit-status; VDCSYNC_COMMIT_STATUS_TOKEN_FILE: a file with it; see docs/how-to/commit-status.md',

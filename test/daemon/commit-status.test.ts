@@ -89,7 +89,7 @@ describe('src/daemon/commit-status', () => {
 describe('src/daemon/commit-status/result.ts', () => {
   const summary = { create: 2, update: 0, replace: 0, delete: 1, adopt: 0, blocked: 0, unchanged: 4 };
   const project = (id: number, condition: string, more: object = {}) => ({
-    ...{ id, condition, problem: [], blocked: [], observing: false, reconciled: 'head', planned: summary },
+    ...{ id, condition, problem: [], blocked: [], reconciled: 'head', planned: summary },
     ...more,
   });
   const daemonWith = (projects: readonly object[], more: object = {}) =>
@@ -182,15 +182,10 @@ describe('src/cli/daemon/commit-status.ts', () => {
     ],
     ['gitea', 'https://git.example.com:3000/o/r/', 'https://git.example.com:3000/api/v1/repos/o/r'],
   ] as const)('%s: the address of the API follows from %s', (commitStatus, gitUrl, url) => {
-    expect(target({ commitStatus, gitUrl })).toMatchObject({ url, forge: commitStatus, name: 'vdcsync' });
+    expect(target({ commitStatus, gitUrl })).toMatchObject({ url, forge: commitStatus });
   });
 
-  test('the environment names the same, and the specs have no say', () => {
-    const own = {
-      VDCSYNC_COMMIT_STATUS: 'gitea',
-      VDCSYNC_COMMIT_STATUS_URL: 'https://x.example.com/api/v1/repos/a/b',
-    };
-    expect(target({}, own)).toMatchObject({ forge: 'gitea', url: 'https://x.example.com/api/v1/repos/a/b' });
+  test('without the flag there is no receiver', () => {
     expect(target({})).toBeUndefined();
   });
 
@@ -198,7 +193,6 @@ describe('src/cli/daemon/commit-status.ts', () => {
     [{ commitStatus: 'github', gitUrl: undefined }, {}, '--git-url'],
     [{ commitStatus: 'github' }, { VDCSYNC_COMMIT_STATUS_TOKEN: '' }, 'VDCSYNC_COMMIT_STATUS_TOKEN_FILE'],
     [{ commitStatusUrl: 'https://x.example.com' }, {}, 'needs --commit-status'],
-    [{}, { VDCSYNC_COMMIT_STATUS: 'svn' }, 'github, gitlab, gitea'],
     [{ commitStatus: 'gitlab', commitStatusUrl: 'http://git.example.com/x' }, {}, 'must be the https URL'],
     [
       { commitStatus: 'gitlab', commitStatusUrl: 'https://a:b@git.example.com/x' },

@@ -8,7 +8,6 @@ export interface CommitStatusFlags {
   readonly gitUrl?: string;
   readonly commitStatus?: Forge;
   readonly commitStatusUrl?: string;
-  readonly commitStatusName?: string;
 }
 
 /** The receiver of commit statuses. `undefined` without `--commit-status`. Specs cannot change the receiver. */
@@ -17,9 +16,7 @@ export function statusTargetOf(
   io: Io,
   pageUrl: string | undefined,
 ): StatusTarget | undefined {
-  const { commitStatusUrl, commitStatusName: name = 'vdcsync' } = flags;
-  const forge = flags.commitStatus ?? forgeIn(io);
-  const address = commitStatusUrl ?? (io.env.VDCSYNC_COMMIT_STATUS_URL || undefined);
+  const { commitStatus: forge, commitStatusUrl: address } = flags;
   if (forge === undefined) {
     if (address === undefined) return undefined;
     throw new ConfigError(`--commit-status-url needs --commit-status: ${forges.join(', ')}`, true);
@@ -33,17 +30,7 @@ export function statusTargetOf(
       '--commit-status needs a token that may write statuses: set VDCSYNC_COMMIT_STATUS_TOKEN_FILE',
     );
   }
-  return { forge, url: checked(address ?? derived(forge, flags.gitUrl)), name, token, pageUrl };
-}
-
-function forgeIn({ env }: Io): Forge | undefined {
-  const name = env.VDCSYNC_COMMIT_STATUS;
-  if (!name) return undefined;
-  const forge = forges.find((each) => each === name);
-  if (forge !== undefined) return forge;
-  throw new ConfigError(
-    `VDCSYNC_COMMIT_STATUS is ${JSON.stringify(name)}, and must be one of ${forges.join(', ')}`,
-  );
+  return { forge, url: checked(address ?? derived(forge, flags.gitUrl)), token, pageUrl };
 }
 
 /** vdcsync sends the token to this address, so the address must be https, as for notifications. */

@@ -1,6 +1,7 @@
 import { formatDiagnostic } from '../../core/errors.ts';
 import { isWaiting, type Plan } from '../../core/plan.ts';
 import { escapeUnseen } from '../../core/text.ts';
+import { type Condition, sentenceOf } from '../../view/condition.ts';
 import type { Daemon } from '../daemon.ts';
 import type { Rollout } from '../fleet/rollout.ts';
 import type { ProjectResult } from '../project/facts.ts';
@@ -58,38 +59,34 @@ function ofProjects(projects: readonly ProjectResult[], commit: string): Result 
   };
 }
 
-function ofProject(project: ProjectResult, commit: string): Result {
-  const { condition, planned, observing, blocked } = project;
+/** The state of a commit whose project has the condition. */
+const stateOf: Readonly<Record<Condition, Result['state']>> = {
+  starting: 'pending',
+  converging: 'pending',
+  awaiting_approval: 'pending',
+  waiting: 'pending',
+  suspended: 'pending',
+  converged: 'success',
+  // Only reported, as the spec or the mode asks for.
+  drifting: 'success',
+  blocked: 'failure',
+  paused: 'failure',
+  fenced: 'failure',
+  unauthorized: 'failure',
+  unreachable: 'failure',
+  failing: 'failure',
+};
+
+function ofProject({ reconciled, condition, planned, blocked }: ProjectResult, commit: string): Result {
   const plan = planned === undefined ? 'Not planned yet' : `Plan: ${countsOf(planned)}`;
-  if (project.reconciled !== commit) return { state: 'pending', text: plan };
-  switch (condition) {
-    case 'converged':
-      return { state: 'success', text: `Converged. ${plan}` };
-    case 'drifting':
-      return { state: 'success', text: observing ? plan : `Drift is only reported. ${plan}` };
-    case 'starting':
-    case 'converging':
-      return { state: 'pending', text: `In progress. ${plan}` };
-    case 'awaiting_approval':
-      return { state: 'pending', text: `Waiting for approval. ${plan}` };
-    case 'waiting':
-      return { state: 'pending', text: `Waiting for a window under settings.windows. ${plan}` };
-    case 'suspended':
-      return { state: 'pending', text: `Suspended by settings.suspend. ${plan}` };
-    case 'blocked':
-      return { state: 'failure', text: blockedText(blocked) };
-    case 'paused':
-      return { state: 'failure', text: 'Paused: the API refuses some writes' };
-    case 'fenced':
-      return { state: 'failure', text: 'The token belongs to another project' };
-    case 'unauthorized':
-      return { state: 'failure', text: 'The API refuses the token' };
-    // The messages of these errors may name hosts of the operator's network.
-    case 'unreachable':
-      return { state: 'failure', text: 'The API does not answer. vdcsync tries again' };
-    case 'failing':
-      return { state: 'failure', text: 'The reconciliation fails. The log of vdcsync has the reason' };
-  }
+  if (reconciled !== commit) return { state: 'pending', text: plan };
+  const state = stateOf[condition];
+  if (condition === 'converged') return { state, text: `Converged. ${plan}` };
+  // The messages of errors may name hosts of the operator's network, so only the condition is shown.
+  return {
+    state,
+    text: condition === 'blocked' ? blockedText(blocked) : `The project ${sentenceOf(condition)}. ${plan}`,
+  };
 }
 
 /** A policy refuses the plan as a whole. */

@@ -56,6 +56,4 @@ export interface ProjectResult {
   /** Counts of the first plan for the spec in force. */
   readonly planned: Plan['summary'] | undefined;
   readonly blocked: readonly Blocked[];
-  /** The daemon only observes. */
-  readonly observing: boolean;
 }

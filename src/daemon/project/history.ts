@@ -245,7 +245,7 @@ export class ProjectHistory {
     const { condition, plan } = this.#found;
     return {
       ...{ condition, blocked: plan?.blocked ?? [] },
-      ...{ reconciled: this.#reconciled, observing: this.#options.observing },
+      reconciled: this.#reconciled,
       planned: this.#counted?.digest === digest ? this.#counted?.summary : undefined,
     };
   }
