@@ -209,9 +209,6 @@ export const rehearsalSchema = z.strictObject({
   stopped_by_refusal: count.describe(
     'Trials that asked nothing, and stopped at a refusal that the file, the token, the payment or the provider lifts, or at a late task.',
   ),
-  settled_by_exclusive: count.describe(
-    'Of the trials that asked an operator, those that ask nothing with `exclusive: true` under `settings`.',
-  ),
   duplicates: count,
   left_unseen: count.describe('Trials that left a billed resource that no report names.'),
   settled: z.boolean().describe('After the run without faults, a second plan is empty.'),

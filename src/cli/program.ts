@@ -260,11 +260,6 @@ function addReports({ command, calls }: Making): void {
     .option('--api-profile <file>', 'settings of your API deployment: limits, time_scale, operations')
     .option('--svg <file>', 'write a picture of the operations on a time axis')
     .option(
-      '--crashes <count>',
-      'maximum number of crashes, spread over the run; the faults come in addition (default: 400)',
-      wholeNumber(0, 100_000),
-    )
-    .option(
       '--trials <count>',
       'maximum number of crashes and faults (default: all)',
       wholeNumber(1, 100_000),

@@ -29,12 +29,12 @@ servers:
 describe('src/cli/commands/rehearse.ts', () => {
   test('plays the spec with crashes and faults, and draws it', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
-    const args = ['rehearse', '--crashes', '10', '--svg', 'run.svg', '--format', 'json'];
+    const args = ['rehearse', '--svg', 'run.svg', '--format', 'json'];
     const { code, stdout, stderr } = await inProcess(args, { cwd });
     expect({ code, stderr }).toMatchObject({
       code: 0,
       stderr: expect.stringMatching(
-        /^Running \d+ trials: 10 crashes and \d+ faults\. For fewer: --trials COUNT\n/,
+        /^Running \d+ trials: \d+ crashes and \d+ faults\. For fewer: --trials COUNT\n/,
       ),
     });
     const traceLineOf = JSON.parse(stdout);
@@ -117,33 +117,14 @@ describe('src/cli/commands/rehearse.ts', () => {
     expect(lost).toMatchObject({ asked: [], stopped: false });
   });
 
-  test('says where `exclusive` would spare an operator', async () => {
-    const file = (settings: string) =>
-      folderWith({ 'vdcsync.yaml': `version: 1\nproject: {id: 4711}\n${settings}ips: {web: {}}\n` });
-    const played = (cwd: string, ...more: string[]) =>
-      inProcess(['rehearse', '--crashes', '0', ...more], { cwd });
-
-    const [open, ours] = [file(''), file('settings: {exclusive: true}\n')];
-
-    const shown = (await played(open)).stdout;
-    expect(shown).toMatch(/\d+ trials would need no decision with `exclusive: true` under `settings`/);
-    expect(shown).toMatch(/^Decisions by code: outcome_unknown \d+$/m);
-    expect((await played(ours)).stdout).not.toContain('would need no decision');
-    const traceLineOf = JSON.parse((await played(open, '--format', 'json')).stdout);
-    expect(traceLineOf.settled_by_exclusive).toBeGreaterThan(0);
-    expect(traceLineOf.settled_by_exclusive).toBeLessThanOrEqual(traceLineOf.needed_an_operator);
-  });
-
-  test('tells how far it is also of what is played again', async () => {
+  test('counts the decisions by code, and tells how far it is', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': 'version: 1\nproject: {id: 4711}\nips: {web: {}}\n' });
     const [stdout, stderr] = [new PassThrough(), Object.assign(new PassThrough(), { isTTY: true })];
     const io = { stdin: Readable.from([]), stdout, stderr, env: {}, cwd } as unknown as Io;
-    expect(await rehearse({ crashes: 0 }, io)).toBe(0);
-    const traceLineOf = String(stderr.read());
-    const again = /Repeating (\d+) trials with `exclusive: true` under `settings`\n/.exec(traceLineOf);
-    expect(Number(again?.[1])).toBeGreaterThan(0);
-    const [, rest = ''] = traceLineOf.split(again?.[0] ?? '?');
-    expect(rest.match(/\d+\/\d+ [^\r]+, exclusive/g)).toHaveLength(Number(again?.[1]));
+    expect(await rehearse({}, io)).toBe(0);
+    expect(String(stdout.read())).toMatch(/^Decisions by code: outcome_unknown \d+$/m);
+    const [, trials, rest = ''] = /^Running (\d+) trials: [^\n]+\n(.*)$/s.exec(String(stderr.read())) ?? [];
+    expect(rest.match(/\d+\/\d+ /g)).toHaveLength(Number(trials));
     expect(rest.endsWith('\r\x1b[K')).toBe(true);
   });
 

@@ -7,7 +7,6 @@ import { type Adapted, adapt } from '../rehearse/adapt.ts';
 import { type CalmRun, calmRun } from '../rehearse/calm-run.ts';
 import {
   askedByCode,
-  exclusively,
   isDuplicate,
   runTrial,
   spread,
@@ -25,11 +24,10 @@ import { writeOut } from './output.ts';
 export interface RehearseFlags extends CommonFlags {
   readonly format?: 'text' | 'json';
   readonly svg?: string;
-  readonly crashes?: number;
   readonly trials?: number;
 }
 
-/** The default number of crashes. If the run has more boundaries, the crashes are spread over it. */
+/** If the run has more boundaries than this, the crashes are spread over it. */
 const mostCrashes = 400;
 
 interface Rehearsal {
@@ -37,32 +35,23 @@ interface Rehearsal {
   readonly adapted: Adapted;
   readonly calm: CalmRun;
   readonly ends: readonly TrialEnd[];
-  /** Trials that ask no operator with `settings.exclusive`; none where the spec has it. */
-  readonly byExclusive: number;
 }
 
 /** Plays the spec against the emulator: once undisturbed, then with a crash at every step and every usual fault. */
 export async function rehearse(flags: RehearseFlags, io: Io): Promise<ExitCode> {
   const sources = await readSources(flags, io);
   const desired = await loadWithinLimits(sources, trustOf(flags, io), io);
-  const { projectId, settings } = desired;
+  const { projectId } = desired;
   const { profile, text } = profileOf(flags, io);
   const adapted = adapt(sources, io.env);
   const calm = await calmRun(adapted.spec, projectId, profile, text);
   const converged = calm.report.outcome === 'converged';
   // A spec that is blocked without any fault shows nothing about faults.
-  const all = converged ? await trialsFor(adapted.spec, calm.plan, flags.crashes ?? mostCrashes) : [];
+  const all = converged ? await trialsFor(adapted.spec, calm.plan, mostCrashes) : [];
   const trials = spread(all.length, flags.trials ?? all.length).flatMap((nth) => all[nth - 1] ?? []);
   if (converged) io.stderr.write(`${numberOf(trials, all.length)}\n`);
   const ends = await played(trials, io);
-  const asked = settings.exclusive ? [] : trials.filter((_, at) => (ends[at]?.asked.length ?? 0) > 0);
-  if (asked.length > 0)
-    io.stderr.write(
-      `Repeating ${counted(asked.length, 'trial')} with \`exclusive: true\` under \`settings\`\n`,
-    );
-  const again = await played(asked.map(exclusively), io);
-  const byExclusive = again.filter((end) => end.asked.length === 0).length;
-  const rehearsal = { projectId, adapted, calm, ends, byExclusive };
+  const rehearsal = { projectId, adapted, calm, ends };
   if (flags.svg !== undefined) writeOut(flags.svg, barsSvg(calm.bars, titleOf(rehearsal)), io);
   const json = () => `${JSON.stringify(rehearsalJson(rehearsal), null, 2)}\n`;
   io.stdout.write(flags.format === 'json' ? json() : rehearsalText(rehearsal, io));
@@ -86,14 +75,13 @@ function titleOf({ calm, projectId }: Rehearsal): string {
   return `Project ${projectId}: ${counted(calm.bars.length, 'operation')} in ${span(calm.durationMs)}`;
 }
 
-function countsOf({ calm, ends, byExclusive }: Rehearsal) {
+function countsOf({ calm, ends }: Rehearsal) {
   return {
     trials: ends.length,
     converged: ends.filter((end) => end.converged).length,
     needed_an_operator: ends.filter((end) => end.asked.length > 0).length,
     asked_by_code: Object.fromEntries(askedByCode(ends)),
     stopped_by_refusal: ends.filter((end) => end.stopped).length,
-    settled_by_exclusive: byExclusive,
     duplicates: ends.filter(isDuplicate).length,
     left_unseen: ends.filter(({ rule }) => rule === 'I1').length,
     settled: calm.settled,
@@ -154,7 +142,6 @@ function rehearsalText(rehearsal: Rehearsal, io: Io): string {
     ),
     paint('bold', verdict),
     ...questionLines(counts),
-    ...exclusiveHint(rehearsal),
   ].join('\n')}\n`;
 }
 
@@ -168,13 +155,6 @@ function questionLines(counts: ReturnType<typeof countsOf>): string[] {
       : [
           `In ${counted(stopped, 'trial')}, a run stopped at a refusal of the API or a late task, and a later run converged.`,
         ]),
-  ];
-}
-
-function exclusiveHint({ byExclusive }: Rehearsal): string[] {
-  if (byExclusive === 0) return [];
-  return [
-    `${counted(byExclusive, 'trial')} would need no decision with \`exclusive: true\` under \`settings\`. Write this setting if only vdcsync creates resources in this project.`,
   ];
 }
 

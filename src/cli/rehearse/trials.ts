@@ -111,9 +111,3 @@ export function askedByCode(ends: readonly TrialEnd[]): readonly (readonly [code
   for (const code of ends.flatMap(({ asked }) => asked)) counts.set(code, (counts.get(code) ?? 0) + 1);
   return [...counts].toSorted(([one, times], [other, others]) => others - times || (one < other ? -1 : 1));
 }
-
-/** The same trial for a spec that declares `exclusive`. */
-export function exclusively({ name, story }: Trial): Trial {
-  const specs = story.specs.map((spec) => ({ ...spec, settings: { ...spec.settings, exclusive: true } }));
-  return { name: `${name}, exclusive`, story: { ...story, specs } };
-}
