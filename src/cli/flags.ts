@@ -229,14 +229,6 @@ export function duration(text: string): number {
   throw new InvalidArgumentError('It must be a duration, such as 90s or 30m.');
 }
 
-/** A duration, or the least and the most, in ms. */
-export function durationRange(text: string): readonly [least: number, most: number] {
-  const parts = text.split('..').map((part) => parseDuration(part) ?? 0);
-  const [least = 0, most = least] = parts;
-  if (parts.length <= 2 && least > 0 && least <= most) return [least, most];
-  throw new InvalidArgumentError('It must be a duration, such as 5m, or the least and the most: 1m..25m.');
-}
-
 export function wholeNumber(least: number, most: number) {
   return (text: string): number => {
     const value = Number(text);

@@ -8,7 +8,6 @@ import {
   type CommonFlags,
   calendarMonth,
   callFlags,
-  durationRange,
   inOwnForm,
   known,
   outputFormats,
@@ -274,14 +273,8 @@ function addTools({ command, calls, io }: Making): void {
     .option('--speed <factor>', 'speed of its clock, as a multiple of real time (default: 1)', positiveNumber)
     .option('--seed <text>', 'the same seed gives the same ids and durations')
     .option('--faults <file>', 'faults to inject, YAML or JSON')
-    .option('--task-time <range>', 'duration of each task, such as 5m or 1m..25m', durationRange)
     .option('--profile <file>', 'API profile: limits and undocumented operations to serve')
     .option('--data <file>', 'keep the resources in this file')
-    .option(
-      '--project <id>',
-      'id of the emulated project (default: 4711)',
-      wholeNumber(1, Number.MAX_SAFE_INTEGER),
-    )
     .addOption(textOrJson())
     .action(calls(async () => (await import('./commands/emulator.ts')).emulator));
 

@@ -18,16 +18,6 @@ export const DEFAULT_DURATIONS: Durations = {
   image_submission: [1_500, 2_500],
 } satisfies Record<string, Range>;
 
-/** The operations that answer with a task, and so may take time. */
-const TASKS = Object.keys(DEFAULT_DURATIONS).filter(
-  (name) => name !== 'backup' && name !== 'image_submission',
-) as (keyof Durations)[];
-
-/** The same time for every task. */
-export function taskTimes(range: Range): Partial<Durations> {
-  return Object.fromEntries(TASKS.map((name) => [name, range]));
-}
-
 /**
  * Checks a map of how long work takes, each a duration such as `5m`, or the least and the most: `1m..25m`.
  * Throws an `EmulatorInputError` that names the work.
@@ -51,7 +41,7 @@ export function parseDurations(input: unknown): Partial<Durations> {
 }
 
 /** One duration, or the least and the most: `5m`, `1m..25m`. Throws `EmulatorInputError`. */
-export function parseRange(value: unknown, at: string, path: readonly PropertyKey[] = []): Range {
+function parseRange(value: unknown, at: string, path: readonly PropertyKey[] = []): Range {
   const parts = String(value).split('..');
   try {
     const [least = 0, most = least] = parts.map((part) => parseDuration(part, at));

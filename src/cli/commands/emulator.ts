@@ -2,8 +2,6 @@ import { resolve } from 'node:path';
 import { isNode, LineCounter, parseDocument } from 'yaml';
 import { ConfigError } from '../../core/errors.ts';
 import { given } from '../../core/json.ts';
-import type { Range } from '../../emulator/dice.ts';
-import { taskTimes } from '../../emulator/durations.ts';
 import { loadFaults } from '../../emulator/faults-file.ts';
 import { type RunningEmulator, type ServeOptions, startEmulator } from '../../emulator/http-server.ts';
 import { loadProfile } from '../../emulator/profile.ts';
@@ -19,8 +17,6 @@ export interface EmulatorFlags {
   readonly faults?: string;
   readonly profile?: string;
   readonly data?: string;
-  readonly taskTime?: Range;
-  readonly project?: number;
   readonly format?: 'text' | 'json';
 }
 
@@ -40,15 +36,12 @@ export async function emulator(flags: EmulatorFlags, io: Io): Promise<ExitCode> 
 }
 
 async function start(flags: EmulatorFlags, io: Io): Promise<RunningEmulator> {
-  const { port, speed, seed, data, project, taskTime } = flags;
-  const { durations, ...file } = fromFile(flags.faults, 'the faults file', io, loadFaults) ?? {};
+  const { port, speed, seed, data } = flags;
   const options: ServeOptions = {
     ...given({ port, speed, seed }),
     ...(data === undefined ? {} : { dataFile: resolve(io.cwd, data) }),
-    ...(project === undefined ? {} : { projectId: project }),
     ...fromFile(flags.profile, 'the profile', io, (text) => ({ profile: loadProfile(text) })),
-    ...file,
-    durations: { ...(taskTime === undefined ? {} : taskTimes(taskTime)), ...durations },
+    ...fromFile(flags.faults, 'the faults file', io, loadFaults),
   };
   try {
     return await startEmulator(options);
