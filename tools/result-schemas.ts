@@ -95,8 +95,6 @@ export const billSchema = z.strictObject({
   cost_at_least: amount.describe('Lower than `cost` where a moment is known only within bounds.'),
   run_rate: amount.describe('The monthly price of everything that is billed at `until`.'),
   forecast: amount.describe('The cost of the whole month, if nothing changes.'),
-  by_kind: z.record(text, amount),
-  by_entry: z.record(text, amount).describe('A server with everything inside it.'),
   items: z.array(
     z.strictObject({
       key: text,

@@ -22,7 +22,6 @@ describe('src/cli/commands/bill.ts', () => {
     expect(made).toMatchObject({
       run_rate: '25.00',
       currency: 'EUR',
-      by_kind: { server: expect.any(String) },
     });
     expect(made.items.map(({ unpriced }: { unpriced: string | null }) => unpriced)).toEqual([
       null,

@@ -1,8 +1,7 @@
 import { costText, monthName } from '../../core/decimal.ts';
-import { nounOf } from '../../core/keys.ts';
 import { counted, printable } from '../../core/text.ts';
 import { moment } from '../../core/time.ts';
-import { type BillItem, entryOf, gapsIn, type MonthlyBill, sumsBy } from '../../plan/bill/monthly-bill.ts';
+import { type BillItem, gapsIn, type MonthlyBill } from '../../plan/bill/monthly-bill.ts';
 import { time } from '../../view/facts.ts';
 import { barsSvg } from '../../view/timeline.ts';
 import type { Paint } from '../terminal.ts';
@@ -26,11 +25,9 @@ export function billText(bill: MonthlyBill, about: BillContext, paint: Paint): s
       ...[printable(item.key), item.id, moment(item.from).slice(0, 19), endOf(item, bill)],
       ...[item.monthly ?? '?', hasCost(item) ? costText(item) : '?'],
     ]);
-  const kinds = [...sumsBy(items.filter(hasCost), ({ kind }) => nounOf(kind))];
   const forecast = [`Run rate: ${sum(bill.run_rate)} a month`, `Forecast for ${name}: ${sum(bill.forecast)}`];
   const sums = [
     '',
-    ...(kinds.length < 2 ? [] : [`By kind: ${kinds.map((each) => each.join(' ')).join(', ')}`]),
     paint('bold', `${isCurrent ? 'Cost so far' : 'Cost'}: ${sum(costText(bill))}`),
     ...(isCurrent ? forecast : []),
   ];
@@ -40,7 +37,7 @@ export function billText(bill: MonthlyBill, about: BillContext, paint: Paint): s
       ? ['No resource of this state was billed in that month.']
       : ['', ...table([titles, ...rows])]),
     // A sum of nothing would read as free.
-    ...(rows.length > 0 && kinds.length === 0 ? [] : sums),
+    ...(rows.length > 0 && !items.some(hasCost) ? [] : sums),
     ...missing(bill, about),
   ];
   return `${lines.join('\n')}\n`;
@@ -111,8 +108,6 @@ export function billJson(bill: MonthlyBill, { projectId, knownSince }: BillConte
     project_id: projectId,
     ...{ month: month.name, from: time(month.from), until: time(until), known_since: time(knownSince) },
     ...{ currency, cost, cost_at_least, run_rate, forecast },
-    by_kind: Object.fromEntries(sumsBy(items, ({ kind }) => kind)),
-    by_entry: Object.fromEntries(sumsBy(items, entryOf)),
     items: items.map(itemJson),
     unconfirmed,
   };

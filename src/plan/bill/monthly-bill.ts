@@ -1,6 +1,6 @@
 import type { PriceSource } from '../../core/catalogue.ts';
 import { money, prorated, sumDecimals } from '../../core/decimal.ts';
-import { nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
+import { nounOf, type ResourceKey } from '../../core/keys.ts';
 import type { Price, ResourceKind } from '../../core/kind.ts';
 import { factsOf, type KindName } from '../../core/kind-facts.ts';
 import type { MonthCost } from '../../core/plan.ts';
@@ -196,19 +196,4 @@ export function monthCostOf(bill: MonthlyBill): MonthCost {
     ...{ name: month.name, cost, cost_at_least, run_rate, forecast },
     incomplete: [...new Set([...gaps, ...unconfirmed])],
   };
-}
-
-/** The sum of the items of each group, in the order of the items. */
-export function sumsBy(
-  items: readonly BillItem[],
-  group: (item: BillItem) => string,
-): ReadonlyMap<string, string> {
-  const sums = new Map<string, string>();
-  for (const item of items) sums.set(group(item), sumDecimals([sums.get(group(item)) ?? '0', item.cost]));
-  return sums;
-}
-
-/** The entry of the spec that an item belongs to: a server with everything inside it. */
-export function entryOf({ key }: BillItem): ResourceKey {
-  return takeApart(key).parent ?? key;
 }
