@@ -1,9 +1,7 @@
-import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 // node:http and not a framework: a reset or a body cut in two needs the raw socket.
-import { createServer, type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Duplex } from 'node:stream';
 import type { Clock } from '../core/clock.ts';
 import type { HttpRequest } from '../core/transport.ts';
 import { systemClock } from '../platform/system.ts';
@@ -13,7 +11,6 @@ import { loadFaults } from './faults-file.ts';
 import type { Emulator } from './options.ts';
 import { DataFileError, readWorldFile, writeWorldFile } from './persistence.ts';
 import { MOST_BODY_BYTES } from './pipeline.ts';
-import { problemResponse, Refusal } from './problem.ts';
 import type { Profile } from './profile.ts';
 import type { Readings } from './readings.ts';
 import { DEFAULT_PROJECTS, type ProjectSeed } from './seed.ts';
@@ -77,7 +74,8 @@ export async function startEmulator(options: ServeOptions = {}): Promise<Running
       outgoing.end(`emulator: ${error instanceof Error ? error.stack : String(error)}\n`);
     });
   });
-  server.on('clientError', refuseUnreadable);
+  // Bytes that are not HTTP are no request. An answer to them would lack a request id. `@source API §4 rule 2`
+  server.on('clientError', (_error, socket) => socket.destroy());
   server.listen(port, host);
   await once(server, 'listening');
   const { port: chosen } = server.address() as AddressInfo;
@@ -152,23 +150,6 @@ async function serve(
   if (exchange.kind === 'answer') return void outgoing.end(bytes);
   outgoing.flushHeaders();
   outgoing.write(bytes.subarray(0, exchange.sentBytes), () => incoming.socket.destroy());
-}
-
-/** Bytes that are no HTTP get an answer like any other request. `@source API §4 rule 2` */
-function refuseUnreadable(error: NodeJS.ErrnoException, socket: Duplex): void {
-  if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy();
-  const refusal =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? new Refusal(431, 'headers_too_large', { detail: 'The headers are too large.' })
-      : new Refusal(400, 'malformed_request', { detail: 'The request is not HTTP.' });
-  const { status, headers, body } = problemResponse(refusal, `req_${randomBytes(10).toString('hex')}`);
-  const lines = Object.entries({
-    ...headers,
-    'content-length': Buffer.byteLength(body),
-    connection: 'close',
-  });
-  const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${body}`);
 }
 
 /** The body up to its bound; null when the client went away before it was whole. */
