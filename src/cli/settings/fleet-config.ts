@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { parseDuration } from '../../core/time.ts';
-import { defaultPolicy, type RolloutPolicy } from '../../daemon/fleet/rollout.ts';
+import { defaultPolicy, type RolloutPolicy, wave } from '../../daemon/fleet/rollout.ts';
 import { find, type Located, type Report } from '../../spec/located.ts';
 import { readDocument } from './profile.ts';
 
@@ -8,11 +8,6 @@ const duration = z
   .string()
   .refine((text) => parseDuration(text) !== undefined, { error: 'must be a duration such as 10m' })
   .transform((text) => parseDuration(text) ?? 0);
-
-const wave = z.union([
-  z.strictObject({ match: z.strictObject({ label: z.string().min(1) }) }),
-  z.strictObject({ percent: z.number().gt(0).max(100) }),
-]);
 
 /** The content of a fleet file. Every key is optional. */
 const fleetSchema = z.strictObject({

@@ -5,9 +5,9 @@ import type { Taken } from '../sources/intake.ts';
 import type { Snapshot, SpecText } from '../sources/source.ts';
 
 /** Which projects get a change together. `percent`: of the projects that the change concerns, with those that have it already. */
-const wave = z.union([
-  z.object({ match: z.object({ label: z.string() }) }),
-  z.object({ percent: z.number() }),
+export const wave = z.union([
+  z.strictObject({ match: z.strictObject({ label: z.string().min(1) }) }),
+  z.strictObject({ percent: z.number().gt(0).max(100) }),
 ]);
 
 /** How a change reaches the projects of a fleet. Durations in real ms. */
