@@ -58,15 +58,6 @@ describe('src/cli/commands/render.ts', () => {
     expect(existsSync(join(cwd, 'vdcsync.yaml'))).toBe(false);
   });
 
-  test('a program in a package of type commonjs is refused, with both ways to a module', async () => {
-    for (const program of ['export default {}', "import 'vdcsync'"]) {
-      const cwd = folderWith({ 'package.json': '{"type": "commonjs"}', 'project.ts': program });
-      const { code, stderr } = await vdcsync(['render', 'project.ts'], { cwd });
-      expect(code).toBe(1);
-      expect(stderr).toMatch(/npm pkg set type=module.* project\.mts/);
-    }
-  });
-
   test('no other command runs a program', async () => {
     const cwd = folderWith({
       'project.ts': `import { writeFileSync } from 'node:fs'; writeFileSync('ran', ''); export default {};`,

@@ -60,8 +60,8 @@ describe('src/cli/exit.ts: what is not the API', () => {
 
   test.each([
     ['DEPTH_ZERO_SELF_SIGNED_CERT', 'NODE_EXTRA_CA_CERTS'],
-    ['ERR_TLS_CERT_ALTNAME_INVALID', 'use the host name of the certificate'],
-    ['CERT_HAS_EXPIRED', 'valid certificate'],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', 'check the host name'],
+    ['CERT_HAS_EXPIRED', 'the clock of this machine'],
     ['ECONNREFUSED', 'check VDC_BASE_URL and the network'],
   ])('a connection that fails with %s says what helps', (code, advice) => {
     const stderr = new PassThrough();

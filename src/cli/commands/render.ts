@@ -1,10 +1,9 @@
 import { existsSync } from 'node:fs';
 import { registerHooks } from 'node:module';
-import { basename, parse, resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Document, isMap, visit } from 'yaml';
 import { ConfigError, SpecError } from '../../core/errors.ts';
-import { outside, type Remedy } from '../../core/remedy.ts';
 import { printable } from '../../core/text.ts';
 import { isUnsetVariable } from '../../spec/environment.ts';
 import { loadSpec, type Source } from '../../spec/load.ts';
@@ -52,24 +51,10 @@ async function projectOf(path: string, file: string): Promise<unknown> {
   } catch (error) {
     const why = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
     const shown = `${file} does not run: ${why.split('\n').map(printable).join('\n')}`;
-    throw new ConfigError(shown, false, isCommonJs(error) ? [waysToModule(path)] : []);
+    throw new ConfigError(shown);
   }
   if (typeof made === 'object' && made !== null && !Array.isArray(made)) return made;
   throw new ConfigError(`${file} defines no project. Write: export default defineProject({ … });`);
-}
-
-/** Whether Node read the program as CommonJS, which has no `import` and `export`. */
-function isCommonJs(error: unknown): boolean {
-  const message = error instanceof SyntaxError ? error.message : '';
-  return /Unexpected token 'export'|import statement outside a module/.test(message);
-}
-
-function waysToModule(path: string): Remedy {
-  const { name, ext } = parse(path);
-  const renamed = `${name}${ext.replace(/^\.c?/, '.m')}`;
-  return outside(
-    `run \`npm pkg set type=module\`, or rename the file to ${renamed}: the package of the file has the type commonjs`,
-  );
 }
 
 /** The program gets the package that this command is part of, also without a `node_modules` folder. */
