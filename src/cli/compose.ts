@@ -22,7 +22,7 @@ import { scaledClock } from '../platform/system.ts';
 import { kinds } from '../reconcilers/registry.ts';
 import type { LockHolder } from '../state/owner-lock.ts';
 import type { Replica } from '../state/postgres-sessions.ts';
-import { memoryState, openSqliteState } from '../state/sqlite-driver.ts';
+import { openSqliteState } from '../state/sqlite-driver.ts';
 import { type CommonFlags, isUrl } from './flags.ts';
 import { span } from './render/values.ts';
 import {
@@ -135,7 +135,7 @@ export async function fromState<Result>(
   }
 }
 
-/** The state alone, for commands that do not talk to the API. `:memory:` ends with the process. */
+/** The state alone, for commands that do not talk to the API. */
 export async function openStore(
   flags: CommonFlags,
   io: Io,
@@ -152,7 +152,6 @@ export async function openStore(
             onWait(holder === undefined ? 'another process' : `process ${holder.pid} on ${holder.host}`),
         };
   const [location, now, lineage] = [stateLocation(flags, io), clockOf(io).now(), randomUUID()];
-  if (location === ':memory:') return memoryState({ createdAt: now, lineage, mode });
   const options = { mode, now, lineage, ...waiting };
   if (!isUrl(location)) return openSqliteState(location, options);
   // Loaded only here: the driver would cost every start with a file its time.

@@ -13,7 +13,7 @@ export const embeddedSpeed = 60;
 
 /** The path of an embedded emulator's world: next to the state. */
 export function worldFile(stateLocation: string): string {
-  if (stateLocation === ':memory:' || isUrl(stateLocation)) {
+  if (isUrl(stateLocation)) {
     throw new ConfigError(
       '--emulator keeps its resources in a file next to the state: name a file with --state, ' +
         'or start `vdcsync emulator` and set VDC_BASE_URL to its address',

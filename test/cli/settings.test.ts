@@ -191,10 +191,10 @@ describe('src/cli/settings: the API profile', () => {
 });
 
 describe('src/cli/settings: the state', () => {
-  test(':memory: touches no disk', async () => {
+  test(':memory: is refused, and touches no disk', async () => {
     const cwd = folderWith({ ...files, 'vdcsync.yaml': 'version: 1\nproject: { id: 4711 }\n' });
     const before = contentsOf(cwd);
-    expect((await inProcess(['apply', '--yes', '--state', ':memory:'], { cwd, env: env() })).code).toBe(0);
+    expect((await inProcess(['apply', '--yes', '--state', ':memory:'], { cwd, env: env() })).code).toBe(64);
     expect(contentsOf(cwd)).toEqual(before);
   });
 

@@ -83,7 +83,7 @@ describe('src/cli/program.ts: wrong usage', () => {
       ['schema'],
       ['completion', 'bash'],
       ['init', '--out', 'new.yaml'],
-      ['rehearse', '--crashes', '1'],
+      ['rehearse', '--trials', '1'],
     ]) {
       const { code, stderr } = await inProcess([...args, ...common], { cwd });
       expect({ args, code, stderr: code === 0 ? '' : stderr }).toEqual({ args, code: 0, stderr: '' });
@@ -195,13 +195,6 @@ describe('src/cli/program.ts: wrong usage', () => {
     const call = { cwd: folderWith(), input: oneNetwork, terminal: true };
     const { code, stderr } = await inProcess(['apply', '--emulator', '-f', '-'], call);
     expect(stderr).toMatch(/standard input is the spec.*--yes/);
-    expect(code).toBe(64);
-  });
-
-  test('a flag that npm has taken is told', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
-    const { code, stderr } = await inProcess(['plan'], { cwd, env: { npm_config_emulator: 'true' } });
-    expect(stderr).toContain('npm run -s vdcsync -- … --emulator');
     expect(code).toBe(64);
   });
 

@@ -65,15 +65,6 @@ describe('src/daemon: calls that cannot be meant', () => {
     expect(stderr).not.toContain('canary');
   });
 
-  test('a state in memory is refused, unless told', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
-    const { code, stderr } = await inProcess(['run', '--listen', 'off', '--state', ':memory:'], {
-      cwd,
-      env: { VDC_BASE_URL: 'http://127.0.0.1:1/v1', VDC_TOKEN: 'x' },
-    });
-    expect([code, stderr]).toEqual([1, expect.stringContaining('VDCSYNC_ALLOW_EPHEMERAL_STATE=1')]);
-  });
-
   test('a damaged state ends it with an error, and is left as it was', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
     writeFileSync(join(cwd, 'state.db'), 'something else');

@@ -38,7 +38,7 @@ export async function statusFacts(
   const desired = await specIfAny(flags, io);
   const live = await lookLive(flags, io, desired, known.info.projectId);
   // In a database it was born with its first change.
-  const exists = isUrl(location) ? known.info.serial > 0 : location === ':memory:' || existsSync(location);
+  const exists = isUrl(location) ? known.info.serial > 0 : existsSync(location);
   const offer = desired && { desired, files: specFiles(flags, io), commit: undefined };
   const read = {
     id: known.info.projectId,

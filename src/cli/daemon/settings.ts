@@ -182,7 +182,7 @@ function gitSettings(url: string, flags: RunFlags, io: Io): GitSettings {
     ...(flags.overlay ?? []).map((path) => ({ path, overlay: true as const })),
   ];
   const location = stateLocation(flags, io);
-  const isFile = location !== ':memory:' && !/^\w+:\/\//.test(location);
+  const isFile = !/^\w+:\/\//.test(location);
   const pathOf = (name: string) => (env[name] ? resolve(io.cwd, env[name]) : undefined);
   asConfigured(() => checkGitNames(ref, files), { misuse: true });
   return {
@@ -246,7 +246,7 @@ function refuseEphemeral(flags: CommonFlags, io: Io): void {
   if (io.env.VDCSYNC_ALLOW_EPHEMERAL_STATE === '1') return;
   const location = stateLocation(flags, io);
   if (/^\w+:\/\//.test(location)) return;
-  const why = location === ':memory:' ? 'it is kept in memory' : whyFolderEphemeral(location);
+  const why = whyFolderEphemeral(location);
   if (why === undefined) return;
   throw new ConfigError(
     `the state ${location} would be lost: ${why}. Then vdcsync no longer knows its resources. ` +

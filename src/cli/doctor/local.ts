@@ -101,7 +101,7 @@ export async function checkState(
   const nothing: StateFacts = { projectId: null };
   try {
     const location = stateLocation(flags, io);
-    const file = location !== ':memory:' && !isUrl(location);
+    const file = !isUrl(location);
     return await fromState(flags, io, async (store) => {
       const facts = { projectId: (await store.info()).projectId };
       const exists = file ? existsSync(location) : facts.projectId !== null;

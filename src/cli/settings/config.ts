@@ -56,13 +56,14 @@ export function stateLocation(flags: CommonFlags, io: Io): string {
       true,
     );
   }
+  if (named === ':memory:')
+    throw new ConfigError('the state needs a file or a database: a state in memory would be lost', true);
   const location = named ?? join('.vdcsync', 'state.db');
-  return location === ':memory:' || isUrl(location) ? location : resolve(io.cwd, location);
+  return isUrl(location) ? location : resolve(io.cwd, location);
 }
 
 /** One state for each project. As files: one folder each, with the state, its lock and an emulator's world. */
 export function ownState(location: string, id: number | 'fleet'): string {
-  if (location === ':memory:') return location;
   if (isUrl(location)) {
     const url = URL.parse(location);
     if (url === null) return location;
@@ -94,12 +95,6 @@ export function profileOf(flags: CommonFlags, io: Io): { profile: ApiProfile; te
 export function baseUrlOf(io: Io): string {
   const url = io.env.VDC_BASE_URL;
   if (url !== undefined && url.trim() !== '') return url;
-  if (io.env.npm_config_emulator !== undefined) {
-    throw new ConfigError(
-      'npm has taken --emulator as its own flag. Write: npm run -s vdcsync -- … --emulator',
-      true,
-    );
-  }
   throw new ConfigError(
     'no API: set VDC_BASE_URL to the URL of the API with its version, such as https://api.example.com/v1, or try --emulator',
     true,

@@ -43,7 +43,7 @@ const mostOrderBytes = 64 * 1024;
  * `undefined` if the name is too long for a socket.
  */
 export function controlPath(state: string): string | undefined {
-  if (state === ':memory:' || /^\w+:\/\//.test(state)) return undefined;
+  if (/^\w+:\/\//.test(state)) return undefined;
   const path = posix.join(posix.dirname(state), 'control.sock');
   return Buffer.byteLength(path) > longestPath ? undefined : path;
 }
