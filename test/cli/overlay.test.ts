@@ -51,17 +51,7 @@ describe('src/spec: --overlay', () => {
     const servers =
       'defaults: {servers: {server_type: plans-1, plan_id: 52, image: debian-13}}\nservers: {a: {}}\n';
     const cwd = folderWith({ ...files, 'prod.yaml': servers });
-    const args = [
-      'rehearse',
-      '--overlay',
-      'prod.yaml',
-      '--crashes',
-      '0',
-      '--trials',
-      '1',
-      '--format',
-      'json',
-    ];
+    const args = ['rehearse', '--overlay', 'prod.yaml', '--trials', '1', '--trials', '1', '--format', 'json'];
     const { stdout } = await inProcess(args, { cwd });
     const { operations } = JSON.parse(stdout) as { operations: { id: string }[] };
     expect(operations.map(({ id }) => id)).toContain('create:servers.a');

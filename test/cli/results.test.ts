@@ -35,7 +35,7 @@ describe('schemas: results as JSON, as their schemas say', () => {
     ['output', ['output', '--emulator']],
     ['output', ['output', '--offline']],
     ['doctor', ['doctor', '--emulator']],
-    ['rehearse', ['rehearse', '-f', 'one.yaml', '--crashes', '1']],
+    ['rehearse', ['rehearse', '-f', 'one.yaml', '--trials', '1']],
     ['validate', ['validate']],
     ['validate', ['validate', '-f', 'wrong.yaml']],
     ['settled', ['adopt', 'networks.backend', '32', '--emulator']],

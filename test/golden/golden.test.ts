@@ -325,7 +325,7 @@ servers:
 
   test('rehearse', async () => {
     const scene = Scene.with({ 'vdcsync.yaml': small });
-    await scene.run(['rehearse', '--crashes', '2', '--trials', '6']);
+    await scene.run(['rehearse', '--trials', '6']);
     await matches(scene, 'rehearse');
   });
 
