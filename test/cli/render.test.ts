@@ -1,6 +1,5 @@
 import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { barsText } from '../../src/cli/commands/rehearse.ts';
 import { summaryLine } from '../../src/cli/render/plan-groups.ts';
@@ -162,28 +161,21 @@ describe('src/cli/render: a plan', () => {
     ]);
     expect(changeLines({ path: 'rules', from: [ssh, web], to: [web, ssh] }, false)[0]).toEqual({
       mark: '~',
-      text: 'rules: other order (2)',
+      text: 'rules: other order',
     });
   });
 
-  test('a rule that goes stands where it stood, one that moves at both places', () => {
+  test('removed rules stand before the new list, and a rule that moves is another order', () => {
     const rules = (...ports: number[]) => ports.map((port) => ({ port }));
     const marks = (from: object[], to: object[]) =>
-      changeLines({ path: 'rules', from, to }, false)
-        .slice(1)
-        .map(({ mark, text }) => `${mark}${/\d+/.exec(text)}`);
-    expect(marks(rules(443, 22), rules(443))).toEqual([' 443', '-22']);
-    expect(marks(rules(1, 2, 3, 4), rules(1, 9, 3, 2))).toEqual([' 1', '-2', '+9', ' 3', '-4', '+2']);
-    const ports = fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 8 });
-    fc.assert(
-      fc.property(ports, ports, (from, to) => {
-        fc.pre(from.some((port) => !to.includes(port)));
-        const told = marks(rules(...from), rules(...to));
-        const without = (mark: string) =>
-          told.filter((each) => !each.startsWith(mark)).map((each) => Number(each.slice(1)));
-        expect([without('+'), without('-')]).toEqual([from, to]);
-      }),
-    );
+      changeLines({ path: 'rules', from, to }, false).map(
+        ({ mark, text }) => mark + text.replace(/[^\w:]/g, ''),
+      );
+    expect(marks(rules(443, 22), rules(443))).toEqual(['~rules:', '-port:22', ' port:443']);
+    expect(marks(rules(1, 2, 3), rules(1, 9, 3, 2))).toEqual([
+      ...['~rules:otherorder', ' port:1', '+port:9', ' port:3', ' port:2'],
+    ]);
+    expect(marks(rules(1, 1), rules(1))).toEqual(['~rules:otherorder', ' port:1']);
   });
 
   test('both sides of a rule have their fields in the spec’s order, and what stays is in line with what comes', () => {

@@ -71,9 +71,7 @@ export function changeLines(change: Change, isNew: boolean): ChangeLine[] {
         { mark: ' ', text: `${path}:` },
         ...after.map((each): ChangeLine => ({ mark: ' ', text: `  - ${each}` })),
       ];
-    const moved = before.length === after.length && before.every((each) => after.includes(each));
-    if (moved) return [{ mark: '~', text: `${path}: other order (${after.length})` }, ...after.map(kept)];
-    return [{ mark: '~', text: `${path}:` }, ...merged(before, after)];
+    return elementLines(path, before, after);
   }
   const [was, is] = [written(path, from), written(path, to)];
   const after = `${is}${behind(change.to_id)}`;
@@ -106,36 +104,17 @@ export function declaredChanges({ key, verb, changes, replacement }: Operation):
   );
 }
 
-/** Both lists in one, in their order: a removed element keeps its old place. */
-function merged(before: readonly string[], after: readonly string[]): ChangeLine[] {
-  /** How many elements both have from here on, in the same order. */
-  const common = [...before, ''].map(() => [...after, ''].map(() => 0));
-  const shared = (old: number, young: number) => common[old]?.[young] ?? 0;
-  for (const [old, row] of [...common.entries()].reverse())
-    for (let young = after.length - 1; young >= 0; young--)
-      row[young] =
-        before[old] === after[young]
-          ? shared(old + 1, young + 1) + 1
-          : Math.max(shared(old + 1, young), shared(old, young + 1));
-  const lines: ChangeLine[] = [];
-  for (let [old, young] = [0, 0]; old < before.length || young < after.length; ) {
-    const [gone, come] = [before[old], after[young]];
-    if (gone !== undefined && gone === come) {
-      lines.push(kept(gone));
-      old++;
-      young++;
-    } else if (
-      gone !== undefined &&
-      (come === undefined || shared(old + 1, young) >= shared(old, young + 1))
-    ) {
-      lines.push({ mark: '-', text: `  ${gone}` });
-      old++;
-    } else {
-      lines.push({ mark: '+', text: `  ${come}` });
-      young++;
-    }
-  }
-  return lines;
+/** The removed elements, then the new list. The order decides, as the first firewall rule that matches wins. */
+function elementLines(path: string, before: readonly string[], after: readonly string[]): ChangeLine[] {
+  const isSame = (each: string) => before.includes(each);
+  const removed = before.filter((each) => !after.includes(each));
+  const stayed = before.filter((each) => after.includes(each));
+  const isMoved = stayed.join('\n') !== after.filter(isSame).join('\n');
+  return [
+    { mark: '~', text: isMoved ? `${path}: other order` : `${path}:` },
+    ...removed.map((each): ChangeLine => ({ mark: '-', text: `  ${each}` })),
+    ...after.map((each): ChangeLine => ({ mark: isSame(each) ? ' ' : '+', text: `  ${each}` })),
+  ];
 }
 
 /** Fields whose value changes, if both sides have fields. A field of the live side alone is not declared, so it is no change. */
@@ -157,10 +136,6 @@ function inOrder(each: object, fields: ReadonlySet<string>): object {
 
 function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function kept(text: string): ChangeLine {
-  return { mark: ' ', text: `  ${text}` };
 }
 
 function isObjectList(value: unknown): value is readonly object[] {
