@@ -2,17 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import type { Clock } from '../../core/clock.ts';
 import type { ProgressEvent } from '../../core/progress.ts';
 import { type Io, paintFor } from '../terminal.ts';
-import { warningLines } from './plan-text.ts';
-import {
-  endLine,
-  type Progressed,
-  type ProgressView,
-  patienceOf,
-  reportsOf,
-  stepText,
-  subject,
-  Tally,
-} from './progress.ts';
+import { eventLines, type Progressed, type ProgressView, stepText, subject, Tally } from './progress.ts';
 import { span } from './values.ts';
 
 /** One operation in flight. Times are those of the run's clock, in ms. */
@@ -31,9 +21,9 @@ const redrawMs = 100;
 export function liveProgress(io: Io, clock: () => Pick<Clock, 'now'>): ProgressView {
   const { stderr } = io;
   const paint = paintFor(stderr);
-  const isNew = reportsOf();
-  const patience = patienceOf();
   const tally = new Tally();
+  // The rows show the other steps.
+  const linesOf = eventLines(paint, tally, ({ step }) => step === 'failed');
   const rows = new Map<string, Row>();
   let drawn = 0;
   let frame = 0;
@@ -41,32 +31,20 @@ export function liveProgress(io: Io, clock: () => Pick<Clock, 'now'>): ProgressV
   let timer: NodeJS.Timeout | undefined;
 
   function event(event: ProgressEvent): void {
-    tally.count(event);
-    switch (event.type) {
-      case 'planned':
-        return;
-      case 'started': {
-        const { verb, key } = event.operation;
-        rows.set(subject(verb, key), { since: event.at, last: { step: 'queued', detail: '', at: event.at } });
-        draw();
-        return;
-      }
-      case 'progress': {
-        const name = subject(event.verb, event.key);
-        rows.set(name, { since: rows.get(name)?.since ?? event.at, last: event });
-        const bound = patience(event);
-        const failure = event.step === 'failed' ? `  ${name}: ${stepText(event, event.at)}\n` : '';
-        draw(`${failure}${bound === undefined ? '' : `  ${bound}\n`}`);
-        return;
-      }
-      case 'ended':
-        rows.delete(subject(event.result.verb, event.result.key));
-        if (isNew(event.result)) line(endLine(event.result, paint, tally));
-        return;
-      case 'warning':
-        for (const each of warningLines(event.warning, paint)) line(each);
-        return;
+    if (event.type === 'started') {
+      const { verb, key } = event.operation;
+      rows.set(subject(verb, key), { since: event.at, last: { step: 'queued', detail: '', at: event.at } });
     }
+    if (event.type === 'progress') {
+      const name = subject(event.verb, event.key);
+      rows.set(name, { since: rows.get(name)?.since ?? event.at, last: event });
+    }
+    if (event.type === 'ended') rows.delete(subject(event.result.verb, event.result.key));
+    draw(
+      linesOf(event)
+        .map((each) => `${each}\n`)
+        .join(''),
+    );
   }
 
   function line(text: string): void {

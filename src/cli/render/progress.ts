@@ -109,7 +109,7 @@ export class Tally {
 }
 
 /** The line about an operation that may wait for long, once for each operation: its deadline, and the alternatives. */
-export function patienceOf(): (event: Progressed) => string | undefined {
+function patienceOf(): (event: Progressed) => string | undefined {
   const told = new Set<string>();
   return ({ key, verb, step, deadlineMs }) => {
     const name = subject(verb, key);
@@ -128,7 +128,7 @@ export function subject(verb: Verb, key: ResourceKey): string {
 }
 
 /** A refused operation is tried again as long as other operations make progress. So the same refusal is reported once. */
-export function reportsOf(): (result: OperationResult) => boolean {
+function reportsOf(): (result: OperationResult) => boolean {
   const told = new Set<string>();
   return ({ key, verb, outcome, code, detail }) => {
     const what = `${subject(verb, key)} ${code} ${detail}`;
@@ -139,7 +139,7 @@ export function reportsOf(): (result: OperationResult) => boolean {
 }
 
 /** How an operation ended, in one line. @param tally of the operations that are done now */
-export function endLine(result: OperationResult, paint: Paint, tally?: Tally): string {
+function endLine(result: OperationResult, paint: Paint, tally?: Tally): string {
   const { key, verb, outcome, durationMs, requestId, code, detail, exposedMs } = result;
   const name = subject(verb, key);
   const tail = [
@@ -163,52 +163,61 @@ export function endLine(result: OperationResult, paint: Paint, tally?: Tally): s
   }
 }
 
-/** Each start, wait and end of an operation as a line on standard error: for logs, pipes and CI. */
-export function plainProgress(io: Io): ProgressView {
-  const paint = paintFor(io.stderr, io);
-  const isNew = reportsOf();
-  const patience = patienceOf();
-  const tally = new Tally();
-  const line = (text: string) => void io.stderr.write(text.endsWith('\n') ? text : `${text}\n`);
+/**
+ * The lines about each event.
+ *
+ * @param isTold the steps of an operation that get a line
+ */
+export function eventLines(
+  paint: Paint,
+  tally: Tally,
+  isTold: (event: Progressed) => boolean,
+): (event: ProgressEvent) => readonly string[] {
+  const [isNew, patience] = [reportsOf(), patienceOf()];
   /** The last line of each operation: first that it was sent, then the reason of its wait. */
   const told = new Map<string, string>();
   const sent = new Set<string>();
 
-  function event(event: ProgressEvent): void {
+  function stepLines(event: Progressed): readonly string[] {
+    const name = subject(event.verb, event.key);
+    const what = event.step === 'sent' ? event.step : event.detail;
+    if (!isTold(event) || told.get(name) === what) return [];
+    told.set(name, what);
+    const again = event.step === 'sent' && sent.has(name) ? ' again' : '';
+    if (event.step === 'sent') sent.add(name);
+    return [`  ${name}: ${stepText(event, event.at)}${again}`];
+  }
+
+  return (event) => {
     tally.count(event);
     switch (event.type) {
       case 'planned':
       case 'started':
-        return;
+        return [];
       case 'progress': {
-        const name = subject(event.verb, event.key);
-        if (!isTold(event)) return;
-        const what = event.step === 'sent' ? event.step : event.detail;
-        if (told.get(name) === what) return;
-        told.set(name, what);
-        const again = event.step === 'sent' && sent.has(name) ? ' again' : '';
-        if (event.step === 'sent') sent.add(name);
-        line(`  ${name}: ${stepText(event, event.at)}${again}`);
         const bound = patience(event);
-        if (bound !== undefined) line(`  ${bound}`);
-        return;
+        return [...stepLines(event), ...(bound === undefined ? [] : [`  ${bound}`])];
       }
       case 'ended':
-        if (isNew(event.result)) line(endLine(event.result, paint, tally));
-        return;
+        return isNew(event.result) ? [endLine(event.result, paint, tally)] : [];
       case 'warning':
-        for (const each of warningLines(event.warning, paint)) line(each);
-        return;
+        return warningLines(event.warning, paint);
     }
-  }
+  };
+}
 
+/** Each start, wait and end of an operation as a line on standard error: for logs, pipes and CI. */
+export function plainProgress(io: Io): ProgressView {
+  const linesOf = eventLines(paintFor(io.stderr, io), new Tally(), isLogged);
+  const line = (text: string) => void io.stderr.write(text.endsWith('\n') ? text : `${text}\n`);
+  const event = (event: ProgressEvent) => linesOf(event).forEach(line);
   return { event, line, pause: () => {}, resume: () => {}, end: () => {} };
 }
 
 /** A log shows each check that takes longer than this, in ms. */
 const longCheckMs = 2 * 60_000;
 
-function isTold({ step, at, untilMs = at }: Progressed): boolean {
+function isLogged({ step, at, untilMs = at }: Progressed): boolean {
   if (step === 'checking') return untilMs - at > longCheckMs;
   return step === 'sent' || step === 'failed' || step === 'waiting';
 }
