@@ -329,30 +329,11 @@ function explain(error: unknown): string {
   const said = saidBy(error);
   const state = sqlState(error);
   if (state === undefined) return explainNetwork(error, said);
-  switch (state) {
-    case '28000':
-    case '28P01':
-      return `the server refuses user or password (${said}). Check them in the URL, or in PGUSER and PGPASSWORD.`;
-    case '3D000':
-      return `the database does not exist (${said}). Create it first; the tables in it are made by vdcsync.`;
-    case '42501':
-      return `the user lacks a right (${said}). It needs to own the schema vdcsync, or to be allowed to create it.`;
-    case '25006':
-      return `the server is read-only (${said}). Name the primary, not a standby. If it is the primary, its disk may be full: free some space, then set default_transaction_read_only to off.`;
-    case '53100':
-      return `the server's disk is full (${said}). Free some space; nothing was recorded.`;
-    case '53300':
-      return `the server has no connection free (${said}).`;
-    case '57P01':
-    case '57P02':
-    case '57P03':
-      return `the server is stopping or starting (${said}). Start again when it is up.`;
-    case '55P03':
-    case '57014':
-      return `it took too long (${said}). Nothing was recorded. Check for another session that holds locks in the schema vdcsync.`;
-    default:
-      return `${said} (SQLSTATE ${state}).`;
-  }
+  if (state === '28P01')
+    return `the server refuses user or password (${said}). Check them in the URL, or in PGUSER and PGPASSWORD.`;
+  if (state === '25006')
+    return `the server is read-only (${said}). Name the primary, not a standby. If it is the primary, its disk may be full: free some space, then set default_transaction_read_only to off.`;
+  return `${said} (SQLSTATE ${state}).`;
 }
 
 function explainNetwork(error: unknown, said: string): string {
