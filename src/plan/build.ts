@@ -32,10 +32,8 @@ import {
   movedWarnings,
   noLongerDeclared,
   notActive,
-  pricesOfNothing,
   recoveredUnconfirmed,
   scopeChanged,
-  suspensionOver,
   unmanagedWarnings,
 } from './warnings.ts';
 
@@ -142,9 +140,7 @@ function warningsBeside(
     ...perhapsRenamed(drafts),
     ...drafts.flatMap((draft) => flagsChange(draft, world)),
     ...notActive(world),
-    ...suspensionOver(world, now),
     ...expiryWarnings(world, now),
-    ...pricesOfNothing(world),
     ...leftOut(missing),
     ...unmanagedWarnings(world, register),
     ...recoveredUnconfirmed(world),

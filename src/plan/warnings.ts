@@ -177,12 +177,6 @@ export function notActive({ project }: World): Warning[] {
   return [{ code: 'project_not_active', key: null, message }];
 }
 
-export function suspensionOver({ settings: { suspend } }: World, now: number): Warning[] {
-  if (suspend?.until === undefined || Date.parse(suspend.until) > now) return [];
-  const message = `settings.suspend ended at ${suspend.until} and has no effect: remove it from the spec`;
-  return [{ code: 'suspension_over', key: null, message }];
-}
-
 /** The cap counts known prices only, so the operator must know the purchases without a price. */
 export function capUnchecked(
   { settings: { max_monthly_increase: cap } }: World,
@@ -196,17 +190,6 @@ export function capUnchecked(
   const others = unknown.length > 3 ? ` and ${unknown.length - 3} more` : '';
   const message = `settings.max_monthly_increase (${cap}) cannot be checked for ${named}${others}: no known price, so this limit does not block the purchase. Add prices with \`--prices FILE\``;
   return [{ code: 'cap_unchecked', key: null, message }];
-}
-
-/** Without this warning, a typing error in a type's name would silently leave the price unknown. */
-export function pricesOfNothing({ profile, catalogue: { types } }: World): Warning[] {
-  const sold = new Set(types.flatMap(({ id, name }) => [String(id), name]));
-  const unknown = Object.keys(profile.prices?.servers ?? {}).filter((type) => !sold.has(type));
-  // The catalogue is read only if a server needs it.
-  if (types.length === 0 || unknown.length === 0) return [];
-  const sells = types.map(({ name }) => name).join(', ');
-  const message = `the price list names server type ${unknown.join(', ')}, but the project's catalogue has only ${sells}`;
-  return [{ code: 'price_unused', key: null, message }];
 }
 
 /**

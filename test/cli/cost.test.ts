@@ -82,18 +82,6 @@ describe('src/cli', () => {
     expect(Date.parse(idle[0].since)).toBeLessThanOrEqual(Date.parse(state.changed_at));
   });
 
-  test('a price of a type that is not on sale is reported', async () => {
-    const files = {
-      'vdcsync.yaml': shop,
-      'p.yaml': 'servers: {sliders-9: {core: "2"}, sliders-1: {core: "2"}}\n',
-    };
-    const { code, stdout } = await inProcess(['plan', '--emulator', '--prices', 'p.yaml'], {
-      cwd: folderWith(files),
-    });
-    expect(code).toBe(0);
-    expect(stdout).toMatch(/server type sliders-9, but .* has only sliders-1, .*\[price_unused\]/);
-  });
-
   test('an amount that is none is refused with its place', async () => {
     const wrong = folderWith({
       'vdcsync.yaml': shop,

@@ -185,12 +185,6 @@ export const warnings = {
     example: 'servers.web-1 left the spec, and the new servers.web-2 has the same fields.',
     ways: ['servers: {web-2: {moved: {from: servers.web-1}}}'],
   },
-  price_unused: {
-    meaning: "a type of the price list is not in the project's catalogue",
-    next: 'correct its name or id, or remove it',
-    example: 'prices.yaml has slider-1, and the catalogue has sliders-1.',
-    ways: ['servers: {sliders-1: {…}}   # in prices.yaml'],
-  },
   released: {
     meaning: 'vdcsync stops managing the resource, and sends nothing for this',
     next: 'nothing',
@@ -240,12 +234,6 @@ export const warnings = {
     next: 'add its network to the entry, or remove the network interface in the client area',
     example: 'Server 2001 has a network interface on networks.backend, which its entry does not name.',
     ways: ['servers: {web-1: {network_interfaces: [backend]}}'],
-  },
-  suspension_over: {
-    meaning: 'the time in `settings.suspend.until` has passed',
-    next: 'remove `suspend` from the spec',
-    example: 'The spec says `suspend: {until: 2026-01-01T00:00:00Z}`.',
-    ways: ['remove `suspend` under `settings`'],
   },
   unused_address: {
     meaning: 'the plan buys an address that no server of the spec uses',
