@@ -3,9 +3,6 @@ import { collections } from './kind-facts.ts';
 /** A typing error is short: longer texts are not compared, which also bounds the work. */
 const longestCompared = 64;
 
-/** The units at the end of a field's name, which an operator may leave out. */
-const unit = /^(mb|gb|id)$/;
-
 /** Names with this number of letters may have two typing errors, shorter names one. */
 const lettersForTwoSlips = 8;
 
@@ -21,15 +18,12 @@ const elsewhere: readonly (readonly [word: RegExp, field: string])[] = [
   [/^(desc|(comment|note|remark)s?)$/, 'description'],
 ];
 
-/**
- * The candidate that was probably meant: a synonym, a name with few typing errors, or the only name with this
- * beginning.
- */
+/** The candidate that was probably meant: a synonym, or the name with the fewest typing errors. */
 export function nearMiss(text: string, candidates: Iterable<string>): string | undefined {
   if (text.length > longestCompared) return undefined;
   const all = [...candidates];
   const synonym = elsewhere.find(([word]) => word.test(lettersOf(text)))?.[1];
-  return all.find((each) => each === synonym) ?? nearest(text, all) ?? begunAs(text, all);
+  return all.find((each) => each === synonym) ?? nearest(text, all);
 }
 
 /**
@@ -47,29 +41,23 @@ export function misspelled(text: string, candidates: Iterable<string>): string |
   );
 }
 
-/** Compares letters only: case and separators between words do not count. */
+/**
+ * Compares letters only: case and separators between words do not count. One typing error in a short word, and one for
+ * every three letters of a longer word: an operator may leave out a unit, such as `_gb`.
+ */
 function nearest(text: string, candidates: readonly string[]): string | undefined {
   const given = lettersOf(text);
   let best: { candidate: string; distance: number } | undefined;
   for (const candidate of candidates) {
     const letters = lettersOf(candidate);
-    if (Math.abs(letters.length - given.length) > allowed(given)) continue;
+    const most = Math.max(1, Math.floor(Math.max(given.length, letters.length) / 3));
+    if (Math.abs(letters.length - given.length) > most) continue;
     const distance = editDistance(given, letters);
-    if (distance <= allowed(given) && distance < (best?.distance ?? given.length)) {
+    if (distance <= most && distance < (best?.distance ?? given.length)) {
       best = { candidate, distance };
     }
   }
   return best?.candidate;
-}
-
-/** `memory` for `memory_mb`; `disk` for `disk_gb`, and not for `disk_type`. */
-function begunAs(text: string, candidates: readonly string[]): string | undefined {
-  const given = lettersOf(text);
-  if (given.length < 3) return undefined;
-  const begun = candidates.filter((each) => lettersOf(each).startsWith(given));
-  const measured = begun.filter((each) => unit.test(lettersOf(each).slice(given.length)));
-  const [only, another] = measured.length > 0 ? measured : begun;
-  return another === undefined ? only : undefined;
 }
 
 function lettersOf(text: string): string {
@@ -98,11 +86,6 @@ export function didYouMeanKey(key: string, keys: Iterable<string>, quote = '`'):
   return named.length === 0
     ? ''
     : `; did you mean ${named.map((each) => `${quote}${each}${quote}`).join(' or ')}?`;
-}
-
-/** One typing error in a short word, and one for every three letters of a longer word. */
-function allowed(text: string): number {
-  return Math.max(1, Math.floor(text.length / 3));
 }
 
 /** Damerau-Levenshtein, adjacent transpositions only: insert, delete, change or swap one letter. */
