@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { Ajv } from 'ajv';
 import { describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { describeMetrics, Metrics } from '../../src/daemon/http/metrics.ts';
+import { Metrics } from '../../src/daemon/http/metrics.ts';
+import { describeMetrics } from '../../tools/metrics.ts';
 import { folderWith } from '../cli/run.ts';
 import { lacks } from '../support/programs.ts';
 

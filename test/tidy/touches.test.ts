@@ -4,7 +4,7 @@ import ts from 'typescript';
 import { describe, expect, test } from 'vitest';
 import { codes } from '../../src/core/codes.ts';
 import { factsOf, type KindName, kindNames } from '../../src/core/kind-facts.ts';
-import { describeMetrics } from '../../src/daemon/http/metrics.ts';
+import { describeMetrics } from '../../tools/metrics.ts';
 import { operations } from '../simulation/operations.ts';
 
 /** The most source files that may name one of a sort: each of them is a file to change for another one. */

@@ -11,11 +11,11 @@ import { lastWorker } from '../fleet/board.ts';
 import type { ReconciliationRecord } from '../project/facts.ts';
 import type { Delivery } from './webhooks.ts';
 
-const prefix = 'vdcsync_';
+export const prefix = 'vdcsync_';
 const durationBuckets = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600];
 
 /** The gauges that are computed from the facts: their help text, then their labels. */
-const gauges = {
+export const gauges = {
   fleet_works: [
     '1: this replica reconciles the project now. 0: this replica reconciled the project last',
     'project',
@@ -83,34 +83,6 @@ const worst: Partial<Record<GaugeName, (a: number, b: number) => number>> = {
   budget_limit: Math.min,
   budget_used: Math.max,
 };
-
-/** One metric as a reference has it. */
-export interface MetricDescription {
-  readonly name: string;
-  readonly type: string;
-  readonly help: string;
-  readonly labels: readonly string[];
-}
-
-/** Every metric of the daemon's own, by name; those of the process come from the library. */
-export function describeMetrics(): MetricDescription[] {
-  const counted = new Metrics('', { ofProcess: false }).registry.getMetricsAsArray().flatMap((metric) => {
-    const type = metric instanceof Histogram ? 'histogram' : 'counter';
-    const { name, help, labelNames } = metric as unknown as Named;
-    return metric instanceof Gauge ? [] : [{ name, type, help, labels: labelNames }];
-  });
-  const taken = Object.entries(gauges).map(([name, [help, ...labels]]) => {
-    return { name: `${prefix}${name}`, type: 'gauge', help, labels };
-  });
-  return [...counted, ...taken].sort((a, b) => (a.name < b.name ? -1 : 1));
-}
-
-/** The fields that the library's types leave out. */
-interface Named {
-  readonly name: string;
-  readonly help: string;
-  readonly labelNames: readonly string[];
-}
 
 /** A project that is created or restored differs in each resource, and each is a time series. */
 const mostDiffering = 100;
