@@ -205,6 +205,7 @@ export function withRun(command: Command): Command {
       '--commit-status-url <url>',
       'URL of the repository in the API of the forge (default: derived from --git-url)',
     )
+    .option('--commit-status-name <name>', 'name of the status (default: vdcsync)')
     .option(
       '--parallel <count>',
       'for a folder of projects with the state in PostgreSQL: number of projects at a time (default: 10)',

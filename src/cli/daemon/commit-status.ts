@@ -8,6 +8,7 @@ export interface CommitStatusFlags {
   readonly gitUrl?: string;
   readonly commitStatus?: Forge;
   readonly commitStatusUrl?: string;
+  readonly commitStatusName?: string;
 }
 
 /** The receiver of commit statuses. `undefined` without `--commit-status`. Specs cannot change the receiver. */
@@ -16,7 +17,7 @@ export function statusTargetOf(
   io: Io,
   pageUrl: string | undefined,
 ): StatusTarget | undefined {
-  const { commitStatus: forge, commitStatusUrl: address } = flags;
+  const { commitStatus: forge, commitStatusUrl: address, commitStatusName: name = 'vdcsync' } = flags;
   if (forge === undefined) {
     if (address === undefined) return undefined;
     throw new ConfigError(`--commit-status-url needs --commit-status: ${forges.join(', ')}`, true);
@@ -30,7 +31,7 @@ export function statusTargetOf(
       '--commit-status needs a token that may write statuses: set VDCSYNC_COMMIT_STATUS_TOKEN_FILE',
     );
   }
-  return { forge, url: checked(address ?? derived(forge, flags.gitUrl)), token, pageUrl };
+  return { forge, url: checked(address ?? derived(forge, flags.gitUrl)), name, token, pageUrl };
 }
 
 /** vdcsync sends the token to this address, so the address must be https, as for notifications. */

@@ -16,13 +16,13 @@ export interface StatusTarget {
   readonly forge: Forge;
   /** The repository in the API of the forge, without a slash at the end. */
   readonly url: string;
+  /** Distinguishes the status from those of other programs, and of another vdcsync. */
+  readonly name: string;
   readonly token: () => string;
   /** The status links to it. */
   readonly pageUrl: string | undefined;
 }
 
-/** Distinguishes the status from those of other programs. */
-const name = 'vdcsync';
 /** GitHub accepts no longer text. */
 const mostCharacters = 140;
 
@@ -33,7 +33,7 @@ const mostCharacters = 140;
  * - [Gitea](https://docs.gitea.com/api/#tag/repository/operation/repoCreateStatus), and Forgejo
  */
 export function statusRequest(
-  { forge, url, token, pageUrl }: StatusTarget,
+  { forge, url, name, token, pageUrl }: StatusTarget,
   { commit, state, text }: CommitStatus,
 ): HttpRequest {
   const description = text.length > mostCharacters ? `${text.slice(0, mostCharacters - 1)}…` : text;
