@@ -182,7 +182,7 @@ describe('src/cli/daemon/commit-status.ts', () => {
     ],
     ['gitea', 'https://git.example.com:3000/o/r/', 'https://git.example.com:3000/api/v1/repos/o/r'],
   ] as const)('%s: the address of the API follows from %s', (commitStatus, gitUrl, url) => {
-    expect(target({ commitStatus, gitUrl })).toMatchObject({ url, forge: commitStatus });
+    expect(target({ commitStatus, gitUrl })).toMatchObject({ url, forge: commitStatus, name: 'vdcsync' });
   });
 
   test('without the flag there is no receiver', () => {
