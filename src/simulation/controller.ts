@@ -5,7 +5,7 @@ import type { Intent, StateStore } from '../core/state.ts';
 import type { Approval } from '../engine/run/approval.ts';
 import type { Crashable } from './crashable.ts';
 import type { Disk, Mirror } from './durable.ts';
-import type { EditedFile } from './edited-file.ts';
+import type { SpecFile } from './spec-file.ts';
 import type { StateBox } from './state-box.ts';
 import type { TokenName } from './tokens.ts';
 import type { MachineClock } from './virtual-clock.ts';
@@ -14,7 +14,7 @@ import type { MachineClock } from './virtual-clock.ts';
 export interface Controller {
   readonly name: string;
   /** The spec that it applies. */
-  readonly file: EditedFile;
+  readonly file: SpecFile;
   readonly box: StateBox;
   readonly disk: Disk;
   /** Increases when its state differs from the state that it wrote last. */

@@ -1,4 +1,4 @@
-import type { OperationId, Plan, Selection } from '../core/plan.ts';
+import type { Blocked, OperationId, Plan, Selection } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
 import type { Controller, Running } from './controller.ts';
 import type { Observer } from './observer.ts';
@@ -16,12 +16,23 @@ export interface StoryParts extends StageOptions {
     running: Running,
     what: Exclude<Disturbance, { do: 'crash' }>,
   ) => void;
+  /** The answers of an operator who also edits the spec. */
+  readonly answer?: Answer;
   readonly dryRun?: DryRun;
   /** Judges a story that has come to rest. */
   readonly atEnd?: (stage: StoryStage, main: Controller) => Promise<void>;
   /** Gives the machine an earlier state once its runs have converged. */
   readonly cut?: (stage: StoryStage, main: Controller, cut: NonNullable<Story['cut']>) => Promise<void>;
 }
+
+/** How the operator answers a block, one of `all`. Gives the spec, edited where the message asks for an edit. */
+export type Answer = (
+  stage: StoryStage,
+  controller: Controller,
+  file: SpecModel,
+  blocked: Blocked,
+  all: readonly Blocked[],
+) => Promise<SpecModel>;
 
 /** The actions of operators between the runs. */
 export interface Actions {

@@ -8,8 +8,8 @@ import type { Binding, Intent } from '../core/state.ts';
 import type { Project, Server } from '../emulator/world.ts';
 import { replay } from '../state/replay.ts';
 import type { Controller } from './controller.ts';
-import { entryOf } from './edited-file.ts';
 import { sorts } from './resource-history.ts';
+import { entryOf } from './spec-file.ts';
 import type { StoryStage } from './stage.ts';
 import { failuresAreReported, type SpecModel } from './story.ts';
 

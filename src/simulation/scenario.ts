@@ -8,14 +8,7 @@ import type { Controller, Running } from './controller.ts';
 import { plantIncidents } from './disturbances.ts';
 import { noObserver } from './observer.ts';
 import { operate } from './operator.ts';
-import {
-  type DryRun,
-  noActions,
-  type Reported,
-  type RunCall,
-  type StoryParts,
-  type Wishes,
-} from './parts.ts';
+import { noActions, type Reported, type RunCall, type StoryParts, type Wishes } from './parts.ts';
 import type { AskedQuestion } from './questions.ts';
 import { checkAtRest, checkFixedPoint, checkJournal } from './rest.ts';
 import { StoryStage, type Violation } from './stage.ts';
@@ -51,7 +44,7 @@ const minute = 60_000;
  * disturbances, with an operator who follows the messages, until no work is left.
  */
 export async function play(story: Story, parts: StoryParts = {}): Promise<Outcome> {
-  const { observer = noObserver, dryRun, strike = () => {} } = parts;
+  const { observer = noObserver, strike = () => {} } = parts;
   const stage = new StoryStage(story, observer, parts);
   observer.readings(story.readings);
   const wishes: Wishes = { spec: 0, second: undefined, tokenRuns: 0, left: new Set(story.incidents) };
@@ -122,12 +115,12 @@ export async function play(story: Story, parts: StoryParts = {}): Promise<Outcom
       stage.violation === undefined && !stage.givenUp && wishes.spec < story.specs.length - 1;
       wishes.spec++
     )
-      blockedRuns += await settle(stage, main, current(), { calm, dryRun });
+      blockedRuns += await settle(stage, main, current(), calm, parts);
     if (stage.violation === undefined && !stage.givenUp)
-      blockedRuns += await settle(stage, main, current(), { calm, dryRun });
+      blockedRuns += await settle(stage, main, current(), calm, parts);
     if (stage.violation === undefined && !stage.givenUp && story.cut !== undefined) {
       await parts.cut?.(stage, main, story.cut);
-      blockedRuns += await settle(stage, main, current(), { calm: false, dryRun });
+      blockedRuns += await settle(stage, main, current(), false, parts);
     }
     if (stage.violation === undefined && !stage.givenUp) await parts.atEnd?.(stage, main);
   } catch (error) {
@@ -338,7 +331,8 @@ async function settle(
   stage: StoryStage,
   main: Controller,
   wanted: SpecModel,
-  { calm, dryRun }: { readonly calm: boolean; readonly dryRun: DryRun | undefined },
+  calm: boolean,
+  { answer, dryRun }: StoryParts,
 ): Promise<number> {
   let spec = wanted;
   const { editedOnceApproved = false, specs } = stage.story;
@@ -372,7 +366,7 @@ async function settle(
     const needless = report.blocked.filter(({ code }) => !meant.has(code));
     if (calm && needless.length > 0)
       stage.fail('I15', `blocked without faults: ${describeBlocked(needless)}`);
-    spec = await operate(stage, main, spec, report);
+    spec = await operate(stage, main, spec, report, answer);
     if (stage.givenUp) return blocked;
     await stage.clock.advance(2 * minute);
   }

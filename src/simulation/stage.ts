@@ -9,12 +9,12 @@ import type { Execution } from '../emulator/world.ts';
 import { loadSpec } from '../spec/load.ts';
 import { type Chance, chance } from './chance.ts';
 import type { Controller, Running } from './controller.ts';
-import { EditedFile } from './edited-file.ts';
 import type { Observer } from './observer.ts';
 import { engineOf, type Program, startProcess } from './process.ts';
 import { Questions } from './questions.ts';
 import { createResourceHistory, type ResourceHistory } from './resource-history.ts';
 import { createRules, type Rules } from './rules/rules.ts';
+import { plainSpecFile, type SpecFile } from './spec-file.ts';
 import { type Boxes, memoryBox } from './state-box.ts';
 import { failuresAreReported, type SpecModel, type Story, specSources } from './story.ts';
 import { foreignId, issueTokens, namesOf, projectId, secretsOf, type TokenName } from './tokens.ts';
@@ -37,6 +37,8 @@ export interface Violation {
 export interface StageOptions {
   /** Other states than those in memory. */
   readonly boxes?: Boxes;
+  /** The spec, where operators edit it. */
+  readonly file?: (model: SpecModel) => SpecFile;
   /** The profiles of both sides in a story with a profile. */
   readonly profiles?: { readonly client: ApiProfile; readonly service: Profile };
 }
@@ -67,16 +69,16 @@ export class StoryStage {
   readonly #loaded = new Map<string, Desired>();
   readonly #profile: ApiProfile;
   /** The spec that the story is about. */
-  readonly file: EditedFile;
+  readonly file: SpecFile;
   #violation: Violation | undefined;
   #givenUp = false;
   readonly #boxes: Boxes | undefined;
 
-  constructor(story: Story, observer: Observer, { boxes, profiles }: StageOptions) {
+  constructor(story: Story, observer: Observer, { boxes, profiles, file = plainSpecFile }: StageOptions) {
     this.story = story;
     this.#boxes = boxes;
     this.clock = virtualClock(Date.UTC(2026, 0, 1), 1, () => boxes?.isBusy() === true);
-    this.file = new EditedFile(story.specs[0] as SpecModel);
+    this.file = file(story.specs[0] as SpecModel);
     this.ignoresUnmanaged = story.specs.some(({ settings }) => settings.unmanaged === 'ignore');
     this.observer = observer;
     this.questions = new Questions({

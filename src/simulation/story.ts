@@ -50,8 +50,6 @@ export interface SpecModel {
   readonly under?: Omit<SpecModel, 'under'>;
 }
 
-export const editedSections = ['servers', 'ips', 'networks', 'isos'] as const;
-
 export type Entries = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
 /** Something that happens at one moment: the `nth` time (from 1) that a process crosses a boundary so named. */

@@ -1,5 +1,5 @@
 import { type Chance, chance } from '../../src/simulation/chance.ts';
-import type { EditedSection, Fields } from '../../src/simulation/edited-file.ts';
+import type { Fields } from '../../src/simulation/spec-file.ts';
 import type { Story } from '../../src/simulation/story.ts';
 import type { EntryPlace, OperatorAction, TimedAction } from './actions/operator-action.ts';
 import { editDrillOf } from './edit-drills.ts';
@@ -11,6 +11,7 @@ import {
   generateSpec,
   withProfile,
 } from './generator.ts';
+import type { EditedSection } from './lines.ts';
 
 const minute = 60_000;
 const hour = 60 * minute;

@@ -1,7 +1,8 @@
 import { type Chance, chance } from '../../src/simulation/chance.ts';
-import type { EditedSection, Fields } from '../../src/simulation/edited-file.ts';
+import type { Fields } from '../../src/simulation/spec-file.ts';
 import type { SpecModel, Story } from '../../src/simulation/story.ts';
 import type { OperatorAction, TimedAction } from './actions/operator-action.ts';
+import type { EditedSection } from './lines.ts';
 
 const size = { server_type: 'sliders-1', cores: 2, memory_mb: 4096, disk_gb: 40, image: 'debian-13' };
 const entries = {

@@ -3,9 +3,11 @@ import { type Outcome, play as playWith } from '../../src/simulation/scenario.ts
 import type { Story } from '../../src/simulation/story.ts';
 import { ActionPlayer } from './actions/player.ts';
 import { checkAsShown, show } from './as-shown.ts';
+import { EditedFile } from './edited-file.ts';
 import { type MachineBox, type MachineBoxes, memoryBox } from './machine-box.ts';
 import { checkBill } from './metered.ts';
 import { clientProfile, serviceProfile } from './operations.ts';
+import { answer } from './operator/answer.ts';
 import { sqliteBox } from './sqlite-box.ts';
 import { cutAtRest, strike } from './strike.ts';
 
@@ -31,6 +33,8 @@ export async function play(
     boxes: { box, isBusy: () => boxes.isBusy() },
     profiles: { client: clientProfile, service: serviceProfile },
     actions: (stage, main) => new ActionPlayer(stage, main),
+    answer,
+    file: (model) => new EditedFile(model),
     dryRun: { show, compare: checkAsShown },
     strike,
     cut: cutAtRest,

@@ -7,8 +7,8 @@ import type { HttpRequest } from '../../core/transport.ts';
 import type { Execution } from '../../emulator/world.ts';
 import { type Controller, type Running, stateOf } from '../controller.ts';
 import type { Mirror } from '../durable.ts';
-import { entryOf } from '../edited-file.ts';
 import { isSort } from '../resource-history.ts';
+import { entryOf } from '../spec-file.ts';
 import { keyOf, projectOf, type Truth } from './truth.ts';
 import {
   isCutOff,

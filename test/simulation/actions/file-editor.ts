@@ -1,11 +1,7 @@
-import {
-  type EditedFile,
-  type EditedSection,
-  type Fields,
-  withoutEntry,
-  withReferences,
-} from '../../../src/simulation/edited-file.ts';
+import type { Fields } from '../../../src/simulation/spec-file.ts';
 import type { SpecModel } from '../../../src/simulation/story.ts';
+import { type EditedFile, withoutEntry, withReferences } from '../edited-file.ts';
+import type { EditedSection } from '../lines.ts';
 import type { EntryPlace, FileEdit, GivenId } from './operator-action.ts';
 
 /** The ids that an operator can look up for an edit. */

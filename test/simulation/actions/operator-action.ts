@@ -1,4 +1,5 @@
-import type { EditedSection, Fields } from '../../../src/simulation/edited-file.ts';
+import type { Fields } from '../../../src/simulation/spec-file.ts';
+import type { EditedSection } from '../lines.ts';
 
 /**
  * One thing that an operator does: an edit of the spec, a command, a change of the state. Plain JSON. A place counts

@@ -9,16 +9,16 @@ import type { Project } from '../../../src/emulator/world.ts';
 import type { Resolution } from '../../../src/engine/deps.ts';
 import type { Controller, Running } from '../../../src/simulation/controller.ts';
 import { exchangeState, mutate } from '../../../src/simulation/disturbances.ts';
-import type { EditedSection } from '../../../src/simulation/edited-file.ts';
-import { EditedFile } from '../../../src/simulation/edited-file.ts';
-import { ActionLines } from '../../../src/simulation/lines.ts';
 import { operate } from '../../../src/simulation/operator.ts';
 import { runCommand } from '../../../src/simulation/operator-command.ts';
 import type { Actions, RunCall } from '../../../src/simulation/parts.ts';
 import { type Birth, isSort, type ResourceSort } from '../../../src/simulation/resource-history.ts';
 import type { StoryStage } from '../../../src/simulation/stage.ts';
 import type { SpecModel } from '../../../src/simulation/story.ts';
+import { EditedFile, editedFile } from '../edited-file.ts';
+import { ActionLines, type EditedSection } from '../lines.ts';
 import { boxOf } from '../machine-box.ts';
+import { answer } from '../operator/answer.ts';
 import { FileEditor, nameAt } from './file-editor.ts';
 import type {
   CommandAction,
@@ -155,7 +155,7 @@ export class ActionPlayer implements Actions {
       find: (section: EditedSection, name: string, which: GivenId) =>
         this.#idFor(controller, bindings, topLevelKey(section, name), which),
     };
-    const { file } = controller;
+    const file = editedFile(controller);
     const editor = this.#editors.get(file) ?? new FileEditor(file);
     this.#editors.set(file, editor);
     this.#write(controller, editor.edited(edit, ids, this.#isApplied));
@@ -220,7 +220,7 @@ export class ActionPlayer implements Actions {
     switch (what.do) {
       case 'answer':
         if (this.#report === undefined || controller !== this.#main) return;
-        this.#write(controller, await operate(this.#stage, controller, model, this.#report));
+        this.#write(controller, await operate(this.#stage, controller, model, this.#report, answer));
         return;
       case 'apply_target':
       case 'apply_exclude': {

@@ -1,11 +1,15 @@
-import { namesakeOf, type ResourceKey, takeApart } from '../core/keys.ts';
-import { editedSections, type SpecModel } from './story.ts';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import { bareKey, type Lines, lineName } from '../../src/simulation/spec-file.ts';
+import type { SpecModel } from '../../src/simulation/story.ts';
+
+export const editedSections = ['servers', 'ips', 'networks', 'isos'] as const;
+export type EditedSection = (typeof editedSections)[number];
 
 /**
  * The truth about renames: which keys of one spec mean the same resource over time. A line has the name of its first
  * key. A line continues with a `moved`, and with the return of a key that it had before.
  */
-export class ActionLines {
+export class ActionLines implements Lines {
   readonly #prefix: string;
   /** The line of each top-level key that has not its own name as line. */
   readonly #lines = new Map<string, string>();
@@ -21,29 +25,20 @@ export class ActionLines {
     this.#prefix = prefix;
   }
 
-  /** The name of the line of a key, and of a resource inside the line. */
   nameOf(key: ResourceKey): string {
-    const parsed = takeApart(key);
-    const { parent } = parsed;
-    if (parent === undefined) return this.#prefix + this.#lineOf(key);
-    const namesake = namesakeOf(parsed);
-    const suffix = namesake === undefined ? key.slice(parent.length + 1) : `in ${this.#lineOf(namesake)}`;
-    return `${this.#prefix}${this.#lineOf(parent)}.${suffix}`;
+    return this.#prefix + lineName(key, (each) => this.#lineOf(each));
   }
 
-  /** The key that the line has now, or had last. */
   keyOf(line: string): ResourceKey {
     const own = line.slice(this.#prefix.length);
     return (this.#keys.get(own)?.at(-1) ?? own) as ResourceKey;
   }
 
-  /** Whether the line has had the key. */
   hasHad(line: string, key: ResourceKey): boolean {
     const own = line.slice(this.#prefix.length);
     return own === key || this.#keys.get(own)?.includes(key) === true;
   }
 
-  /** A state has a binding or a write under the key. */
   use(key: ResourceKey): void {
     this.#unused.delete(key);
   }
@@ -68,8 +63,7 @@ export class ActionLines {
   }
 
   #lineOf(key: string): string {
-    // A server that is replaced keeps its line.
-    const bare = key.replace(/~.*$/, '');
+    const bare = bareKey(key);
     return this.#lines.get(bare) ?? bare;
   }
 

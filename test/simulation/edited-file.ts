@@ -1,8 +1,7 @@
-import { ActionLines } from './lines.ts';
-import { type Entries, editedSections, type SpecModel } from './story.ts';
-
-export type EditedSection = (typeof editedSections)[number];
-export type Fields = Readonly<Record<string, unknown>>;
+import type { Controller } from '../../src/simulation/controller.ts';
+import type { Fields, SpecFile } from '../../src/simulation/spec-file.ts';
+import type { Entries, SpecModel } from '../../src/simulation/story.ts';
+import { ActionLines, type EditedSection, editedSections } from './lines.ts';
 
 /** An entry that has left the spec, or had other fields. */
 export interface EarlierEntry {
@@ -12,7 +11,7 @@ export interface EarlierEntry {
 }
 
 /** A spec that an operator edits, with the entries that its history shows. */
-export class EditedFile {
+export class EditedFile implements SpecFile {
   readonly lines: ActionLines;
   #model: SpecModel;
   #history: readonly EarlierEntry[] = [];
@@ -51,11 +50,9 @@ export class EditedFile {
   }
 }
 
-/** The part of the spec that a key names: an entry, or a field of an entry, for example a firewall. */
-export function entryOf(file: SpecModel, key: string): Fields | undefined {
-  const [collection = '', name = '', field] = key.split('.');
-  const entry = (file as unknown as Readonly<Record<string, Entries>>)[collection]?.[name];
-  return field === undefined ? entry : (entry?.[field] as Fields | undefined);
+/** The spec of a machine in a story that `play` has begun. */
+export function editedFile({ file }: Pick<Controller, 'file'>): EditedFile {
+  return file as EditedFile;
 }
 
 /** The server with a reference under its new name, or without it. */

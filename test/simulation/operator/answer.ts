@@ -1,0 +1,220 @@
+import equal from 'fast-deep-equal';
+import { type ResourceKey, takeApart } from '../../../src/core/keys.ts';
+import type { Blocked } from '../../../src/core/plan.ts';
+import { stepsOf } from '../../../src/core/remedy.ts';
+import type { Project } from '../../../src/emulator/world.ts';
+import type { Controller } from '../../../src/simulation/controller.ts';
+import { expectContinuation, freeId, settleOutcome } from '../../../src/simulation/operator.ts';
+import { runs } from '../../../src/simulation/operator-command.ts';
+import { valid } from '../../../src/simulation/operator-edits.ts';
+import type { Answer } from '../../../src/simulation/parts.ts';
+import { isSort } from '../../../src/simulation/resource-history.ts';
+import { entryOf } from '../../../src/simulation/spec-file.ts';
+import type { StoryStage } from '../../../src/simulation/stage.ts';
+import type { SpecModel } from '../../../src/simulation/story.ts';
+import { clearRules, eject, leave, releaseFree } from './client-area.ts';
+import { adopt, command, ownId, releaseOnce } from './command.ts';
+import { correctedIdentity, edit } from './edits.ts';
+
+/** Answers each block of a story, also by edits of the spec, and in the client area. */
+export const answer: Answer = async (stage, controller, file, blocked, all) => {
+  const { key, remedies } = blocked;
+  if (blocked.code === 'identity_changed') {
+    await recognise(stage, controller, file, blocked);
+    return file;
+  }
+  await expectContinuation(stage, controller, blocked);
+  if (blocked.code === 'server_type_not_supported') return edit(stage, file, blocked) ?? file;
+  if (runs(remedies, 'resolve').some(([its]) => its === key)) {
+    const corrected = correctedIdentity(stage, file, remedies);
+    if (corrected !== undefined) return corrected;
+  } else if (blocked.code === 'iso_in_use' && stepsOf(remedies).some(({ type }) => type === 'outside')) {
+    await eject(stage, controller, blocked);
+    return file;
+  }
+  if (await settleOutcome(stage, controller, file, blocked, command)) return file;
+  if (blocked.code === 'firewall_would_lose') {
+    await clearRules(stage, controller, blocked);
+    return file;
+  }
+  // `unmanaged: ignore` is no answer as long as another unmanaged resource belongs to the spec.
+  const isOwn = (each: Blocked) =>
+    each.code === 'unmanaged_resources' && each.key !== key && ownId(stage, each.key) !== undefined;
+  const hasOthers = all.some(isOwn);
+  if (blocked.code === 'unmanaged_resources')
+    return (await tellApart(stage, controller, file, blocked)) || hasOthers
+      ? file
+      : (valid(stage, edit(stage, file, blocked)) ?? file);
+  if (blocked.code === 'unlisted_servers' && (await isOfAnotherEntry(stage, controller, file, key)))
+    return file;
+  const isDropped = entryOf(file, key) === undefined;
+  const isLeft =
+    (blocked.code === 'ip_in_use' && isDropped) ||
+    (blocked.code === 'moved_onto_bound' && takeApart(key).parent !== undefined);
+  const wish = isLeft ? undefined : edit(stage, file, blocked);
+  const edited = valid(stage, wish);
+  // The whole first spec does not help: it is back already, or does not have the entry.
+  const isBack =
+    edited !== wish &&
+    edited !== undefined &&
+    (entryOf(edited, key) === undefined || equal({ ...edited, settings: file.settings }, file));
+  if ((isLeft || (isDropped && isBack)) && runs(remedies, 'forget').some(([its]) => its === key)) {
+    await releaseOnce(stage, controller, file, key);
+    return file;
+  }
+  const mayBeWrong = runs(remedies, 'adopt').length > 0;
+  if (blocked.code === 'network_in_use' && edited !== wish && !mayBeWrong) {
+    await leave(stage, controller, blocked);
+    return file;
+  }
+  if (edited !== undefined && entryOf(file, key)?.id !== undefined) return edited;
+  // That it has the size already would be a lie, and a binding to the own resource is not wrong.
+  const isOfSize = blocked.code === 'disk_would_shrink' || blocked.code === 'size_unconfirmed';
+  const [its, offered] = isOfSize ? [] : (runs(remedies, 'adopt')[0] ?? []);
+  if (its !== undefined && offered !== undefined) {
+    const adopting = its as ResourceKey;
+    const own = await freeId(stage, controller, { key: adopting, remedies }, ownId(stage, adopting, offered));
+    const id = own ?? (edited === undefined ? offered : undefined);
+    const isOpen = id === offered || offered === 'ID' || blocked.verb !== 'update';
+    if (id !== undefined && id !== 'ID' && isOpen) {
+      await adopt(stage, controller, file, adopting, id);
+      return file;
+    }
+  }
+  return edited ?? file;
+};
+
+/** Whether the remedies name resources to distinguish. Adopts the resource that this spec made. Ignores or releases the named resources that no entry of the spec wants. */
+async function tellApart(
+  stage: StoryStage,
+  controller: Controller,
+  file: SpecModel,
+  { key, remedies }: Blocked,
+): Promise<boolean> {
+  const project = stage.emulator.world.projects[0] as Project;
+  const [named] = runs(remedies, 'ignore');
+  // An earlier command has given a resource of another user to the entry.
+  const given = named
+    ?.map((name) => String(project.ips.find(({ address }) => address === name)?.id ?? name))
+    .find((id) => (['server', 'ip'] as const).some((sort) => stage.history.makerOf(sort, id) === key));
+  const isOwn = (its = '', id = '') => ownId(stage, its as ResourceKey, id) === id;
+  const own = await freeId(stage, controller, { key, remedies }, ownId(stage, key) ?? given);
+  const store = await controller.box.open(stage.clock.now());
+  const bindings = await store.bindings();
+  const bound = new Map(bindings.map((each) => [each.key, each.id]));
+  await controller.box.release();
+  if (own !== undefined && bound.get(key) !== own) {
+    await adopt(stage, controller, file, key, own);
+    return true;
+  }
+  const [other, offered] = runs(remedies, 'adopt').find(([its, id]) => its !== key && isOwn(its, id)) ?? [];
+  if (other !== undefined && offered !== undefined) {
+    await adopt(stage, controller, file, other as ResourceKey, offered);
+    return true;
+  }
+  if (named === undefined) return false;
+  const wanted = new Map<string, string | undefined>(
+    stage.load(file).resources.map(({ key: its, id }) => [its, id]),
+  );
+  const foreign = named.filter((name) => {
+    const ip = project.ips.find(({ address }) => address === name);
+    const sort = ip === undefined ? 'server' : 'ip';
+    const id = ip === undefined ? name : String(ip.id);
+    const birth = stage.history.birthOf(sort, id);
+    const maker = stage.history.makerOf(sort, id);
+    // An earlier answer covers this resource, or its entry in the spec does.
+    const isCovered =
+      maker !== undefined && wanted.has(maker) && (bound.get(maker) ?? wanted.get(maker) ?? id) === id;
+    const isBound = bindings.some((each) => each.kind === sort && each.id === id);
+    if (birth === undefined || isCovered || isBound) return false;
+    if (ip !== undefined && ip.serverId === null && !birth.isForeign) {
+      releaseFree(stage, id);
+      return false;
+    }
+    stage.history.dismiss(birth);
+    for (const held of sort === 'server' ? project.ips.filter((each) => String(each.serverId) === id) : []) {
+      const along = stage.history.birthOf('ip', String(held.id));
+      if (along !== undefined && stage.history.makerOf('ip', along.id) === undefined)
+        stage.history.dismiss(along);
+    }
+    return true;
+  });
+  if (foreign.length === 0) return true;
+  await command(stage, controller, file, `ignore ${foreign.join(' ')}`, (engine, desired) =>
+    engine.ignore(desired, foreign),
+  );
+  return true;
+}
+
+/**
+ * Whether the server that only a number shows is one that the spec made for another entry: that entry adopts the server.
+ * If its entry has another server, after a replacement or by word of the operator, the operator ignores this one.
+ */
+async function isOfAnotherEntry(
+  stage: StoryStage,
+  controller: Controller,
+  file: SpecModel,
+  key: ResourceKey,
+): Promise<boolean> {
+  const store = await controller.box.open(stage.clock.now());
+  const bindings = await store.bindings();
+  await controller.box.release();
+  const bound = new Set(bindings.flatMap(({ kind, id }) => (kind === 'server' ? [id] : [])));
+  const own = ownId(stage, key);
+  if (own !== undefined && !bound.has(own)) return false;
+  const has = new Set(bindings.map((each) => each.key));
+  const entries = stage.load(file).resources.filter(({ managed }) => managed);
+  const wanted = new Set(entries.map((each) => each.key));
+  const { servers } = stage.emulator.world.projects[0] as Project;
+  const others = servers.flatMap(({ id }) => {
+    const maker = stage.history.makerOf('server', String(id));
+    return maker !== undefined && wanted.has(maker) && !bound.has(String(id))
+      ? [{ id: String(id), maker }]
+      : [];
+  });
+  const surplus = others.filter(({ maker }) => has.has(maker)).map(({ id }) => id);
+  if (surplus.length > 0) {
+    for (const id of surplus) {
+      const birth = stage.history.birthOf('server', id);
+      if (birth !== undefined) stage.history.dismiss(birth);
+    }
+    await command(stage, controller, file, `ignore ${surplus.join(' ')}`, (engine, desired) =>
+      engine.ignore(desired, surplus),
+    );
+  }
+  return others.length > 0;
+}
+
+/** Is the resource with the bound id the same, a new one of an entry, or another user's by now? @assumption A17 */
+async function recognise(
+  stage: StoryStage,
+  controller: Controller,
+  file: SpecModel,
+  { key, remedies }: Blocked,
+): Promise<void> {
+  const [[, id = ''] = []] = runs(remedies, 'adopt');
+  const store = await controller.box.open(stage.clock.now());
+  const binding = (await store.bindings()).find((each) => each.key === key);
+  const open = await store.openIntents();
+  await controller.box.release();
+  const birth =
+    binding !== undefined && isSort(binding.kind) ? stage.history.birthOf(binding.kind, id) : undefined;
+  // An answer about another entry has settled this question too.
+  if (binding === undefined || birth === undefined || binding.id !== id) return;
+  const maker = stage.history.makerOf(birth.sort, id);
+  const same = stage.history.birthBoundAs(binding)?.number === birth.number;
+  const wanted = stage.load(file).resources.find((each) => each.key === maker)?.key;
+  const its = same ? key : wanted;
+  if (its !== undefined) {
+    // The block of that entry's open write decides about the resource.
+    if (open.some((each) => each.key === its)) return;
+    await adopt(stage, controller, file, its, id);
+  } else {
+    await command(stage, controller, file, `resolve ${key} --absent`, (engine, desired) =>
+      engine.resolve(desired, key, { type: 'absent' }),
+    );
+    // A state that was put back bought the address for an entry that the spec no longer has.
+    if (maker !== undefined && birth.sort === 'ip') releaseFree(stage, id);
+    else stage.history.dismiss(birth);
+  }
+}
