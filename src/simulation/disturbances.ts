@@ -1,5 +1,5 @@
 import type { Mutation } from '../emulator/mutations.ts';
-import type { Controller, Running } from './controller.ts';
+import type { Running } from './controller.ts';
 import type { StoryParts, Wishes } from './parts.ts';
 import type { StoryStage } from './stage.ts';
 import type { Incident } from './story.ts';
@@ -28,20 +28,6 @@ export function plantIncidents(
       } else strike(stage, wishes, running, incident.what);
     }
   };
-}
-
-/** Gives the machine another state than the one it wrote last. */
-export async function exchangeState(
-  controller: Controller,
-  change: () => unknown,
-  behind = true,
-): Promise<void> {
-  await change();
-  controller.behind = behind;
-  controller.exchanged(behind ? 'copied' : 'lost');
-  controller.epoch += 1;
-  controller.forgetBudget();
-  controller.endings.clear();
 }
 
 export function mutate(stage: StoryStage, mutation: Mutation): void {

@@ -6,7 +6,7 @@ import { createEmulator } from '../emulator/emulator.ts';
 import type { Emulator } from '../emulator/options.ts';
 import type { Profile } from '../emulator/profile.ts';
 import type { Execution } from '../emulator/world.ts';
-import { loadSpec } from '../spec/load.ts';
+import { loadSpec, type Source } from '../spec/load.ts';
 import { type Chance, chance } from './chance.ts';
 import type { Controller, Running } from './controller.ts';
 import type { Observer } from './observer.ts';
@@ -16,7 +16,7 @@ import { createResourceHistory, type ResourceHistory } from './resource-history.
 import { createRules, type Rules } from './rules/rules.ts';
 import { plainSpecFile, type SpecFile } from './spec-file.ts';
 import { type Boxes, memoryBox } from './state-box.ts';
-import { failuresAreReported, type SpecModel, type Story, specSources } from './story.ts';
+import { failuresAreReported, plainSources, type SpecModel, type Story } from './story.ts';
 import { foreignId, issueTokens, namesOf, projectId, secretsOf, type TokenName } from './tokens.ts';
 import { createTrace, type Trace } from './trace.ts';
 import { type VirtualClock, virtualClock } from './virtual-clock.ts';
@@ -39,6 +39,8 @@ export interface StageOptions {
   readonly boxes?: Boxes;
   /** The spec, where operators edit it. */
   readonly file?: (model: SpecModel) => SpecFile;
+  /** The files of a spec, where it has an overlay. */
+  readonly sources?: (model: SpecModel, projectId: number) => readonly Source[];
   /** The profiles of both sides in a story with a profile. */
   readonly profiles?: { readonly client: ApiProfile; readonly service: Profile };
 }
@@ -73,10 +75,16 @@ export class StoryStage {
   #violation: Violation | undefined;
   #givenUp = false;
   readonly #boxes: Boxes | undefined;
+  readonly #sources: NonNullable<StageOptions['sources']>;
 
-  constructor(story: Story, observer: Observer, { boxes, profiles, file = plainSpecFile }: StageOptions) {
+  constructor(
+    story: Story,
+    observer: Observer,
+    { boxes, profiles, file = plainSpecFile, sources = plainSources }: StageOptions,
+  ) {
     this.story = story;
     this.#boxes = boxes;
+    this.#sources = sources;
     this.clock = virtualClock(Date.UTC(2026, 0, 1), 1, () => boxes?.isBusy() === true);
     this.file = file(story.specs[0] as SpecModel);
     this.ignoresUnmanaged = story.specs.some(({ settings }) => settings.unmanaged === 'ignore');
@@ -191,7 +199,7 @@ export class StoryStage {
   }
 
   load(spec: SpecModel): Desired {
-    const sources = specSources(spec, projectId);
+    const sources = this.#sources(spec, projectId);
     const text = sources.map((each) => each.text).join('\n');
     const known = this.#loaded.get(text);
     if (known !== undefined) return known;

@@ -1,4 +1,3 @@
-import equal from 'fast-deep-equal';
 import type { FaultAction, FaultRule } from '../emulator/faults.ts';
 import type { Mutation } from '../emulator/mutations.ts';
 import type { Readings } from '../emulator/readings.ts';
@@ -46,7 +45,7 @@ export interface SpecModel {
   readonly server_images?: Entries;
   /** The name of the spec among the specs of its project. */
   readonly scope?: string;
-  /** The spec below an overlay, which contains all changes since. */
+  /** The spec below an overlay, which contains all changes since. {@link StoryParts.sources} splits it. */
   readonly under?: Omit<SpecModel, 'under'>;
 }
 
@@ -109,49 +108,19 @@ export function failuresAreReported({ readings, faults }: Story): boolean {
   );
 }
 
-/** The spec as its sources: one file, and an overlay where the model has one. */
-export function specSources({ under, ...model }: SpecModel, projectId: number): readonly Source[] {
-  const whole = plainFile(model, projectId);
-  if (under === undefined) return [{ file: 'vdcsync.yaml', text: JSON.stringify(whole) }];
-  const base = plainFile({ ...under, servers: withNulls(under.servers, model.servers) }, projectId);
-  return [
-    { file: 'vdcsync.yaml', text: JSON.stringify(base) },
-    { file: 'overlay.yaml', text: JSON.stringify(mergePatch(base, whole) ?? {}), overlay: true },
-  ];
+/** The spec as one file, without an overlay. */
+export function plainSources(model: SpecModel, projectId: number): readonly Source[] {
+  return [{ file: 'vdcsync.yaml', text: specText(model, projectId) }];
 }
 
-/** The entries of the base with the fields that are `null` in the whole: a merge patch cannot say `null`. */
-function withNulls(base: Entries, whole: Entries): Entries {
-  const nulls = (name: string) => Object.entries(whole[name] ?? {}).filter(([, value]) => value === null);
-  return Object.fromEntries(
-    Object.entries(base).map(([name, entry]) => [name, { ...entry, ...Object.fromEntries(nulls(name)) }]),
-  );
-}
-
-/** The text of the spec, without an overlay. */
 export function specText(model: SpecModel, projectId: number): string {
   return JSON.stringify(plainFile(model, projectId));
 }
 
-function plainFile({ scope, under: _under, ...model }: SpecModel, projectId: number): Plain {
+export function plainFile(
+  { scope, under: _under, ...model }: SpecModel,
+  projectId: number,
+): Readonly<Record<string, unknown>> {
   const project = { id: projectId, ...(scope === undefined ? {} : { scope }) };
-  return { version: 1, project, ...(model as unknown as Plain) };
-}
-
-type Plain = Readonly<Record<string, unknown>>;
-
-/** The merge patch (RFC 7396) that makes one map of another; `undefined` where they are equal. */
-function mergePatch(before: Plain, after: Plain): Plain | undefined {
-  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
-  const changes = [...names].flatMap((name): [string, unknown][] => {
-    const [from, to] = [before[name], after[name]];
-    if (equal(from, to)) return [];
-    if (to === undefined) return [[name, null]];
-    return [[name, isMap(from) && isMap(to) ? mergePatch(from, to) : to]];
-  });
-  return changes.length === 0 ? undefined : Object.fromEntries(changes);
-}
-
-function isMap(value: unknown): value is Plain {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return { version: 1, project, ...model };
 }

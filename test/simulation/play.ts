@@ -8,6 +8,7 @@ import { type MachineBox, type MachineBoxes, memoryBox } from './machine-box.ts'
 import { checkBill } from './metered.ts';
 import { clientProfile, serviceProfile } from './operations.ts';
 import { answer } from './operator/answer.ts';
+import { specSources } from './spec-sources.ts';
 import { sqliteBox } from './sqlite-box.ts';
 import { cutAtRest, strike } from './strike.ts';
 
@@ -34,6 +35,7 @@ export async function play(
     profiles: { client: clientProfile, service: serviceProfile },
     actions: (stage, main) => new ActionPlayer(stage, main),
     answer,
+    sources: specSources,
     file: (model) => new EditedFile(model),
     dryRun: { show, compare: checkAsShown },
     strike,

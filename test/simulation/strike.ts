@@ -2,7 +2,7 @@ import { type FaultAction, faultRule } from '../../src/emulator/faults.ts';
 import type { Mutation } from '../../src/emulator/mutations.ts';
 import type { Project } from '../../src/emulator/world.ts';
 import type { Controller, Running } from '../../src/simulation/controller.ts';
-import { exchangeState, mutate } from '../../src/simulation/disturbances.ts';
+import { mutate } from '../../src/simulation/disturbances.ts';
 import type { Wishes } from '../../src/simulation/parts.ts';
 import { checkJournal } from '../../src/simulation/rest.ts';
 import type { StoryStage } from '../../src/simulation/stage.ts';
@@ -123,6 +123,20 @@ function mutateAt(stage: StoryStage, what: Disturbance & { do: 'remove' | 'open_
   };
   const found = at<{ readonly id: number }>(lists[sort]);
   if (found) mutate(stage, { do: `delete_${sort}`, id: found.id } as Mutation);
+}
+
+/** Gives the machine another state than the one it wrote last. */
+export async function exchangeState(
+  controller: Controller,
+  change: () => unknown,
+  behind = true,
+): Promise<void> {
+  await change();
+  controller.behind = behind;
+  controller.exchanged(behind ? 'copied' : 'lost');
+  controller.epoch += 1;
+  controller.forgetBudget();
+  controller.endings.clear();
 }
 
 /** Any earlier state recovers, or asks; it never guesses. */

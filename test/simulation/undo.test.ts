@@ -9,11 +9,12 @@ import type { Project, Server } from '../../src/emulator/world.ts';
 import { type Undoing, undoing } from '../../src/plan/undo.ts';
 import { kinds } from '../../src/reconcilers/registry.ts';
 import { type Chance, chance } from '../../src/simulation/chance.ts';
-import { type SpecModel, specSources } from '../../src/simulation/story.ts';
+import type { SpecModel } from '../../src/simulation/story.ts';
 import { loadSpec } from '../../src/spec/load.ts';
 import { type Rig, rig } from '../support/rig.ts';
 import { editSpec, generateFirewall, generateSpec } from './generator.ts';
 import { clientProfile, serviceProfile } from './operations.ts';
+import { specSources } from './spec-sources.ts';
 
 const all = { limit: 100_000 };
 

@@ -8,7 +8,7 @@ import { TransportError } from '../../../src/core/transport.ts';
 import type { Project } from '../../../src/emulator/world.ts';
 import type { Resolution } from '../../../src/engine/deps.ts';
 import type { Controller, Running } from '../../../src/simulation/controller.ts';
-import { exchangeState, mutate } from '../../../src/simulation/disturbances.ts';
+import { mutate } from '../../../src/simulation/disturbances.ts';
 import { operate } from '../../../src/simulation/operator.ts';
 import { runCommand } from '../../../src/simulation/operator-command.ts';
 import type { Actions, RunCall } from '../../../src/simulation/parts.ts';
@@ -19,6 +19,7 @@ import { EditedFile, editedFile } from '../edited-file.ts';
 import { ActionLines, type EditedSection } from '../lines.ts';
 import { boxOf } from '../machine-box.ts';
 import { answer } from '../operator/answer.ts';
+import { exchangeState } from '../strike.ts';
 import { FileEditor, nameAt } from './file-editor.ts';
 import type {
   CommandAction,
