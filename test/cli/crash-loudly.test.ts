@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { ended, folderWith, oneNetwork, start, vdcsync } from './run.ts';
 
-/** A bug that nobody foresaw: once a write has been told of, something rejects, and nobody waits for it. */
+/** A bug that nobody foresaw: once a write is reported, something rejects, and nobody waits for it. */
 const bug = `for (const stream of [process.stdout, process.stderr]) {
   const write = stream.write;
   stream.write = function (text, ...more) {
-    if (/operation started|  create networks/.test(text)) Promise.reject(new Error('nobody caught it'));
+    if (/operation started|create networks/.test(text)) Promise.reject(new Error('nobody caught it'));
     return write.call(this, text, ...more);
   };
 }`;
