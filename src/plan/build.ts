@@ -16,11 +16,10 @@ import { type Draft, operatedKey } from './draft.ts';
 import { expiryWarnings, flagsChange } from './flags.ts';
 import { choose, type JudgeInput, type Judgement, judgeAll, possibleOf, type Release } from './judge.ts';
 import { perhapsRenamed } from './moved-from.ts';
-import { heldRename } from './objections.ts';
 import { blockedIntent, isBegun, openWrites } from './open-writes.ts';
 import { isSelected } from './order.ts';
 import { costOf, effortOf, mostOf, summarise } from './totals.ts';
-import { objectedTo } from './waits.ts';
+import { heldRename, objectedTo } from './waits.ts';
 import {
   boughtUnused,
   capUnchecked,

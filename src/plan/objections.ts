@@ -1,7 +1,7 @@
 import type { Opening } from '../core/calendar.ts';
 import type { BlockCode } from '../core/codes.ts';
 import type { WindowVerb } from '../core/desired.ts';
-import { entryKeyOf, type ResourceKey } from '../core/keys.ts';
+import type { ResourceKey } from '../core/keys.ts';
 import type { ResourceKind, Subject, World } from '../core/kind.ts';
 import type { KindName } from '../core/kind-facts.ts';
 import type { Blocked } from '../core/plan.ts';
@@ -38,14 +38,6 @@ export interface GuardInput {
 export interface HeldRename {
   readonly blocked: Blocked & { readonly code: BlockCode };
   readonly keys: ReadonlySet<ResourceKey>;
-}
-
-/** The rename that the entry of the key waits for. */
-export function heldRename<Held extends HeldRename>(
-  key: ResourceKey,
-  waiting: readonly Held[] = [],
-): Held | undefined {
-  return waiting.find(({ keys }) => keys.has(entryKeyOf(key)));
 }
 
 /**

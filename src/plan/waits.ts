@@ -1,6 +1,6 @@
 import { type Opening, openingFor } from '../core/calendar.ts';
 import { namedAddress, type WindowVerb } from '../core/desired.ts';
-import { type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
+import { entryKeyOf, type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
 import { factsOf, isAddress, type KindName } from '../core/kind-facts.ts';
 import { type Blocked, type Operation, operationId } from '../core/plan.ts';
@@ -9,7 +9,7 @@ import type { Intent } from '../core/state.ts';
 import { moment } from '../core/time.ts';
 import { exposedServers } from '../core/world.ts';
 import { type Draft, draftOne } from './draft.ts';
-import { type GuardInput, heldRename, type Objection, type PlanFacts } from './objections.ts';
+import type { GuardInput, HeldRename, Objection, PlanFacts } from './objections.ts';
 import { closure, endsOf, linksOf, obstacles, prerequisites, restsOn, successorsOf } from './order.ts';
 import { isStep, type ReplacementTurn, serverAfter } from './replacements.ts';
 
@@ -132,6 +132,14 @@ function withUnusable(
     if (unusable.length === 0) return waiting;
     for (const [id, user] of unusable) missing.set(id, user);
   }
+}
+
+/** The rename that the entry of the key waits for. */
+export function heldRename<Held extends HeldRename>(
+  key: ResourceKey,
+  waiting: readonly Held[] = [],
+): Held | undefined {
+  return waiting.find(({ keys }) => keys.has(entryKeyOf(key)));
 }
 
 /** Everything about an entry waits for its rename. */

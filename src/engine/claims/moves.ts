@@ -10,7 +10,7 @@ import {
 import { factsOf } from '../../core/kind-facts.ts';
 import { edit, run, settleFirst } from '../../core/remedy.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
-import { heldRename } from '../../plan/objections.ts';
+import { heldRename } from '../../plan/waits.ts';
 import type { Move, Moves, WaitingMove } from '../run.ts';
 
 /**
