@@ -11,7 +11,7 @@ type Wrong = Omit<Call, 'cwd'> & { readonly files?: Readonly<Record<string, stri
 describe('src/cli/program.ts: wrong usage', () => {
   const spec = { files: { 'vdcsync.yaml': oneNetwork } };
   // test/golden/mistakes.txt and scripts.txt have further ones.
-  const misuse: readonly (readonly [string, readonly string[], RegExp, Wrong?])[] = [
+  test.each<[string, readonly string[], RegExp, Wrong?]>([
     ['flags without a command', ['-f', 'vdcsync.yaml', '--emulator'], /no command is given.*plan -f/],
     ['--yes without a command', ['--yes'], /no command is given.*plan --yes/],
     ['an unknown flag without a command', ['--frobnicate'], /unknown option '--frobnicate'/],
@@ -52,8 +52,7 @@ describe('src/cli/program.ts: wrong usage', () => {
       /silent, fatal, error, warn, info, debug, trace/,
       { ...spec, env: { LOG_LEVEL: 'loud' } },
     ],
-  ];
-  test.each(misuse)('%s: 64', async (_name, args, message, { files, ...call } = {}) => {
+  ])('%s: 64', async (_name, args, message, { files, ...call } = {}) => {
     const { code, stdout, stderr } = await inProcess(args, { cwd: folderWith(files), ...call });
     expect(stderr).toMatch(message);
     expect({ code, stdout }).toEqual({ code: 64, stdout: '' });

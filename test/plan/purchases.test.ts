@@ -121,43 +121,9 @@ describe('src/plan/purchases.ts: unmanaged resources', () => {
       { parts: free, bindings: [bound('ips.a', 'ip', '1'), bound('ips.b', 'ip', '2')] },
       false,
     ],
-    [
-      'the same where one entry waits',
-      'servers.any',
-      { parts: free, bindings: [bound('ips.a', 'ip', '1')] },
-      true,
-    ],
-    [
-      'the same where no entry is left',
-      'servers.any',
-      {
-        parts: free,
-        drop: ['ips.a', 'ips.b'],
-        bindings: [bound('servers.web.public_ipv4', 'ip', '1', { parent: 'servers.web' })],
-      },
-      false,
-    ],
-    [
-      'a file that ignores all others',
-      'servers.web',
-      { parts: theirs, settings: 'unmanaged: ignore' },
-      false,
-    ],
     ['a replacement', 'servers.web', { parts: theirs }, true, { verdict: 'replace' }],
     ['a replacement of a network', 'networks.n', { parts: theirs }, false, { verdict: 'replace' }],
     ['the end of a replacement', 'servers.web', { parts: theirs, input: { endsReplacement: true } }, false],
-    [
-      'the end of a replacement in an exclusive project',
-      'servers.web',
-      { parts: theirs, settings: 'exclusive: true', input: { endsReplacement: true } },
-      true,
-    ],
-    [
-      'another creation in an exclusive project',
-      'servers.web',
-      { parts: theirs, settings: 'exclusive: true' },
-      true,
-    ],
   ])('%s', (_name, key, given, isBlocked, verdict) => {
     expect(ask(unmanaged, key, given, verdict) !== undefined).toBe(isBlocked);
   });
@@ -255,33 +221,10 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
   const oldBound = [bound('ips.old', 'ip', '7')];
   test.each<[string, string, Given, (string | undefined)?, object?]>([
     [
-      'an earlier key with an open write',
-      'ips.a',
-      { ...old, open: [open('ips.old')] },
-      ` ${opened} → vdcsync apply`,
-    ],
-    [
       'an earlier key that is asked about',
       'ips.a',
       { ...old, open: [open('ips.old', { phase: 'blocked' })] },
       ` ${opened} → resolve ips.old first`,
-    ],
-    [
-      'an earlier key that is bound',
-      'ips.a',
-      { ...old, bindings: oldBound },
-      ' ips.old, an earlier key of ips.a, is bound to address 7: another creation could be a duplicate → vdcsync apply',
-    ],
-    [
-      'an earlier key with an open creation, where the resource is gone',
-      'ips.a',
-      { ...old, open: [open('ips.old')], bindings: [bound('ips.a', 'ip', '1')] },
-      ` ${opened} → vdcsync apply`,
-    ],
-    [
-      'an earlier key with an open deletion, where the resource is gone',
-      'ips.a',
-      { ...old, open: [open('ips.old', { verb: 'delete' })], bindings: [bound('ips.a', 'ip', '1')] },
     ],
     [
       'an earlier key that is bound, where the resource is gone',
@@ -290,20 +233,6 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
     ],
     ['an earlier key without either', 'ips.a', old],
     [
-      'an earlier key with an open creation, which the reads show already',
-      'ips.a',
-      { ...old, open: [open('ips.old')] },
-      ` ${opened} → vdcsync apply`,
-      { verdict: 'blocked', verb: 'create' },
-    ],
-    [
-      'an earlier key with an open write, and an update',
-      'ips.a',
-      { ...old, open: [open('ips.old')] },
-      undefined,
-      { verdict: 'blocked', verb: 'update' },
-    ],
-    [
       'an earlier key of two that is bound',
       'ips.a',
       { register: line('ips.a', 'ips.older', 'ips.old'), bindings: oldBound },
@@ -311,11 +240,6 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
     ],
     ['an open write of its own', 'ips.a', { register: line('ips.a'), open: [open('ips.a')] }],
     ['an open write of another key', 'ips.a', { ...old, open: [open('ips.other')] }],
-    [
-      'an earlier key with an entry of its own',
-      'ips.a',
-      { register: line('ips.a', 'ips.b'), open: [open('ips.b')] },
-    ],
     ['an update', 'ips.a', { ...old, open: [open('ips.old')] }, undefined, { verdict: 'update' }],
     [
       'an earlier key with an open creation, and a replacement',
@@ -330,12 +254,6 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
       { register: { answeredElsewhere: new Map([['ips.a', bound('ips.b', 'ip', '7')]]) } },
       undefined,
       { verdict: 'update' },
-    ],
-    [
-      'an answered key',
-      'ips.a',
-      { register: held('found') },
-      'key_conflict an idempotency key of ips.a was used for address 7 → vdcsync apply',
     ],
     [
       'an answered key, whose resource is gone',
@@ -377,12 +295,6 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
     ],
     ['a released resource', 'ips.a', { register: held('released') }],
     [
-      'an answered key, where all others are ignored',
-      'ips.a',
-      { register: held('found'), settings: 'unmanaged: ignore' },
-      'key_conflict an idempotency key of ips.a was used for address 7, which `unmanaged: ignore` ignores → vdcsync adopt ips.a 7 (if address 7 is ips.a) | set `scope` under `project` (in one of the two specs, if another spec of the project created the resource)',
-    ],
-    [
       'an answered key of a network, where all others are ignored',
       'networks.n',
       { register: { held: () => claim('network', '7', { is: 'found' }) }, settings: 'unmanaged: ignore' },
@@ -403,32 +315,11 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
       { verdict: 'adopt', target: '7' },
     ],
     [
-      'an adoption of a network, where all others are ignored',
-      'networks.n',
-      { entry: { held: { by: 'found' } }, settings: 'unmanaged: ignore' },
-      undefined,
-      { verdict: 'adopt', target: '7' },
-    ],
-    [
       'an adoption that the spec names, where all others are ignored',
       'ips.a',
       { settings: 'unmanaged: ignore' },
       undefined,
       { verdict: 'adopt', target: '7' },
-    ],
-    [
-      'an adoption of a released one, where all others are ignored',
-      'ips.a',
-      { entry: { held: { by: 'released' } }, settings: 'unmanaged: ignore' },
-      undefined,
-      { verdict: 'adopt', target: '7' },
-    ],
-    [
-      'an update of a found one, where all others are ignored',
-      'ips.a',
-      { entry: { held: { by: 'found' } }, settings: 'unmanaged: ignore' },
-      undefined,
-      { verdict: 'update', target: '7' },
     ],
   ])('%s', (_name, key, given, text, verdict) => {
     const both: typeof lineOpen = (draft, input) => earlierOpen(draft, input) ?? lineOpen(draft, input);
@@ -487,17 +378,6 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
   const gone = (key: string, kind: string) => ({ bindings: [bound(key, kind, '1')] });
   test.each<[string, string, Given, string?]>([
     [
-      'a released address',
-      'ips.a',
-      { ...gone('ips.a', 'ip'), claims: released('ip', '51', 'ips.a'), parts: free },
-      'unmanaged_resources address a51 was released from ips.a before, and may still exist: a creation could be a duplicate → vdcsync adopt ips.a 51 (if ips.a shall be address a51) | vdcsync ignore a51 (if address a51 does not belong to this spec)',
-    ],
-    [
-      'a released address that the list lacks',
-      'ips.a',
-      { ...gone('ips.a', 'ip'), claims: released('ip', '52', 'ips.a'), parts: free },
-    ],
-    [
       'a released server',
       'servers.web',
       { ...gone('servers.web', 'server'), claims: released('server', '2001', 'servers.web') },
@@ -507,11 +387,6 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
       'a released network',
       'networks.n',
       { ...gone('networks.n', 'network'), claims: released('network', '9', 'networks.n') },
-    ],
-    [
-      'an address that was released from another key',
-      'ips.a',
-      { ...gone('ips.a', 'ip'), claims: released('ip', '51', 'ips.b'), parts: free },
     ],
     [
       'an address that was found',
@@ -559,11 +434,6 @@ describe('src/plan/purchases.ts: the address of an earlier server', () => {
     ['that nobody had', web, { parts: free }],
     ['of an entry that takes any', 'servers.any', leaves(51, 'servers.any')],
     ['of an entry without one', 'servers.bare', leaves(51, 'servers.bare')],
-    [
-      'of an entry for an address',
-      'ips.a',
-      { ...one, claims: [left(51, 'ips.a')], entry: { value: { public_ipv4: { new: true } } } },
-    ],
     ['beside an update', web, one, undefined, { verdict: 'update' }],
     ['at the end of a replacement', web, { ...one, input: { endsReplacement: true } }],
     ['where all others are ignored', web, { ...one, settings: 'unmanaged: ignore' }],
@@ -631,12 +501,6 @@ describe('src/plan/purchases.ts: an earlier state', () => {
       false,
     ],
     ['an older server, beside an update', image, { ...isNew, bindings: web() }, false, { verdict: 'update' }],
-    [
-      'an older server, without an entry',
-      'server_images.old',
-      { ...isNew, bindings: [...web(), bound('server_images.old', 'server_image', '3')] },
-      false,
-    ],
     ['an older server that is not in the spec', image, { ...isNew, drop: ['servers.web'] }, false],
     ['an address', 'ips.a', { ...isNew, bindings: web() }, false],
   ])('an image may be older than the state: %s', (_name, key, given, isBlocked, verdict) => {
@@ -699,29 +563,10 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
     ['a deletion', 'servers.any', beside('ips.a', { verb: 'delete' })],
     ['a confirmed creation', 'servers.any', beside('ips.a', { unconfirmed: undefined })],
     [
-      'a server beside an address that has come since',
-      'servers.web',
-      { open: [open('ips.a')], parts: free },
-      text('ips.a'),
-    ],
-    [
-      'a server beside an address that was there',
-      'servers.web',
-      { open: [open('ips.a', { preimage: { ips: ['51'] } })], parts: free },
-    ],
-    [
       'a server beside a server that has come since',
       'servers.web',
       { open: [open('servers.bare')], parts: { servers: [{ id: 2001, name: 'x' }] as never } },
       text('servers.bare'),
-    ],
-    [
-      'a server beside a server that was there',
-      'servers.web',
-      {
-        open: [open('servers.bare', { preimage: { servers: ['2001'] } })],
-        parts: { servers: [{ id: 2001, name: 'x' }] as never },
-      },
     ],
     [
       'a server beside a server of this spec',
@@ -736,11 +581,6 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
       'a server beside an address of this spec',
       'servers.web',
       { open: [open('ips.a')], parts: free, bindings: [bound('ips.b', 'ip', '51')] },
-    ],
-    [
-      'a server beside the address that the creation was answered with',
-      'servers.web',
-      { open: [open('ips.a', { answer: { id: '51', facts: {} } })], parts: free },
     ],
   ])('%s', (_name, key, given, expected, verdict) => {
     const guard: typeof besideUnresolved = (draft, input) =>
@@ -776,12 +616,6 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
       'the shown address of an entry, beside an address that is unknown',
       'servers.named',
       open('ips.b', { phase: 'unknown' }),
-      true,
-    ],
-    [
-      'the shown address of an entry, beside a server that waits',
-      'servers.named',
-      open('servers.web', { phase: 'waiting' }),
       true,
     ],
     ['any address, beside an address that waits', 'servers.any', open('ips.b', { phase: 'waiting' }), true],
