@@ -46,14 +46,6 @@ const firewall = {
 };
 
 describe('src/daemon/http/panels.ts', () => {
-  test('a plan that waits for approval is on the page, with its digest and its command', async () => {
-    const plan = { ...planned(firewall), digest: `sha256:dd33ed3fcc4b${'0'.repeat(52)}` };
-    expect(await page({ plan, condition: 'awaiting_approval', awaiting: plan.digest })).toMatch(
-      /Plan dd33ed3fcc4b has 1 operation.* vdcsync approve dd33ed3fcc4b /,
-    );
-    expect(await page({ plan, condition: 'converging' })).not.toContain('dd33ed3fcc4b');
-  });
-
   test('a plan that waits for approval has its command beside a blocked operation as well', async () => {
     const [blocked] = (await pageStates.blocked?.())?.facts?.plan?.blocked ?? [];
     const plan = { ...planned(firewall), blocked: [blocked] } as Plan;
@@ -138,22 +130,5 @@ describe('src/daemon/http/bill.ts', () => {
     };
     expect(await billed([])).not.toContain('price');
     expect(await billed(['servers.web-1'])).toContain('No price is known for 1 managed resource');
-  });
-
-  test('the cost of the month has its own line', async () => {
-    const plan = planned(firewall);
-    const month = { name: '2026-11', cost: '231.40', cost_at_least: '231.40', run_rate: '57.00' };
-    const cost = { ...plan.cost, month: { ...month, forecast: '260.00', incomplete: [] } };
-    expect(await textOf(billPanel(viewOf({ ...facts, plan: { ...plan, cost } }), new Pager()))).toContain(
-      'In November 2026: 231.40 EUR so far, run rate 57.00 a month, forecast 260.00',
-    );
-  });
-
-  test('addresses that no entry asks for are not in the sum, and their cost is said', async () => {
-    const leaking = (await pageStates.exposed?.())?.facts;
-    expect(leaking && (await textOf(billPanel(viewOf(leaking), new Pager())))).toContain(
-      'Not included: 2 addresses billed and idle , 6.40 EUR a month',
-    );
-    expect(await textOf(billPanel(viewOf(facts), new Pager()))).not.toContain('idle');
   });
 });
