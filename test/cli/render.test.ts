@@ -2,7 +2,6 @@ import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { barsText } from '../../src/cli/commands/rehearse.ts';
-import { summaryLine } from '../../src/cli/render/plan-groups.ts';
 import { markdownLimit, planMarkdown } from '../../src/cli/render/plan-markdown.ts';
 import { planSvg } from '../../src/cli/render/plan-svg.ts';
 import { planText } from '../../src/cli/render/plan-text.ts';
@@ -67,55 +66,6 @@ const plan = {
 } as unknown as Plan;
 
 describe('src/cli/render: a plan', () => {
-  test('a sentence that several blocks share stands once, above them', () => {
-    const blocks = ['a', 'b'].map((name) => ({
-      key: `networks.${name}`,
-      verb: 'delete',
-      code: 'max_deletions',
-      reason: `2 deletions are more than 1. Network ${name} would be deleted`,
-      remedies: [setting('max_deletions', 2)],
-    }));
-    const text = planText({ ...plan, blocked: blocks } as unknown as Plan, plainPaint);
-    expect(text).toContain(`
-  2 deletions are more than 1:
-  ! delete networks.a  [max_deletions]
-      Network a would be deleted
-  ! delete networks.b  [max_deletions]
-      Network b would be deleted
-`);
-  });
-
-  test('the summary counts operations that wait for an open write apart from those that need a decision', () => {
-    const waiting = {
-      key: 'networks.y',
-      verb: 'delete',
-      code: 'dependency_blocked',
-      reason: 'waits for networks.x',
-      remedies: [run('apply')],
-    };
-    const summaryOf = (blocked: readonly object[]) =>
-      summaryLine({
-        ...plan,
-        blocked,
-        summary: { ...plan.summary, blocked: blocked.length },
-      } as unknown as Plan);
-    expect(summaryOf([waiting])).toBe('Plan: 1 to replace, 1 waiting, 2 unchanged.');
-    expect(summaryOf([...plan.blocked, waiting])).toBe(
-      'Plan: 1 to replace, 1 blocked, 1 waiting, 2 unchanged.',
-    );
-  });
-
-  test('warnings that differ only in their keys are one line', () => {
-    const warnings = ['a', 'b', 'c'].map((name) => ({
-      code: 'unused_address',
-      key: `ips.${name}`,
-      message: 'billed, but not used',
-    }));
-    expect(planText({ ...plan, warnings } as unknown as Plan, plainPaint)).toContain(
-      '\nWarning: ips.a, ips.b, ips.c: billed, but not used [unused_address]\n\n',
-    );
-  });
-
   test('in Markdown lets no text of others become markup', () => {
     const text = planMarkdown(plan);
     expect(text).not.toContain('Cut to');
@@ -467,27 +417,6 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
     } as unknown as ApplyReport;
     expect(reportText(report, plainPaint)).toMatch(/^Converged: 1 operation done/);
     expect(reportJson(report, false)).toMatchObject({ failures: [], operations: { done: 1, failed: 0 } });
-  });
-
-  test('an operation that an earlier run began is marked, and not counted', () => {
-    const { io, written } = terminal(24, 200);
-    const view = plainProgress(io);
-    const ended = (key: string) =>
-      view.event({
-        type: 'ended',
-        at: 0,
-        result: { key, verb: 'create', outcome: 'done', durationMs: 1000 },
-      } as unknown as ProgressEvent);
-    ended('ips.a');
-    ended('ips.b');
-    const operations = ['create:ips.c', 'create:ips.d'].map((id) => ({ id }));
-    view.event({ type: 'planned', at: 0, round: 1, plan: { operations } } as unknown as ProgressEvent);
-    ended('ips.c');
-    expect(written.map(stripVTControlCharacters)).toEqual([
-      '✓ create ips.a in 1 s, begun by an earlier run\n',
-      '✓ create ips.b in 1 s, begun by an earlier run\n',
-      '✓ 1 of 2  create ips.c in 1 s\n',
-    ]);
   });
 
   test.each([

@@ -24,9 +24,9 @@ const written = (played: Rig, from = 0) =>
     .filter(({ body }) => body?.includes('vdcsync_probe') !== true)
     .map(({ method, path }) => `${method} ${path}`);
 
-async function made(replace?: string): Promise<Rig> {
+async function made(): Promise<Rig> {
   const played = rig({ emulator: { readings: { sizeBounds: 'on' } } });
-  await played.apply(file(1, replace));
+  await played.apply(file(1));
   return played;
 }
 
@@ -57,26 +57,6 @@ describe('src/engine/claims/release.ts: a server is replaced, the new one first'
     ]);
     expect([servers(played), addresses(played)]).toEqual([[[2002, 2]], [[5002, 2002]]]);
     expectFixedPoint(await played.plan(file(2)));
-  });
-
-  test('a server that is protected, and may not be replaced, gets all edits in one remedy, and the impact', async () => {
-    const played = await made('never');
-    const entry = (cores: number) => file(cores, 'never').replace('replace: never', 'protect: true');
-    await played.apply(entry(1));
-
-    const { blocked } = await played.plan(entry(2));
-
-    expect(blocked).toMatchObject([{ key: 'servers.web', code: 'protected' }]);
-    expect(blocked[0]?.reason).toContain(
-      'server 2001 (203.0.113.10) would be deleted with all data on its disks',
-    );
-    expect(blocked[0]?.remedies).toMatchObject([
-      { set: { cores: 1 } },
-      { set: { protect: false, replace: 'allowed' } },
-    ]);
-    const permitted = entry(2).replace('protect: true', 'protect: false, replace: allowed');
-    expect((await played.apply(permitted)).outcome).toBe('converged');
-    expect(servers(played)).toEqual([[2002, 2]]);
   });
 
   test('the new server takes the address that the entry names, after the old one is deleted', async () => {

@@ -39,19 +39,6 @@ describe('src/plan/objections.ts: what needs an operator', () => {
     );
   });
 
-  test('an unmanaged one that has its id by now is not deleted', async () => {
-    const { apply, clock, emulator } = await tainted();
-    emulator.mutate({ do: 'delete_server', id: 2001 });
-    Object.assign(emulator.world.nextId, { server: 2001 });
-    emulator.mutate({ do: 'add_server', name: 'theirs', public: true });
-    await clock.run(clock.sleep(130_000));
-
-    const { blocked } = await apply('settings: {prune: true}\n');
-
-    expect(blocked.map(({ code }) => code)).toContain('identity_changed');
-    expect(projectOf(emulator).servers.map(({ name }) => name)).toEqual(['theirs']);
-  });
-
   test('a resource that is another one now is bound again by the command', async () => {
     const { apply, plan, clock, engine, emulator } = rig();
     const text = 'networks: {a: {cidr: 10.1.0.0/24}}\n';

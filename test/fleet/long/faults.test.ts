@@ -250,23 +250,6 @@ describe('src/daemon/fleet: 100 projects at work', () => {
     await expectConverged(fleet);
   });
 
-  test('the database ends all connections', async () => {
-    const fleet = await fleetAtWork('long_terminate');
-    const before = await workers(fleet);
-    await fleet.sql(
-      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
-    );
-    const ms = await reach(
-      () => workers(fleet),
-      (now) => now.size >= Math.min(before.size, 10),
-      60,
-      'projects are worked on again',
-    );
-    say(`pg_terminate_backend: at work again after ${s(ms)} s`);
-    expect(ms).toBeLessThan(15_000);
-    await expectConverged(fleet);
-  });
-
   test('the database is restarted, and then away for 60 s', async () => {
     const fleet = await fleetAtWork('long_away');
     const all = (wanted: boolean) => async () =>
