@@ -126,19 +126,6 @@ describe('src/cli/commands: status and history', () => {
     expect(text.stdout.trimEnd().split('\n').at(-1)).toBe('Converged.');
   });
 
-  test('status without the API says so and shows the state', async () => {
-    const { code, stdout } = await inProcess(['status', '--offline', '--format', 'json'], { cwd });
-    const status = JSON.parse(stdout) as { resources: unknown[] };
-    expect(status).toMatchObject({
-      converged: null,
-      offline: '--offline',
-      observed_at: null,
-      idle: null,
-    });
-    expect(status.resources).toHaveLength(5);
-    expect(code).toBe(0);
-  });
-
   test('status with a broken file says what is broken', async () => {
     const broken = folderWith({ 'vdcsync.yaml': 'version: 2\n' });
     const { code, stderr } = await inProcess(['status'], { cwd: broken });
