@@ -3,8 +3,6 @@ import type { Conclusive, WriteResult } from '../../../src/core/ports.ts';
 import type { WhyUnknown } from '../../../src/core/state.ts';
 import { record, spendOf } from '../../../src/engine/intents/record.ts';
 import { kinds } from '../../../src/reconcilers/registry.ts';
-import { catalogue, worldOf } from '../../plan/support.ts';
-import { load } from '../../support/rig.ts';
 import { intentOf, sentAt, stubRun } from './stub-run.ts';
 
 const minute = 60_000;
@@ -53,18 +51,6 @@ describe('src/engine/intents/record.ts', () => {
       again(4_000, { phase: 'waiting' }),
     ],
     [
-      'no connection, not sent before',
-      { type: 'unsent', reason: '' },
-      { sends: 0 },
-      again(1_000, { phase: 'waiting' }),
-    ],
-    [
-      'a time to wait',
-      said(409, { code: 'busy', retryAfterMs: 3_000 }),
-      {},
-      again(3_000, { phase: 'waiting' }, { requestId: 'req_1' }),
-    ],
-    [
       'a doubtful conflict',
       said(409, { code: 'odd' }),
       {},
@@ -90,22 +76,10 @@ describe('src/engine/intents/record.ts', () => {
       again(50_000, unconfirmed('lost', 'taken', { probes: 3 }), { lost: 2 }),
     ],
     [
-      'an answer that is lost under a fenced key',
-      lost,
-      unconfirmed('lost', 'fenced'),
-      again(50_000, unconfirmed('lost', 'asking')),
-    ],
-    [
       'a lost answer to a PUT',
       lost,
       { ...put, ...unconfirmed('lost', 'taken') },
       again(50_000, unconfirmed('lost', 'asking')),
-    ],
-    [
-      'a lost answer after a server error',
-      lost,
-      unconfirmed('server_error', 'taken'),
-      again(50_000, unconfirmed('server_error', 'taken')),
     ],
     [
       'a lost answer after a gateway error',
@@ -131,12 +105,6 @@ describe('src/engine/intents/record.ts', () => {
       said(200, { malformed: 'x' }),
       {},
       again(1_000, unconfirmed('unreadable', 'taken'), { lost: 1 }),
-    ],
-    [
-      'a second unreadable answer',
-      said(200, { malformed: 'x' }),
-      { lost: 1, ...unconfirmed('unreadable', 'taken') },
-      again(1_000, unconfirmed('unreadable', 'taken')),
     ],
     [
       'a third unreadable answer',
@@ -249,24 +217,6 @@ describe('src/engine/intents/record.ts', () => {
       { progress: { now: 'closed' } },
     ],
     [
-      '402',
-      said(402, { code: 'unpaid' }),
-      {},
-      [],
-      { progress: { now: 'blocked', code: 'unpaid' }, ends: [{ outcome: 'refused' }] },
-    ],
-    [
-      '402 to a resend',
-      said(402, { code: 'unpaid' }),
-      unconfirmed('lost'),
-      [],
-      {
-        progress: { now: 'blocked', code: 'unpaid' },
-        recorded: [{ stage: unconfirmed('lost'), dueAt: sentAt, requestId: 'req_1' }],
-        ends: [],
-      },
-    ],
-    [
       '402 to a doubted write',
       said(402, { code: 'unpaid' }),
       { phase: 'waiting', because: 'key_doubted' },
@@ -337,17 +287,6 @@ describe('src/engine/intents/record.ts', () => {
     ['firewall', 'delete', 'none'],
   ] as const)('the spending of %s %s, which the spec does not ask for: %s', (kind, verb, spend) => {
     expect(spendOf(stubRun().run, intentOf({ kind, verb }))).toBe(spend);
-  });
-
-  test('the spending of a write that the spec asks for is that of its operation', () => {
-    const file = load(
-      'servers: {x: {server_type: sliders-1, image: debian-13, cores: 1, memory_mb: 1024, disk_gb: 10}}\n',
-    );
-    const world = worldOf(file, { catalogue });
-    const { run } = stubRun({ more: { world } });
-    const write = { key: 'servers.x', kind: 'server' } as const;
-    expect(spendOf(run, intentOf({ ...write, verb: 'create' }))).toBe('adds');
-    expect(spendOf(run, intentOf({ ...write, verb: 'update' }))).toBe('none');
   });
 
   test('a deletion waits no longer than that of a server', async () => {
