@@ -92,13 +92,6 @@ describe('src/cli/commands/apply.ts', () => {
     expect(stderr).toMatch(/holds the emulated project 4711, not 5/);
     expect(code).toBe(1);
   });
-
-  test('a damaged emulator file is refused and left as it is', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork, '.vdcsync/emulator.json': '{' });
-    const { code, stderr } = await inProcess(['apply', '--emulator', '--yes'], { cwd });
-    expect(stderr).toMatch(/emulator\.json/);
-    expect(code).toBe(1);
-  });
 });
 
 describe('src/cli/commands: status and history', () => {
