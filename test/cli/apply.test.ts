@@ -101,24 +101,6 @@ describe('src/cli/commands: status and history', () => {
     await inProcess(['apply', '--emulator', '--yes'], { cwd });
   });
 
-  test('status with the API: what is managed, converged, billed and idle, and when it was looked at', async () => {
-    const { code, stdout } = await inProcess(['status', '--emulator', '--format', 'json'], { cwd });
-    const status = JSON.parse(stdout) as { resources: { key: string; standing: string }[] };
-    expect(status).toMatchObject({
-      project: { id: 4711 },
-      converged: true,
-      offline: null,
-      idle: [],
-      blocked: [],
-    });
-    expect(status.resources.map(({ key, standing }) => `${key} ${standing}`)).toContain(
-      'servers.web-1 converged',
-    );
-    expect(code).toBe(0);
-    const text = await inProcess(['status', '--emulator'], { cwd });
-    expect(text.stdout.trimEnd().split('\n').at(-1)).toBe('Converged.');
-  });
-
   test('status with a broken file says what is broken', async () => {
     const broken = folderWith({ 'vdcsync.yaml': 'version: 2\n' });
     const { code, stderr } = await inProcess(['status'], { cwd: broken });

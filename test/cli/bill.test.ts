@@ -17,19 +17,6 @@ beforeAll(async () => {
 });
 
 describe('src/cli/commands/bill.ts', () => {
-  test('the state alone is enough for the prices of the list', async () => {
-    const made = JSON.parse(await bill('--offline', '--prices', 'prices.yaml', '--format', 'json'));
-    expect(made).toMatchObject({
-      run_rate: '25.00',
-      currency: 'EUR',
-    });
-    expect(made.items.map(({ unpriced }: { unpriced: string | null }) => unpriced)).toEqual([
-      null,
-      null,
-      null,
-    ]);
-  });
-
   test('as CSV, a field with a comma is quoted, and lines end as RFC 4180 requires', async () => {
     const lines = (await bill('--offline', '--format', 'csv')).split('\r\n');
     expect(lines[0]).toMatch(/^month,currency,key,kind,id,/);

@@ -30,13 +30,6 @@ describe('src/emulator/http-server.ts', () => {
     });
   const ips = () => running.emulator.world.projects[0]?.ips.length;
 
-  test('answers carry a request id, a date and their length', async () => {
-    const answer = await send('GET', '/project');
-    expect(answer.headers.get('x-request-id')).toMatch(/^req_/);
-    expect(answer.headers.get('date')).not.toBeNull();
-    expect(await answer.json()).toEqual({ data: { id: 4711, name: 'shop', status: 'Active' } });
-  });
-
   const answerTo = async (sent: string) => {
     const socket = connect(Number(new URL(running.baseUrl).port), '127.0.0.1');
     let text = '';
