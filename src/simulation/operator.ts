@@ -10,7 +10,7 @@ import { cleanUp, releaseReported } from './client-area.ts';
 import type { Controller } from './controller.ts';
 import { apiId, type Command, command, runs } from './operator-command.ts';
 import { editEntries, editSettings, valid } from './operator-edits.ts';
-import type { Answer } from './parts.ts';
+import type { OperatorAnswer } from './parts.ts';
 import { isSort } from './resource-history.ts';
 import { isLike } from './rest.ts';
 import type { StoryStage } from './stage.ts';
@@ -26,7 +26,7 @@ export async function operate(
   controller: Controller,
   spec: SpecModel,
   report: ApplyReport,
-  answer: Answer = answerOutcome,
+  answer: OperatorAnswer = answerOutcome,
 ): Promise<SpecModel> {
   let file = spec;
   // The resource of a write that has not ended belongs to this spec until the write is given up. So open writes come first.
@@ -44,8 +44,11 @@ export async function operate(
   return file;
 }
 
-/** The answers of a rehearsal: faults alone block an operation, or a limit of the spec holds back what they leave behind. */
-const answerOutcome: Answer = async (stage, controller, file, blocked) => {
+/**
+ * The answers of a rehearsal: faults alone block an operation, or a limit of the spec blocks the deletion of the resources
+ * that they leave.
+ */
+const answerOutcome: OperatorAnswer = async (stage, controller, file, blocked) => {
   await expectContinuation(stage, controller, blocked);
   if (await settleOutcome(stage, controller, file, blocked)) return file;
   const edited = editSettings(stage, file, blocked.remedies) ?? editEntries(stage, file, blocked);

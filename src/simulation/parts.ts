@@ -17,7 +17,7 @@ export interface StoryParts extends StageOptions {
     what: Exclude<Disturbance, { do: 'crash' }>,
   ) => void;
   /** The answers of an operator who also edits the spec. */
-  readonly answer?: Answer;
+  readonly answer?: OperatorAnswer;
   readonly dryRun?: DryRun;
   /** Judges a story that has come to rest. */
   readonly atEnd?: (stage: StoryStage, main: Controller) => Promise<void>;
@@ -26,7 +26,7 @@ export interface StoryParts extends StageOptions {
 }
 
 /** How the operator answers a block, one of `all`. Gives the spec, edited where the message asks for an edit. */
-export type Answer = (
+export type OperatorAnswer = (
   stage: StoryStage,
   controller: Controller,
   file: SpecModel,

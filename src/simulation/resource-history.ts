@@ -3,7 +3,7 @@ import type { Binding, Intent } from '../core/state.ts';
 import type { Emulator } from '../emulator/options.ts';
 import { seenIp } from '../emulator/visibility.ts';
 import type { Execution, Project } from '../emulator/world.ts';
-import type { Lines } from './spec-file.ts';
+import type { KeyLines } from './spec-file.ts';
 
 /** Sorts of live things that have an id of their own. */
 export type ResourceSort = 'server' | 'ip' | 'network' | 'iso';
@@ -35,7 +35,7 @@ export interface ResourceHistory {
   /** The write that an idempotency key identifies. It is the same write for every controller with the same spec. */
   readonly writes: ReadonlyMap<string, Intent>;
   /** `lines`: of the spec that the write is for. */
-  recordWrite(intent: Intent, lines: Lines): void;
+  recordWrite(intent: Intent, lines: KeyLines): void;
   /** A request of the write reaches the API. */
   recordRequest(intent: Intent): void;
   /** Records the resources that were created or deleted since the last call. `isForeign`: another program or user made them. */
@@ -102,7 +102,7 @@ export function createResourceHistory(
   emulator: Emulator,
   projectId: number,
   serversAreListed: boolean,
-  lines: () => Lines,
+  lines: () => KeyLines,
 ): ResourceHistory {
   const writes = new Map<string, Intent>();
   /** The first request of each intent, by its id, in the emulator's time. */

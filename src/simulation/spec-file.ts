@@ -6,14 +6,14 @@ export type Fields = Readonly<Record<string, unknown>>;
 /** The spec that a machine applies. */
 export interface SpecFile {
   model: SpecModel;
-  readonly lines: Lines;
+  readonly lines: KeyLines;
 }
 
 /**
  * The truth about renames: which keys of one spec mean the same resource over time. A line has the name of its first
  * key.
  */
-export interface Lines {
+export interface KeyLines {
   /** The name of the line of a key, and of a resource inside the line. */
   nameOf(key: ResourceKey): string;
   /** The key that the line has now, or had last. */

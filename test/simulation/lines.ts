@@ -1,5 +1,5 @@
 import type { ResourceKey } from '../../src/core/keys.ts';
-import { bareKey, type Lines, lineName } from '../../src/simulation/spec-file.ts';
+import { bareKey, type KeyLines, lineName } from '../../src/simulation/spec-file.ts';
 import type { SpecModel } from '../../src/simulation/story.ts';
 
 export const editedSections = ['servers', 'ips', 'networks', 'isos'] as const;
@@ -9,7 +9,7 @@ export type EditedSection = (typeof editedSections)[number];
  * The truth about renames: which keys of one spec mean the same resource over time. A line has the name of its first
  * key. A line continues with a `moved`, and with the return of a key that it had before.
  */
-export class ActionLines implements Lines {
+export class ActionLines implements KeyLines {
   readonly #prefix: string;
   /** The line of each top-level key that has not its own name as line. */
   readonly #lines = new Map<string, string>();

@@ -208,7 +208,7 @@ export function keyIsFresh(run: Run, { firstSentAt, firstSentApiAt }: Intent): b
   return age >= 0 && Math.max(age, sinceApiMs(run, firstSentApiAt)) < keyLifeMs;
 }
 
-/** The time since the moment by the API's clock, which a change of the local clock does not change. 0 without such a clock. */
+/** The time since the moment by the API's clock, which a change of the local clock does not change. 0 if the API shows no clock. */
 function sinceApiMs({ cache }: Run, apiAt: number | null): number {
   const apiNow = cache.since(0).apiNow();
   return apiNow === undefined || apiAt === null ? 0 : apiNow - apiAt;

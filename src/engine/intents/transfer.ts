@@ -225,8 +225,8 @@ async function transferred(
 }
 
 /**
- * The resource that the created resource replaces retires, without what the new one has got of it. The creation was sent
- * under the key of the next incarnation.
+ * The resource that the created resource replaces retires, except for the address that the new one has got. The creation
+ * was sent under the key of the next incarnation.
  */
 export function replacedBy(
   run: Run,

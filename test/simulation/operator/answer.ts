@@ -7,7 +7,7 @@ import type { Controller } from '../../../src/simulation/controller.ts';
 import { expectContinuation, freeId, settleOutcome } from '../../../src/simulation/operator.ts';
 import { runs } from '../../../src/simulation/operator-command.ts';
 import { valid } from '../../../src/simulation/operator-edits.ts';
-import type { Answer } from '../../../src/simulation/parts.ts';
+import type { OperatorAnswer } from '../../../src/simulation/parts.ts';
 import { isSort } from '../../../src/simulation/resource-history.ts';
 import { entryOf } from '../../../src/simulation/spec-file.ts';
 import type { StoryStage } from '../../../src/simulation/stage.ts';
@@ -17,7 +17,7 @@ import { adopt, command, ownId, releaseOnce } from './command.ts';
 import { correctedIdentity, edit } from './edits.ts';
 
 /** Answers each block of a story, also by edits of the spec, and in the client area. */
-export const answer: Answer = async (stage, controller, file, blocked, all) => {
+export const answer: OperatorAnswer = async (stage, controller, file, blocked, all) => {
   const { key, remedies } = blocked;
   if (blocked.code === 'identity_changed') {
     await recognise(stage, controller, file, blocked);
