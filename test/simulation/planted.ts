@@ -69,7 +69,7 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'a key sent again after 23 h',
     file: 'engine/intents/endings.ts',
-    find: 'return age >= 0 && Math.max(age, apiAge) < keyLifeMs;',
+    find: 'return age >= 0 && Math.max(age, sinceApiMs(run, firstSentApiAt)) < keyLifeMs;',
     replace: 'return age >= 0 && age < 100 * keyLifeMs;',
   },
   {
