@@ -6,6 +6,9 @@ import { rig } from '../support/rig.ts';
 import { virtualClock } from '../support/virtual-clock.ts';
 import { converges, executed, hour, shop } from './shop.ts';
 
+const server =
+  'servers: {web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}}}\n';
+
 describe('src/engine/interruption.ts: stop and halt', () => {
   test.each([
     'stop',
@@ -130,5 +133,24 @@ describe('src/engine/interruption.ts: stop and halt', () => {
     expect(played.clock.sleeping).toBe(0);
     full = false;
     await converges(played, shop);
+  });
+
+  test.each([
+    ['sent once', []],
+    ['sent again after a refusal', [{ do: 'answer', status: 409, code: 'busy', retryAfter: 3 }]],
+  ] as const)('runs of 20 minutes end the wait for a lost creation together: %s', async (_name, before) => {
+    const played = rig();
+    const path = 'create_server';
+    const faults = [...before, { do: 'reset' } as const];
+    played.emulator.setFaults(faults.map((action) => faultRule({ path, nth: 1 }, action)));
+    const outcomes: string[] = [];
+    for (let runs = 0; runs < 4 && outcomes.at(-1) !== 'converged'; runs++) {
+      const stop = new AbortController();
+      void played.clock.sleep(20 * 60_000).then(() => stop.abort(new Error('stopped')));
+      outcomes.push((await played.apply(server, { stop: stop.signal })).outcome);
+      played.restart();
+    }
+    expect(outcomes).toEqual(['stopped', 'converged']);
+    expect(played.emulator.world.projects[0]?.servers).toHaveLength(1);
   });
 });
