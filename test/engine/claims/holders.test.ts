@@ -378,7 +378,11 @@ describe('src/engine/claims/release.ts', () => {
         'bind servers.x~1.firewall',
       ].map((each) => expect.stringContaining(each)),
     );
-    expect(keys(retiring(run, server, [{ ...address, id: '52' }]))).toHaveLength(6);
+    const others = [
+      { ...address, id: '52' },
+      { ...address, key: key('servers.y.public_ipv4') },
+    ];
+    expect(keys(retiring(run, server, others))).toHaveLength(6);
   });
 
   test('the earlier keys stay with the server that takes over', () => {

@@ -3,11 +3,13 @@ import type { Intent, WhyUnknown } from '../../../src/core/state.ts';
 import {
   asksKey,
   doubtedKey,
+  isReplacing,
   isReplay,
   isServerError,
   isSettledByKey,
   keyIsFresh,
   questionOf,
+  sentNow,
   sinceSentMs,
   unasked,
 } from '../../../src/engine/intents/endings.ts';
@@ -54,7 +56,10 @@ describe('src/engine/intents/endings.ts', () => {
       sinceSentMs(
         {
           ...run,
-          stopwatch: { isMarked: () => seen, since: () => 2 * 60_000 },
+          stopwatch: {
+            isMarked: (_id: string, moment: string) => seen && moment === 'sent',
+            since: (_id: string, moment: string) => (moment === 'sent' ? 2 * 60_000 : Number.NaN),
+          },
         } as unknown as Run,
         { lastSentAt: sentAt, lastSentApiAt: sentAt, ...sent } as Intent,
       ) / 60_000;
@@ -63,6 +68,22 @@ describe('src/engine/intents/endings.ts', () => {
     // The process has seen the send, or the API showed no clock then.
     expect(at(run, {}, true)).toBe(2);
     expect(at(run, { lastSentApiAt: null })).toBe(2);
+  });
+
+  test('a send has its time by both clocks', () => {
+    const sent = { lastSentAt: sentAt + hour, lastSentApiAt: sentAt + 2 * hour };
+    expect(sentNow(runAt(1, 2))).toEqual(sent);
+    expect(sentNow(runAt(1, undefined))).toEqual({ ...sent, lastSentApiAt: null });
+  });
+
+  test.each([
+    ['a creation that the API has accepted', {}, true],
+    ['a deletion', { verb: 'delete' }, false],
+    ['a creation that may be carried out', { phase: 'unknown' }, false],
+    ['a creation beside no other resource', { replaces: undefined }, false],
+  ])('replaces: %s', (_name, write, is) => {
+    const intent = { verb: 'create', phase: 'accepted', replaces: '8', ...write } as unknown as Intent;
+    expect(isReplacing(intent)).toBe(is);
   });
 
   test('without a clock of the API, the local clock decides about a key', () => {
