@@ -56,7 +56,7 @@ export async function settled(
     );
   // The resource that a failed creation would have replaced keeps its key.
   const under = damage === undefined ? intent.key : remainsOf(intent, id);
-  const may = intent.verb === 'create' && isReplay(intent) && (await mayReplace(run, intent));
+  const may = isReplay(intent) && (await mayReplace(run, intent));
   const bound = boundBy(run, intent, { id, facts, under, mayReplace: may });
   const taken = intent.verb === 'create' ? await transferred(run, intent, bound) : [];
   if ('now' in taken) return taken;

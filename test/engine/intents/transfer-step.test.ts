@@ -140,6 +140,17 @@ describe('src/engine/intents/transfer.ts', () => {
     address: `a${id}`,
     server_id: Number(holder),
   });
+  test.each([
+    ['this state has not seen the end of the server before', '1', 'unknown_send', 'replacement'],
+    ['there was no server before', '0', 'unknown_send', true],
+    ['the answer is new', '1', 'this_send', undefined],
+  ])('a created server is marked: %s', async (_name, incarnation, to, recovered) => {
+    const { changes } = await settle({ ...server, incarnation, ...sent(to) });
+    expect(changes[0]).toMatchObject([{ type: 'bind', binding: { key: 'servers.x', id: '7' } }]);
+    const [first] = changes[0] ?? [];
+    expect(first?.type === 'bind' && first.binding.recovered).toBe(recovered);
+  });
+
   test.each<[string, object, Given, string]>([
     ['a creation', ip, {}, 'done, bind ips.x 7'],
     ['a deletion', { ...ip, verb: 'delete' }, has('ips.x', 'ip', '7'), 'done, release ips.x gone'],
