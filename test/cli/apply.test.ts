@@ -92,6 +92,13 @@ describe('src/cli/commands/apply.ts', () => {
     expect(stderr).toMatch(/holds the emulated project 4711, not 5/);
     expect(code).toBe(1);
   });
+
+  test('a damaged emulator file is refused and left as it is', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork, '.vdcsync/emulator.json': '{' });
+    const { code, stderr } = await inProcess(['apply', '--emulator', '--yes'], { cwd });
+    expect(stderr).toMatch(/emulator\.json/);
+    expect(code).toBe(1);
+  });
 });
 
 describe('src/cli/commands: status and history', () => {
@@ -99,6 +106,37 @@ describe('src/cli/commands: status and history', () => {
   beforeAll(async () => {
     cwd = folderWith({ 'vdcsync.yaml': shop });
     await inProcess(['apply', '--emulator', '--yes'], { cwd });
+  });
+
+  test('status with the API: what is managed, converged, billed and idle, and when it was looked at', async () => {
+    const { code, stdout } = await inProcess(['status', '--emulator', '--format', 'json'], { cwd });
+    const status = JSON.parse(stdout) as { resources: { key: string; standing: string }[] };
+    expect(status).toMatchObject({
+      project: { id: 4711 },
+      converged: true,
+      offline: null,
+      idle: [],
+      blocked: [],
+    });
+    expect(status.resources.map(({ key, standing }) => `${key} ${standing}`)).toContain(
+      'servers.web-1 converged',
+    );
+    expect(code).toBe(0);
+    const text = await inProcess(['status', '--emulator'], { cwd });
+    expect(text.stdout.trimEnd().split('\n').at(-1)).toBe('Converged.');
+  });
+
+  test('status without the API says so and shows the state', async () => {
+    const { code, stdout } = await inProcess(['status', '--offline', '--format', 'json'], { cwd });
+    const status = JSON.parse(stdout) as { resources: unknown[] };
+    expect(status).toMatchObject({
+      converged: null,
+      offline: '--offline',
+      observed_at: null,
+      idle: null,
+    });
+    expect(status.resources).toHaveLength(5);
+    expect(code).toBe(0);
   });
 
   test('status with a broken file says what is broken', async () => {

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { part } from '../../src/core/decimal.ts';
 import type { Plan } from '../../src/core/plan.ts';
 import { folderWith, inProcess, oneNetwork, shop } from './run.ts';
 
@@ -51,11 +52,17 @@ describe('src/cli', () => {
     });
   });
 
-  test('the savings of a deletion', async () => {
+  test('the savings of a deletion, and the limit of the additions', async () => {
     const destroyed = await inProcess(['destroy', '--emulator', '--dry-run', '--prices', 'prices.yaml'], {
       cwd,
     });
     expect(destroyed.stdout).toContain('Cost: -25.00 EUR a month, from 25.00 to 0.00');
+    const fresh = folderWith({
+      'vdcsync.yaml': shop.replace('settings: {', 'settings: { max_monthly_increase: 20,'),
+      'prices.yaml': prices,
+    });
+    const capped = await inProcess(['plan', '--emulator', '--prices', 'prices.yaml'], { cwd: fresh });
+    expect(capped.stdout).toContain('[max_monthly_increase]');
   });
 
   test('an address that stays behind is idle since its server went', async () => {
@@ -84,6 +91,12 @@ describe('src/cli', () => {
     expect(code).toBe(1);
     expect(stderr).toContain('p.yaml:1:1');
     expect(stderr).toContain('corse');
+  });
+
+  test('parts are exact', () => {
+    expect(part('2.50', 8192, 1024)).toBe('20.0000');
+    expect(part('0.1', 3)).toBe('0.3000');
+    expect(part('10', 1, 3)).toBe('3.3333');
   });
 
   describe('settings.max_monthly_increase where a price is not known', () => {

@@ -9,7 +9,29 @@ const prune = { settings: { prune: true, max_deletions: 9 } };
 
 const isOwn = (each: object) => !('isDefault' in each && each.isDefault);
 
+/** A rename, with the state lost before it is applied. */
+async function renamedWithoutState(before: object, after: object) {
+  const scene = await Scene.start();
+  const operator = scene.operator();
+  await operator.applied({ ...before });
+  const bought = scene.live;
+  operator.write({ ...after });
+  operator.loseState();
+  return { scene, operator, bought };
+}
+
 describe('src/cli: edits of the spec, the state and the project buy nothing twice', () => {
+  test('a server without an address is renamed, and the state is lost', async () => {
+    const { scene, operator, bought } = await renamedWithoutState(
+      { servers: { web: bare } },
+      { servers: { www: { ...bare, moved: { from: 'servers.web' } } } },
+    );
+    await operator.apply();
+    expect(scene.live).toEqual(bought);
+    await operator.converge({ 'servers.www': bought.servers[0] ?? '' });
+    expect(scene.live).toEqual(bought);
+  });
+
   const kinds = [
     ['servers', bare],
     ['networks', { cidr: '10.20.0.0/24' }],
@@ -65,6 +87,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
 
   describe('sequences of edits', () => {
     const larger = { ...bare, cores: 2 };
+    const from = (key: string, body: object) => ({ ...body, moved: { from: key } });
     const idOf = ({ project }: Scene, name: string) =>
       project.servers.find((each) => each.name === name)?.id ?? '';
 
@@ -84,6 +107,19 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
         expect(scene.live).toEqual(bought);
       }
       await operator.converge(truth);
+      expect(scene.live).toEqual(bought);
+    });
+
+    test('a server is bought and renamed after the copy of the state that is put back', async () => {
+      const scene = await Scene.start();
+      const operator = scene.operator();
+      await operator.applied({ ips: { p: {} } });
+      const putBack = operator.copyState();
+      await operator.applied({ ips: { p: {} }, servers: { a: bare } });
+      await operator.applied({ ips: { p: {} }, servers: { b: from('servers.a', bare) } });
+      const bought = scene.live;
+      putBack();
+      await operator.converge({ 'servers.b': bought.servers[0] ?? '' });
       expect(scene.live).toEqual(bought);
     });
   });
@@ -152,6 +188,28 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     await operator.converge({ 'networks.n': bought.networks[0] ?? '' });
     expect(scene.live).toEqual(bought);
     await operator.applied({ networks, servers: { web: edited } });
+  });
+
+  describe('a second file with the same names and its own empty state', () => {
+    async function secondFile(web: object = bare) {
+      const scene = await Scene.start();
+      const first = scene.operator();
+      await first.applied({ ...prune, servers: { web } });
+      const bought = scene.live;
+      const second = scene.operator();
+      second.write({ ...prune, servers: { web } });
+      return { scene, second, bought };
+    }
+
+    test('finds the server under its key, and does not delete it with its entry', async () => {
+      const { scene, second, bought } = await secondFile();
+      await second.apply();
+      second.write(prune);
+      await second.apply();
+      expect(scene.live).toEqual(bought);
+      await second.converge({ 'servers.web': bought.servers[0] ?? '' });
+      expect(scene.live.servers).toEqual([]);
+    });
   });
 
   test('a lost state passes over refusals for an invoice that is paid by now', async () => {

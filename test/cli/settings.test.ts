@@ -201,6 +201,17 @@ describe('src/cli/settings: the state', () => {
     expect(contentsOf(cwd)).toEqual(before);
   });
 
+  test('a damaged one is refused and left as it is', async () => {
+    const cwd = folderWith(files);
+    await inProcess(['apply', '--yes', '--emulator'], { cwd });
+    const state = join(cwd, '.vdcsync', 'state.db');
+    writeFileSync(state, Buffer.concat([Buffer.from('SQLite format 3\0'), Buffer.alloc(9000, 7)]));
+    const before = contentsOf(cwd);
+    const { code } = await inProcess(['apply', '--yes', '--emulator'], { cwd });
+    expect(code).toBe(1);
+    expect(contentsOf(cwd)[join('.vdcsync', 'state.db')]).toBe(before[join('.vdcsync', 'state.db')]);
+  });
+
   test('one of another project is refused', async () => {
     const cwd = folderWith({ ...files, 'other.yaml': oneNetwork.replace('4711', '4712') });
     expect((await inProcess(['apply', '--yes'], { cwd, env: env() })).code).toBe(0);

@@ -276,6 +276,13 @@ describe('src/cli/program.ts: commands without API', () => {
     expect(JSON.parse(stdout)).toMatchObject({ valid: true, errors: [], warnings: [{ ...place, message }] });
   });
 
+  test('validate: a probable slip in one entry is reported beside an error in another', async () => {
+    const cwd = folderWith({ 'vdcsync.yaml': `${doubtful}  other: { id: 2002, max: 3 }\n` });
+    const { code, stderr } = await inProcess(['validate'], { cwd });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^vdcsync\.yaml:6:43: warning: `dorp`.*\nvdcsync\.yaml:7:22: unknown field `max`/);
+  });
+
   test('plan: the same warning, and the value goes through', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': shop.replace('policy_in: drop', 'policy_in: dorp') });
     const { stdout } = await inProcess(['plan', '--emulator', '--format', 'json'], { cwd });

@@ -225,6 +225,18 @@ describe('src/daemon/sources: a project that leaves the folder', () => {
     expect(daemon.log().map(({ msg }) => msg)).not.toContain('spec invalid');
   });
 
+  test('a token that is named wrongly is put right in its file, too', async () => {
+    const api = await cloud();
+    const folder = folderWith({ 'projects/third.yaml': foreign });
+    const daemon = await keep(api, { folder, args: ['-f', 'projects', '--interval', '10h'] });
+    const file = join(folder, 'projects/third.yaml');
+    await daemon.until(({ condition }) => condition === 'fenced', 'the wrong token is found');
+    writeFileSync(file, foreign.replace('TOKEN_4712', 'TOKEN_NOBODY'));
+    await daemon.until(({ spec }) => spec.broken.length === 1, 'there is no such variable');
+    writeFileSync(file, foreign.replace('TOKEN_4712', 'TOKEN_4713'));
+    await converged(daemon, [4713]);
+  });
+
   test('what has something stays as it was last asked to be, and goes once that was taken away', async () => {
     const api = await cloud();
     const folder = folderWith({ 'projects/shop.yaml': shop, 'projects/blog.yaml': blog });

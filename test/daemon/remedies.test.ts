@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Plan } from '../../src/core/plan.ts';
 import { outside, type Remedy, run, setting } from '../../src/core/remedy.ts';
 import { billPanel } from '../../src/daemon/http/bill.ts';
+import { idlePanel } from '../../src/daemon/http/dangers.ts';
 import { Pager } from '../../src/daemon/http/pager.ts';
 import { remediesHtml } from '../../src/daemon/http/remedies.ts';
 import { notificationOf } from '../../src/daemon/notifications/notification.ts';
@@ -59,6 +60,19 @@ describe('src/daemon/http/remedies.ts', () => {
     const paying = await shown(outside('pay', { next: [run('apply')] }));
     expect(paying).toContain('→ Pay.');
     expect(paying).not.toContain('data-copy');
+  });
+
+  test('a backup of a deleted server is billed, with the command for this project', async () => {
+    const holder = { is: 'leftover', formerKey: 'servers.old' };
+    const claims = [
+      { kind: 'backup', id: '2026-01-01T00:00:00Z', parentId: '9', identity: {}, holder, at: 0 },
+    ];
+    const known = { now: 90_000, bindings: [], intents: [], claims };
+    const facts = { ...noProject, known, flags: ' -f shop.yaml' } as unknown as ProjectFacts;
+    const card = String(await idlePanel(viewOf(facts), new Pager()));
+    expect(card).toMatch(/2026-01-01T00:00:00Z<\/span> still exists and is billed/);
+    expect(card).toContain('>for 90 s<');
+    expect(card).toContain('data-copy="vdcsync ignore -f shop.yaml 9"');
   });
 
   test('an ignored server is on the bill, with the command that ends its mark', async () => {

@@ -52,6 +52,46 @@ describe('src/daemon/fleet', () => {
     expect(await connections(state)).toBeLessThanOrEqual(8);
   });
 
+  test('an edit is carried out at once, on whichever replica, and another replica takes over from one that ends', async () => {
+    const api = await cloud();
+    const state = await database(server, 'edited');
+    const [one, two] = [folderWith(), folderWith()];
+    specs(one);
+    specs(two);
+    const leader = await replica(api, state, one, { args });
+    await allConverged(api, leader);
+    const other = await replica(api, state, two, { args });
+    const endsOf = (fleet: Awaited<ReturnType<typeof fleetOf>>) =>
+      fleet.projects.map((project) => project.last_reconciliation?.ended_at);
+    const before = endsOf(await fleetOf(other));
+    for (const id of ids)
+      writeFileSync(join(one, 'specs', `${id}.yaml`), `${specOf(id)}  extra: { cidr: 10.21.0.0/24 }\n`);
+    await until(
+      async () => api.emulator.world.projects,
+      (projects) => projects.every(({ networks }) => networks.some(({ name }) => name === 'extra')),
+      'the edit is carried out',
+    );
+    await until(
+      () => fleetOf(other),
+      (fleet) => endsOf(fleet).every((end, at) => end !== before[at]),
+      'the reconciliations of the edit have ended',
+    );
+
+    expect(await leader.end()).toBe(0);
+    await until(
+      () => fleetOf(other),
+      ({ leads }) => leads,
+      'the other one leads',
+    );
+    for (const id of ids) writeFileSync(join(two, 'specs', `${id}.yaml`), specOf(id));
+    const { replica: name } = await fleetOf(other);
+    await until(
+      () => fleetOf(other),
+      (fleet) => fleet.projects.every((project) => project.last_reconciliation?.replica === name),
+      'the other one has all projects',
+    );
+  });
+
   test('after a restart of all, projects at rest go on resting, and one that was edited meanwhile is worked on', async () => {
     const api = await cloud();
     const state = await database(server, 'restarted');

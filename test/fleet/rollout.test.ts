@@ -127,6 +127,42 @@ labels: { canary: [4712] }
     );
     expect(performance.now() - convergedAt).toBeGreaterThan(3_000);
   });
+
+  test('a change with more deletions than the fleet allows deletes nothing until an operator approves it', async () => {
+    const api = await cloud();
+    const state = await database(server, 'fuse');
+    const textOf = (id: number) =>
+      `${specOf(id).replace('exclusive: true', 'prune: true')}  extra: { cidr: 10.21.0.0/24 }\n`;
+    const folder = folderOf('fleet: { max_deletions: 3 }\n', textOf);
+    const only = await replica(api, state, folder, { args });
+    await allConverged(api, only);
+    await until(
+      async () => api.emulator.world.projects.map(({ networks }) => networks.length),
+      (counts) => counts.every((count) => count === 3),
+      'all networks are there',
+    );
+    const deletions = () => api.emulator.requests.filter(({ method }) => method === 'DELETE').length;
+
+    write(folder, (id) => textOf(id).replace(/ {2}extra.*\n/, ''));
+    const waiting = await until(
+      () => rolloutOf(only),
+      (rollout) => rollout?.phase === 'waiting',
+      'the change waits',
+      () => JSON.stringify(only.log().slice(-10)),
+    );
+    expect(waiting).toMatchObject({ deletions: 4, projects_left: 4, waves_done: 0 });
+    await pause(3_000);
+    expect(deletions()).toBe(0);
+    const call = { cwd: folder, env: { VDCSYNC_STATE: state } };
+    expect((await inProcess(['approve-commit', String(waiting?.change)], call)).code).toBe(0);
+    await until(
+      async () => api.emulator.world.projects.map(({ networks }) => networks.length),
+      (counts) => counts.every((count) => count === 2),
+      'the networks are deleted',
+    );
+    expect(deletions()).toBe(4);
+    expect((await inProcess(['approve-commit', String(waiting?.change)], call)).stderr).toMatch(/No rollout/);
+  });
 });
 
 describe('src/cli/settings/fleet-config.ts', () => {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
-import { normalCidr } from '../../src/reconcilers/cidr.ts';
+import { cidrProblem, normalCidr } from '../../src/reconcilers/cidr.ts';
 import { resolveOf, resolving, saidBy } from '../support/resolve.ts';
 import { load, rig } from '../support/rig.ts';
-import { codesOf, countOf, projectOf, sliders, warningsOf } from './support.ts';
+import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
 const backend = 'networks: {backend: {cidr: 10.20.0.0/24}}\n';
 
@@ -95,6 +95,39 @@ describe('src/reconcilers/network.ts', () => {
 
     expect(codesOf(await plan(changed(', protect: true')))).toEqual({ 'networks.backend': 'protected' });
     expect(codesOf(await plan(changed('')))).toEqual({ 'networks.backend': 'network_in_use' });
+  });
+
+  test('with servers on it, a wrong binding is corrected by the command in the message', async () => {
+    const { apply, plan, engine, clock, emulator } = rig();
+    const servers = `servers: {web: {${sliders}, network_interfaces: [backend]}}\n`;
+    await apply(backend + servers);
+    const right = emulator.mutate({ do: 'add_network', name: 'front', cidr: '10.21.0.0/24' }) as {
+      id: number;
+    };
+    const renamed = `networks: {backend: {name: front, cidr: 10.21.0.0/24}}\n${servers}`;
+
+    const [blocked] = (await plan(renamed)).blocked;
+
+    const adopt = ['networks.backend', String(right.id)];
+    expect(blocked).toMatchObject({ code: 'name_exists' });
+    expect(blocked?.remedies[0]).toMatchObject({ command: 'adopt', args: adopt });
+    await clock.run(engine.adopt(load(renamed), adopt[0] as ResourceKey, adopt[1] as string));
+    expect(codesOf(await plan(renamed))).toEqual({});
+  });
+
+  test('is not deleted while a server on it stays, whoever owns that', async () => {
+    const { apply, plan } = rig();
+    await apply(`${backend}servers: {web: {protect: true, ${sliders}, network_interfaces: [backend]}}\n`);
+
+    const planned = await plan('settings: {prune: true}\n');
+
+    expect(idsOf(planned)).toEqual([]);
+    expect(codesOf(planned)).toEqual({
+      'servers.web': 'protected',
+      'networks.backend': 'dependency_blocked',
+    });
+    const kept = `settings: {prune: true}\nservers: {web: {${sliders}}}\n`;
+    expect(codesOf(await plan(kept))).toEqual({ 'networks.backend': 'network_in_use' });
   });
 
   test('a name that exists is not made again, but adopted by the command in the message', async () => {
@@ -213,6 +246,13 @@ describe('src/reconcilers/network.ts', () => {
     ['not a subnet', 'not a subnet'],
   ])('%s is compared as %s', (given, normal) => {
     expect(normalCidr(given)).toBe(normal);
+  });
+
+  test('a cidr is refused with what was meant', () => {
+    expect(cidrProblem('10.20.0.1/24')).toContain('10.20.0.0/24');
+    expect(cidrProblem('10.20.0.256/24')).toContain('up to 255');
+    expect(cidrProblem('10.20.0.0/33')).toContain('up to 32');
+    expect(cidrProblem('10.20.0.0/24')).toBeUndefined();
   });
 
   test.each([

@@ -272,6 +272,18 @@ servers:
     expect(warningsOf(await plan(entry(', public_ipv4: {new: true}')))).toEqual([]);
   });
 
+  test('one that a cap holds back leaves what is in it as it is', async () => {
+    const { apply, plan } = rig();
+    await apply(whole(1));
+    const capped = whole(2).replace('max_deletions: 10', 'max_deletions: 0');
+
+    const planned = await plan(capped);
+
+    expect(planned.operations).toEqual([]);
+    expect(codesOf(planned)).toEqual({ 'servers.web': 'max_deletions' });
+    expect((await apply(capped)).outcome).toBe('blocked');
+  });
+
   test('a plan that the type has not is blocked, before anything is deleted for it', async () => {
     const { apply, plan, emulator } = rig();
     const of = (id: number) =>
@@ -306,6 +318,29 @@ servers:
 });
 
 describe('src/reconcilers/server.ts: deletion', () => {
+  test('protect holds, also after the entry has left the spec; following the message resolves it', async () => {
+    const { apply, plan, emulator } = rig();
+    await apply(servers({ web: `${sliders}, protect: true` }));
+
+    const planned = await plan(prune);
+    expect(codesOf(planned)).toEqual({ 'servers.web': 'protected' });
+    expect(
+      codesOf(
+        await plan(
+          servers({
+            web: `${sliders.replace('cores: 1', 'cores: 2')}, replace: {order: delete_first}, protect: true`,
+          }),
+        ),
+      ),
+    ).toEqual({
+      'servers.web': 'protected',
+    });
+
+    await apply(servers({ web: `${sliders}, protect: false` }));
+    expect((await apply(prune)).outcome).toBe('converged');
+    expect(emulator.billed()).toEqual([]);
+  });
+
   test('lists what stays billed: backups, and an address that nothing in the spec stands for', async () => {
     const { apply, plan, emulator } = rig();
     emulator.mutate({ do: 'add_ip' });

@@ -1,24 +1,86 @@
-import { describe, expect, test } from 'vitest';
-import { folderWith } from '../cli/run.ts';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { report } from './ci-report.ts';
 
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'vdcsync-ci-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** The results of a step, as `.ci/run` and Vitest write them. */
+function wrote(name: string, exit: number, { log = '', json }: { log?: string; json?: unknown }): void {
+  writeFileSync(join(folder, `${name}.log`), log);
+  writeFileSync(join(folder, `${name}.exit`), `${exit}\n`);
+  if (json !== undefined) writeFileSync(join(folder, `${name}.json`), JSON.stringify(json));
+}
+
 describe('test/support/ci-report.ts', () => {
+  test('names each failed test, each file that could not run and each failed step before the count', () => {
+    const file = (name: string, status: string, message: string, assertionResults: unknown[]) => ({
+      name: `${folder}/test/${name}.test.ts`,
+      status,
+      message,
+      assertionResults,
+    });
+    const failure = {
+      fullName: 'src/a.ts adds two numbers',
+      status: 'failed',
+      failureMessages: [
+        'AssertionError: expected 3 to be 4\n\n    at file.ts:1:2\n    at file:///node_modules/a.js:1',
+      ],
+    };
+    const sound = { fullName: 'src/a.ts starts', status: 'passed', failureMessages: [] };
+    wrote('check', 0, { log: 'all in order' });
+    wrote('readme', 1, { log: 'added 9 packages\n\nnpm error code 1\n' });
+    wrote('all', 1, {
+      json: {
+        numPassedTests: 5,
+        numFailedTests: 1,
+        testResults: [
+          file('a', 'failed', '', [failure, sound]),
+          file('b', 'failed', '\u001b[31mCannot find module\u001b[39m', []),
+          file('c', 'failed', 'no database', [{ ...sound, status: 'skipped' }]),
+        ],
+      },
+    });
+    expect(report(folder, ['check', 'readme', 'all'])).toEqual({
+      lines: [
+        'FAILED readme',
+        '    added 9 packages',
+        '    npm error code 1',
+        'FAILED test/a.test.ts: src/a.ts adds two numbers',
+        '    AssertionError: expected 3 to be 4',
+        '        at file.ts:1:2',
+        'FAILED test/b.test.ts: the file or one of its hooks could not run',
+        '    Cannot find module',
+        'FAILED test/c.test.ts: the file or one of its hooks could not run',
+        '    no database',
+        '5 passed, 4 failed',
+      ],
+      passed: false,
+    });
+  });
+});
+
+describe('test/support/ci-report.ts: a step without a failed test', () => {
   const tests = { numPassedTests: 5, numFailedTests: 0, testResults: [] };
 
   test.each([
-    ['that passed', '0\n', tests, true],
-    ['that failed, for example by a threshold of the coverage', '1\n', tests, false],
-    ['that tested nothing', '0\n', { ...tests, numPassedTests: 0 }, false],
-    ['that wrote no report', '1\n', undefined, false],
-    ['that never ran', undefined, undefined, false],
-  ])('a step %s, without a failed test', (_name, exit, json, passed) => {
-    const folder = folderWith({
-      ...(exit && { 'all.exit': exit, 'all.log': 'lines 84 %\n' }),
-      ...(json && { 'all.json': JSON.stringify(json) }),
-    });
+    ['that passed', 0, tests, true],
+    ['that failed, for example by a threshold of the coverage', 1, tests, false],
+    ['that tested nothing', 0, { ...tests, numPassedTests: 0 }, false],
+    ['that wrote no report', 1, undefined, false],
+  ])('%s', (_name, exit, json, passed) => {
+    wrote('all', exit, { log: 'lines 84 %\n', json });
     const result = report(folder, ['all']);
     expect(result.passed).toBe(passed);
-    const end = exit === undefined ? [] : ['    lines 84 %'];
-    expect(result.lines.slice(0, -1)).toEqual(passed ? [] : ['FAILED all', ...end]);
+    expect(result.lines.slice(0, -1)).toEqual(passed ? [] : ['FAILED all', '    lines 84 %']);
+  });
+
+  test('that never ran has failed', () => {
+    expect(report(folder, ['container']).passed).toBe(false);
   });
 });

@@ -48,6 +48,12 @@ describe('src/engine/claims/line.ts: the keys of a line', () => {
   test.each<[string, Given, { key: ResourceKey; moved?: ResourceKey }, readonly string[]]>([
     ['its own key', {}, a, []],
     ['the key that it names', {}, moved, ['ips.b']],
+    [
+      'the earlier keys of its binding',
+      { bindings: [bound('ips.a', 'ips.b', 'ips.c')] },
+      a,
+      ['ips.b', 'ips.c'],
+    ],
     ['the key that its resource has now', { bindings: [bound('ips.c', 'ips.a')] }, a, ['ips.c']],
     ['no key of another resource', { bindings: [bound('ips.c', 'ips.d')] }, a, []],
     [
@@ -63,6 +69,12 @@ describe('src/engine/claims/line.ts: the keys of a line', () => {
       { claims: [claim('1', { ...found('ips.b'), askedFor: 'ips.a' })] },
       a,
       ['ips.b'],
+    ],
+    [
+      'no key of an ignored resource',
+      { claims: [claim('1', { is: 'ignored', by: 'operator', formerKey: 'ips.a', formerKeys: ['ips.b'] })] },
+      a,
+      [],
     ],
     [
       'the key that an open creation moved from',
@@ -101,6 +113,11 @@ describe('src/engine/claims/line.ts: the object that an entry takes back', () =>
     ['one that its key was answered with', { claims: [claim('1', found('ips.a'))] }, '1'],
     ['one of another key', { claims: [claim('1', released('ips.b'))] }, undefined],
     [
+      'one of an earlier key',
+      { entries: [entry('ips.a', { moved: 'ips.b' })], claims: [claim('1', released('ips.b'))] },
+      '1',
+    ],
+    [
       'one that an earlier key had before',
       { entries: [entry('ips.a', { moved: 'ips.b' })], claims: [claim('1', released('ips.c', 'ips.b'))] },
       '1',
@@ -118,6 +135,11 @@ describe('src/engine/claims/line.ts: the object that an entry takes back', () =>
       'one beside a binding',
       { bindings: [bound('ips.a')], claims: [claim('1', released('ips.a'))] },
       undefined,
+    ],
+    [
+      'one for an entry that is not managed',
+      { entries: [entry('ips.a', { managed: false })], claims: [claim('1', released('ips.a'))] },
+      '1',
     ],
     [
       'one for an entry that names an id',
@@ -146,6 +168,11 @@ describe('src/engine/claims/line.ts: the object that an entry takes back', () =>
       'the latest',
       { claims: [claim('1', released('ips.a'), { at: 2 }), claim('2', released('ips.a'), { at: 10 })] },
       '2',
+    ],
+    [
+      'the first by name of the same moment',
+      { claims: [claim('2', released('ips.a')), claim('1', released('ips.a'))] },
+      '1',
     ],
   ])('%s', (_name, given, id) => {
     expect(one(given)).toBe(id);

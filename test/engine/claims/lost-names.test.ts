@@ -31,6 +31,18 @@ describe('src/engine/claims/scope.ts: a server without an address, whose state i
     expect(servers(played)).toEqual([2002]);
   });
 
+  test('is found after each loss of the state', async () => {
+    const played = rig();
+    await played.apply(file('a', 1));
+    expect(await lost(played, file('a', 1))).toBe('converged');
+    await played.clock.run(played.engine.adopt(load(file('a', 1)), 'servers.a' as ResourceKey, '2001'));
+    await played.apply(file('a', 2));
+    expect(servers(played)).toEqual([2002]);
+
+    expect(await lost(played, file('a', 2))).toBe('converged');
+    expect(servers(played)).toEqual([2002]);
+  });
+
   test('is replaced under the next key if its own key was answered with it', async () => {
     const played = rig();
     await played.apply(file('a', 1));

@@ -127,13 +127,3 @@ describe('src/engine/claims/moves.ts', () => {
     expect(() => load(`${text}\n`)).toThrow(message);
   });
 });
-
-describe('src/core/keys.ts: a name with a dot in it', () => {
-  test('stays bound when the shorter name goes', async () => {
-    const { apply, store } = rig();
-    const spec = (ips: string) => `settings: {prune: true}\nips: {${ips}}\n`;
-    await apply(spec('web.2: {}, web: {}'));
-    await apply(spec('web.2: {}'));
-    expect((await store.bindings()).map(({ key }) => key)).toEqual(['ips.web.2']);
-  });
-});

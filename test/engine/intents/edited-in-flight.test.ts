@@ -1,18 +1,20 @@
 import { describe, expect, test } from 'vitest';
+import type { ApplyOptions } from '../../../src/engine/deps.ts';
 import { isProbe } from '../../support/invariants.ts';
-import { around, rig } from '../../support/rig.ts';
+import { around, load, type RigOptions, rig } from '../../support/rig.ts';
 
 const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
-const servers = (entry: string) => `${head}servers:\n  ${entry}\n`;
-const web = `web: {${size}, public_ipv4: {new: true}}`;
-const shop = `shop: {${size}, public_ipv4: {new: true}, moved: {from: servers.web}}`;
+const servers = (...entries: readonly string[]) => `${head}servers:\n  ${entries.join('\n  ')}\n`;
+const web = (more = '', sized = size) => `web: {${sized}, public_ipv4: {new: true}${more}}`;
+const shop = (more = '') => `shop: {${size}, public_ipv4: {new: true}, moved: {from: servers.web}${more}}`;
 
 /** A process that is killed as soon as a write to the path has been answered, or its answer lost. */
-function killable() {
+function killable(options: RigOptions = {}) {
   let halt = new AbortController();
   let last: { readonly path: string; readonly lost: boolean } | undefined;
   const world = rig({
+    ...options,
     wrap: around(async (request, send) => {
       const hit =
         last !== undefined && request.method !== 'GET' && new URL(request.url).pathname === `/v1${last.path}`;
@@ -27,10 +29,10 @@ function killable() {
   });
   return {
     world,
-    async killedAfter(path: string, spec: string, lost: boolean) {
+    async killedAfter(path: string, spec: string, lost = false, more: Partial<ApplyOptions> = {}) {
       halt = new AbortController();
       last = { path, lost };
-      await world.apply(spec, { halt: halt.signal }).catch(() => undefined);
+      await world.apply(spec, { ...more, halt: halt.signal }).catch(() => undefined);
       world.restart();
       expect(await world.store.openIntents()).not.toEqual([]);
     },
@@ -48,7 +50,7 @@ function killable() {
 
 describe('src/engine/intents: a rename of what is in flight', () => {
   test.each([
-    ['a server', '/servers', servers(web), servers(shop), 'servers'],
+    ['a server', '/servers', servers(web()), servers(shop()), 'servers'],
     [
       'an address',
       '/ips',
@@ -83,5 +85,27 @@ describe('src/engine/intents: a rename of what is in flight', () => {
       expect(new Set(keys)).toEqual(new Set(['shop']));
       expect((await world.plan(after)).operations).toEqual([]);
     }
+  });
+
+  test('a server is not dropped for one that was being made under its new key', async () => {
+    const { world, killedAfter, bound, deletions } = killable();
+    const plain = `web: {${size}}`;
+    await world.apply(servers(plain));
+    await killedAfter('/servers', servers(plain, `shop: {${size}}`));
+    const after = servers(`shop: {${size}, moved: {from: servers.web}}`);
+    const report = await world.apply(after);
+    expect(report.blocked.map(({ key, code }) => [key, code])).toEqual([
+      ['servers.shop', 'moved_onto_bound'],
+    ]);
+    expect(await bound()).toEqual({ 'servers.web': '2001', 'servers.shop': '2002' });
+    expect(deletions()).toEqual([]);
+    expect(
+      (await world.apply(after, { selection: { targets: ['ips.none' as never], excludes: [] } })).outcome,
+    ).toBe('blocked');
+
+    await world.clock.run(world.engine.forget(load(after), 'servers.web' as never));
+    expect((await world.apply(servers(`shop: {${size}}`))).outcome).toBe('converged');
+    expect(await bound()).toEqual({ 'servers.shop': '2002' });
+    expect(deletions()).toEqual([]);
   });
 });

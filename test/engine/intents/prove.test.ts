@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest';
+import { faultRule } from '../../../src/emulator/faults.ts';
 import type { Readings } from '../../../src/emulator/readings.ts';
 import { expectFixedPoint } from '../../support/invariants.ts';
 import { resolveOf } from '../../support/resolve.ts';
-import { type Rig, rig } from '../../support/rig.ts';
+import { type Rig, type RigOptions, rig } from '../../support/rig.ts';
 
-const file = (cores: number) =>
-  `ips: {web: {}}\nservers:\n  web: {server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20, public_ipv4: {ip: web}, replace: allowed}\n`;
+const file = (cores: number, more = '') =>
+  `ips: {web: {}}\nservers:\n  web: {server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20, public_ipv4: {ip: web}, replace: allowed${more}}\n`;
 /** More than the emulator can host, if it checks that. */
 const tooLarge = 64;
 const everything: Partial<Readings> = { besideUnknownField: 'everything', sizeBounds: 'on' };
@@ -22,10 +23,15 @@ const bodies = (played: Rig, from: number) =>
       body?.includes('vdcsync_probe') ? JSON.parse(body).vdcsync_probe : undefined,
     ]);
 
-async function made(readings: Partial<Readings> = {}): Promise<Rig> {
-  const played = rig({ emulator: { readings } });
+async function made(readings: Partial<Readings> = {}, options: RigOptions = {}): Promise<Rig> {
+  const played = rig({ emulator: { readings }, ...options });
   await played.apply(file(1));
   return played;
+}
+
+async function proofsIn({ store }: Rig) {
+  const lines = await store.journal({ event: 'proof', limit: 100 });
+  return lines.map(({ key, data }) => ({ key, ...(data as { proof: object }).proof }));
 }
 
 describe('src/engine/intents/prove.ts: the old server goes first', () => {
@@ -52,6 +58,31 @@ describe('src/engine/intents/prove.ts: the old server goes first', () => {
     expectFixedPoint(await played.plan(file(3)));
   });
 
+  test('a field that no earlier request had is calibrated once a request has it', async () => {
+    const played = await made(everything);
+    await played.apply(file(2));
+    const from = played.writes().length;
+
+    await played.apply(file(2, ', ssh_keys: [101]'));
+
+    expect(bodies(played, from)).toEqual([
+      ['POST /servers', 'impossible'],
+      ['POST /servers', 'proof'],
+      ['DELETE /servers/2002', undefined],
+      ['POST /servers', undefined],
+    ]);
+  });
+
+  test('a 409 about the values of the calibration is no conflict of the project', async () => {
+    const played = rig({ emulator: { readings: { ...everything, unshownStatus: 409 } } });
+    const gpu = (image: string) =>
+      `servers: {gpu: {server_type: gpu-fixed, image: ${image}, gpu_package: l40s-1, replace: allowed}}\n`;
+    await played.apply(gpu('ubuntu-24.04'));
+
+    expect((await played.apply(gpu('debian-13'))).outcome).toBe('converged');
+    expect(project(played).servers).toHaveLength(1);
+  });
+
   test('a value that the API names deletes nothing, and the remedy has its line', async () => {
     const played = await made(everything);
 
@@ -65,6 +96,18 @@ describe('src/engine/intents/prove.ts: the old server goes first', () => {
     ]);
     expect((await played.apply(file(2))).outcome).toBe('converged');
     expect([servers(played), addresses(played)]).toEqual([[[2002, 2]], [[5001, 2002]]]);
+  });
+
+  test.each([
+    ['ssh_keys', ', ssh_keys: [999]', {}],
+    ['name', `, name: ${'n'.repeat(256)}`, { besideUnknownField: 'forms' }],
+  ] as const)('so does a value of `%s`', async (field, more, readings) => {
+    const played = await made({ ...everything, ...readings });
+
+    const report = await played.apply(file(1, more));
+
+    expect(servers(played)).toEqual([[2001, 1]]);
+    expect(resolveOf(report.blocked[0])).toContain(`correct \`${field}\` at vdcsync.yaml:5:`);
   });
 
   test.each([
@@ -97,5 +140,95 @@ describe('src/engine/intents/prove.ts: the old server goes first', () => {
 
     const values = isUnproven ? '`cores: 4`, payment and quota' : 'payment and quota';
     expect(await unproven()).toMatchObject([{ message: expect.stringContaining(`unproven: ${values}.`) }]);
+  });
+
+  test.each([
+    ['payment_required', 402],
+    ['insufficient_privileges', 403],
+    ['quota_exceeded', 403],
+  ] as const)('%s (%i) deletes nothing', async (code, status) => {
+    const played = await made();
+    const refusal = { do: 'answer', status, code, effect: 'none' } as const;
+    played.emulator.setFaults([faultRule({ path: 'create_server' }, refusal)]);
+
+    const report = await played.apply(file(2));
+
+    expect([servers(played), addresses(played)]).toEqual([[[2001, 1]], [[5001, 2001]]]);
+    expect(report.blocked).toMatchObject([{ key: 'servers.web', code }]);
+    played.emulator.setFaults([]);
+    played.restart();
+    expect(resolveOf(report.blocked[0])).toContain('vdcsync apply');
+  });
+
+  test('a proof without an answer deletes nothing, and is sent again', async () => {
+    const played = await made();
+    played.emulator.setFaults([
+      faultRule({ path: 'create_server', times: 2 }, { do: 'answer', status: 503, effect: 'none' }),
+      faultRule({ path: 'create_server', nth: 4 }, { do: 'answer', status: 503, effect: 'none' }),
+    ]);
+    const from = played.writes().length;
+
+    expect((await played.apply(file(2))).outcome).toBe('converged');
+
+    const sent = bodies(played, from).map(([, probe]) => probe);
+    expect(sent.indexOf('proof')).toBeGreaterThan(0);
+    expect(sent.lastIndexOf('proof')).toBeLessThan(sent.indexOf(undefined));
+    expect([servers(played), addresses(played)]).toEqual([[[2002, 2]], [[5001, 2002]]]);
+  });
+
+  test('an API that never answers keeps the server', async () => {
+    const played = await made();
+    played.emulator.setFaults([
+      faultRule({ path: 'create_server' }, { do: 'answer', status: 503, effect: 'none' }),
+    ]);
+
+    const report = await played.apply(file(2));
+
+    expect(servers(played)).toEqual([[2001, 1]]);
+    expect(report.blocked).toMatchObject([{ key: 'servers.web', code: 'key_not_answered' }]);
+    played.emulator.setFaults([]);
+    expect((await played.apply(file(2))).outcome).toBe('converged');
+  });
+
+  test('no proof is sent to an API that may accept an unknown field', async () => {
+    const played = await made();
+    const unnamed = { do: 'answer', status: 422, code: 'invalid_request', effect: 'none' } as const;
+    played.emulator.setFaults([faultRule({ path: 'create_server', nth: 1 }, unnamed)]);
+    const from = played.writes().length;
+
+    expect((await played.apply(file(2))).outcome).toBe('converged');
+    await played.apply(file(3));
+
+    expect(bodies(played, from).map(([, probe]) => probe)).not.toContain('proof');
+  });
+
+  test('graphics cards that only the old server holds do not block its replacement', async () => {
+    const gpu = (image: string) =>
+      `servers: {gpu: {server_type: gpu-fixed, image: ${image}, gpu_package: l40s-1, replace: allowed}}\n`;
+    const played = rig({ emulator: { readings: everything } });
+    await played.apply(gpu('ubuntu-24.04'));
+    for (const { packages } of played.emulator.world.serverTypes)
+      for (const sold of packages) sold.capacity = 0;
+
+    const report = await played.apply(gpu('debian-13'));
+
+    expect(report.blocked).toEqual([]);
+    expect(project(played).servers.map(({ id }) => id)).toEqual([2002]);
+  });
+
+  test('the journal has each request before it is sent, and its answer', async () => {
+    const played = await made();
+
+    await played.apply(file(2));
+
+    const proofs = await proofsIn(played);
+    expect(proofs).toMatchObject([
+      { key: 'servers.web', request: { probe: 'impossible' } },
+      { key: 'servers.web', request: { probe: 'impossible' }, answer: { text: expect.any(String) } },
+      { key: 'servers.web', request: { probe: 'proof', body: { cores: 2 } } },
+      { key: 'servers.web', request: { probe: 'proof' }, answer: { text: expect.any(String) } },
+    ]);
+    expect(proofs[0]).not.toHaveProperty('answer');
+    expect(await played.store.openIntents()).toEqual([]);
   });
 });

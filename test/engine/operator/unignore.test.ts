@@ -58,14 +58,6 @@ describe("src/engine/operator/ignore.ts: what was said to be somebody else's", (
     expect((await played.apply(web + one)).outcome).toBe('converged');
   });
 
-  test('only what is there and not of this spec can be ignored', async () => {
-    const played = rig();
-    await played.apply(web);
-    await expect(ignore(played, '2001')).rejects.toThrow('Server 2001 is bound to servers.web');
-    await expect(ignore(played, '2999')).rejects.toThrow('no server 2999');
-    await expect(ignore(played, '203.0.113.250')).rejects.toThrow('no address 203.0.113.250');
-  });
-
   test('an ignored server and its own address are named once', async () => {
     const { played, held } = await withOthers();
     expect(saidBy(await ignore(played, '2001', held))).toContain(`Server 2001 (${held}) is ignored`);

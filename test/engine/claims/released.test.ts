@@ -1,0 +1,40 @@
+import { describe, expect, test } from 'vitest';
+import type { Plan } from '../../../src/core/plan.ts';
+import { type Rig, rig } from '../../support/rig.ts';
+
+const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+const head = 'settings: {prune: true, max_deletions: 10}\n';
+
+const addresses = ({ emulator }: Rig) =>
+  (emulator.world.projects[0]?.ips ?? []).map(({ address }) => address);
+const boundKeys = async ({ store }: Rig) => (await store.bindings()).map((each) => each.key as string);
+
+describe('src/engine/claims: `keep_ip` in the edit that replaces a server', () => {
+  const file = (cores: number, keep: boolean) =>
+    `${head}servers:\n  web: {${size.replace('cores: 1', `cores: ${cores}`)}, replace: {order: delete_first}, public_ipv4: {new: true}, keep_ip: ${keep}}\n`;
+  const planned = (plan: Plan) => plan.operations.map(({ id }) => id as string);
+
+  test('taken out, lets the address go', async () => {
+    const played = rig();
+    await played.apply(file(1, true));
+    const [address] = addresses(played);
+
+    const plan = await played.plan(file(2, false));
+    const report = await played.apply(file(2, false));
+
+    expect(planned(plan)).toContain('delete:servers.web~2001.public_ipv4');
+    expect(report.results.map(({ outcome }) => outcome)).toEqual(['done', 'done', 'done']);
+    expect(addresses(played)).not.toContain(address);
+  });
+});
+
+describe('src/core/keys.ts: a name with a dot in it', () => {
+  test('stays bound when the shorter name goes', async () => {
+    const played = rig();
+    await played.apply(`${head}ips: {web.2: {}, web: {}}\n`);
+
+    await played.apply(`${head}ips: {web.2: {}}\n`);
+
+    expect(await boundKeys(played)).toEqual(['ips.web.2']);
+  });
+});
