@@ -36,18 +36,19 @@ export function movesOf(
     const to = renamed === from ? (followed.get(from) ?? from) : renamed;
     return to === from ? [] : [{ from, to }];
   });
-  const remains = moves.flatMap(({ from, to }) => [...bindings.values()].flatMap(remainsAt(from, to)));
+  const arriving = new Map(moves.map(({ from, to }) => [to, from]));
+  const remains = [...bindings.values()].flatMap(asRemains);
   const onto = [...moves.filter(({ to }) => bindings.has(to)), ...remains];
   const inside = ({ from }: Move) => onto.some((each) => each.from === takeApart(from).parent);
   return holding(moves, [...waiting, ...onto.filter((each) => !inside(each)).map(ontoBound)]);
 
-  /** A resource inside a deleted server that had the new key, as a move onto that resource. */
-  function remainsAt(from: ResourceKey, to: ResourceKey) {
-    return ({ key, parentId }: Binding): Move[] => {
-      const isOf = takeApart(key).parent === to && parentId !== bindings.get(from)?.id;
-      const part = childKey(from, key.slice(to.length + 1));
-      return isOf && !bindings.has(to) && !bindings.has(part) ? [{ from: part, to: key }] : [];
-    };
+  /** A resource inside a deleted server whose key another server gets, as a move onto that resource. */
+  function asRemains({ key, parentId }: Binding): Move[] {
+    const { parent: to } = takeApart(key);
+    const from = to === undefined || bindings.has(to) ? undefined : arriving.get(to);
+    if (to === undefined || from === undefined || parentId === bindings.get(from)?.id) return [];
+    const part = childKey(from, key.slice(to.length + 1));
+    return bindings.has(part) ? [] : [{ from: part, to: key }];
   }
 
   /** Of the previous key, only resources inside it are left. These resources were renamed separately. */
