@@ -40,6 +40,14 @@ interface StageParts {
   readonly closedAt?: number;
 }
 
+/** When the write was first sent: by the API's clock, if the API shows one. Wall ms. @assumption A35 */
+export function sentByApi({
+  firstSentAt,
+  firstSentApiAt,
+}: Pick<Intent, 'firstSentAt' | 'firstSentApiAt'>): number {
+  return firstSentApiAt ?? firstSentAt;
+}
+
 /** The fields of an intent whose phase does not matter. */
 export function partsOf(intent: Stage): StageParts {
   return intent;

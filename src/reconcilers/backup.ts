@@ -1,4 +1,5 @@
 import type { SentWrite } from '../core/evidence.ts';
+import { sentByApi } from '../core/intent.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, Price, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Preimage } from '../core/preimage.ts';
@@ -161,8 +162,7 @@ const windowMs = 15 * 60_000;
  */
 function isInWindow(backup: Backup, sent: SentWrite): boolean {
   const { firstSentAt, lastSentAt } = sent;
-  const firstSentApiAt = sent.firstSentApiAt ?? firstSentAt;
-  return takenAt(backup) <= firstSentApiAt + Math.max(0, lastSentAt - firstSentAt) + windowMs;
+  return takenAt(backup) <= sentByApi(sent) + Math.max(0, lastSentAt - firstSentAt) + windowMs;
 }
 
 /** Whether the schedule was due when the backup was taken, or the policy does not show its next run. */

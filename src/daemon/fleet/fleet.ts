@@ -276,7 +276,8 @@ export class Fleet {
       if (error instanceof UnfitError) {
         this.#fitness.rest(error.message);
         // At once, for another replica.
-        return void (await queue.end(claim, continued(claim)).catch(() => undefined));
+        await queue.end(claim, continued(claim)).catch(() => undefined);
+        return;
       }
       if (error instanceof LaterReleaseError) this.#fitness.end(error.message);
       log.debug({ project: claim.key, error, attempt: claim.attempt }, 'reconciliation failed, retrying');

@@ -71,8 +71,8 @@ export function releasedClaim(
   const { key: formerKey, kind, id, formerKeys, recovered, applied } = binding;
   const { collection, staysBilled, container } = factsOf(kind);
   if (collection === undefined && staysBilled === undefined) return [];
-  const [live] = container ? world.ipsOf(id) : [isAddress(kind) ? world.ip(id) : undefined];
-  const address = live?.address ?? (isAddress(kind) ? binding.identity.address : undefined);
+  const own = isAddress(kind) ? (world.ip(id)?.address ?? binding.identity.address) : undefined;
+  const address = container ? world.ipsOf(id)[0]?.address : own;
   const claim: Claim = {
     ...{ kind, id, ...(server === undefined ? {} : { parentId: server }) },
     identity: address === undefined ? {} : { address },

@@ -9,7 +9,7 @@ import type { Intent, KeyQuestion } from '../../core/state.ts';
 import { firewallOf } from '../../core/world.ts';
 import { idempotencyKey, incarnationOf, lastAttempt } from '../claims/scope.ts';
 import type { Run } from '../run.ts';
-import { asksKey } from './endings.ts';
+import { asksKey, sentNow } from './endings.ts';
 
 /** The input from which a kind derives a request. */
 export function contextOf(run: Run, operation: WriteContext['operation'], world: World): WriteContext {
@@ -70,7 +70,7 @@ export async function beginIntent(
     readonly queuedAt?: number;
   },
 ): Promise<Intent> {
-  const { store, clock, random, writes } = run.deps;
+  const { store, random, writes } = run.deps;
   const kind = run.kindOf(operation.kind);
   const subject = subjectOf(world, operation.key);
   const replaces =
@@ -80,9 +80,9 @@ export async function beginIntent(
   const beside = replaces === undefined ? 0 : 1;
   const numbers = await numbersOf(run, operation, subject.parent, ahead + beside, later);
   const id = randomId(random.next);
-  const now = clock.now();
+  const sent = sentNow(run);
+  const now = sent.lastSentAt;
   const parentId = subject.parent && world.idOf(subject.parent);
-  const apiNow = run.cache.since(0).apiNow() ?? null;
   const intent: Intent = {
     id,
     key: operation.key,
@@ -116,8 +116,7 @@ export async function beginIntent(
     detail: '',
     createdAt: now,
     ...(queuedAt === undefined || now - queuedAt < shownWaitMs ? {} : { queuedAt }),
-    ...{ firstSentAt: now, firstSentApiAt: apiNow },
-    ...{ lastSentAt: now, lastSentApiAt: apiNow },
+    ...{ firstSentAt: sent.lastSentAt, firstSentApiAt: sent.lastSentApiAt, ...sent },
     dueAt: now,
   };
   await store.claimProject(run.desired.projectId);

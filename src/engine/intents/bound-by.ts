@@ -78,6 +78,11 @@ export function boundBy(
   ];
 }
 
+/** The bindings that the changes make. */
+export function bindingsIn(changes: readonly StateChange[]): readonly Binding[] {
+  return changes.flatMap((change) => (change.type === 'bind' ? [change.binding] : []));
+}
+
 /** Whether the entry is the one that asked for the resource. An edited entry may protect the resource that was replaced. */
 function isAskedBy(
   { basis, replaces, entry }: Intent,

@@ -11,7 +11,7 @@ import { deleted, released, retiring } from '../claims/release.ts';
 import { incarnationsBeyond } from '../claims/scope.ts';
 import type { Run } from '../run.ts';
 import { staleMs } from '../timing.ts';
-import { boundBy, companionsOf, remainsOf } from './bound-by.ts';
+import { bindingsIn, boundBy, companionsOf, remainsOf } from './bound-by.ts';
 import {
   again,
   awaitEnd,
@@ -233,7 +233,7 @@ export function replacedBy(
   { key, replaces }: Intent,
   bound: readonly StateChange[],
 ): StateChange[] {
-  const bindings = bound.flatMap((change) => (change.type === 'bind' ? [change.binding] : []));
+  const bindings = bindingsIn(bound);
   const own = bindings.find((each) => each.key === key);
   const before = run.bindings.get(key);
   if (own === undefined || before === undefined || before.id !== replaces) return [];

@@ -12,7 +12,7 @@ import { cameFree, releasing, waysOut } from '../../plan/open-writes.ts';
 import { identityChanged, ownerOf } from '../claims/claims.ts';
 import { deleted, releasedClaim } from '../claims/release.ts';
 import type { Resolution } from '../deps.ts';
-import { boundBy } from '../intents/bound-by.ts';
+import { bindingsIn, boundBy } from '../intents/bound-by.ts';
 import { close, questionOf } from '../intents/endings.ts';
 import { lift } from '../intents/pauses.ts';
 import { record } from '../intents/record.ts';
@@ -232,7 +232,7 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
   const made = intent.phase === 'accepted' ? intent.answer.id : undefined;
   if (made !== undefined && made !== id) throw existing(intent, made);
   const { bound, remarks } = (await madeByOther(run, intent, id)) ?? (await madeAsSent(run, intent, id));
-  const bindings = bound.flatMap((change) => (change.type === 'bind' ? [change.binding] : []));
+  const bindings = bindingsIn(bound);
   const rebound = new Set(bindings.map((each) => each.key));
   const taken = bindings.flatMap((binding) => takenFrom(run, binding, rebound));
   const text = `the operator adopted ${id}`;

@@ -1,6 +1,6 @@
 import type { AppliedValues, PriceSource } from '../../core/catalogue.ts';
 import { objectName } from '../../core/claims.ts';
-import { isUnconfirmed, effectOf as knownEffect } from '../../core/intent.ts';
+import { isUnconfirmed, effectOf as knownEffect, sentByApi } from '../../core/intent.ts';
 import { member } from '../../core/json.ts';
 import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf, type KindName } from '../../core/kind-facts.ts';
@@ -119,7 +119,7 @@ export function billedTime(journal: Iterable<JournalEntry>, intents: readonly In
  */
 function shiftOf(intent: Intent): Bounds {
   const { answer } = knownEffect(intent);
-  const sent = (intent.firstSentApiAt ?? intent.firstSentAt) - intent.firstSentAt;
+  const sent = sentByApi(intent) - intent.firstSentAt;
   const answered = answer?.apiAt === undefined ? sent : answer.apiAt - answer.at;
   return { earliest: Math.min(sent, answered), latest: Math.max(sent, answered) };
 }
@@ -148,9 +148,8 @@ export function withRecordedTypes(
 function effectOf(intent: Intent, ended: number): Bounds {
   const { answer } = knownEffect(intent);
   const isOwn = answer?.to === 'this_send' && answer.apiAt !== undefined;
-  const firstSentApiAt = intent.firstSentApiAt ?? intent.firstSentAt;
-  const sentAt = isOwn ? intent.lastSentAt + shiftOf(intent).earliest : firstSentApiAt;
-  const earliest = Math.max(sentAt, firstSentApiAt);
+  const first = sentByApi(intent);
+  const earliest = isOwn ? Math.max(intent.lastSentAt + shiftOf(intent).earliest, first) : first;
   const isLong = answer?.taskId !== undefined || answer?.end !== 'reported';
   const atEnd = answer?.apiAt === undefined || (intent.verb !== 'create' && isLong);
   return { earliest, latest: Math.max(earliest, (atEnd ? ended : answer.apiAt) + dateUnitMs) };
