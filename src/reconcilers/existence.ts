@@ -92,24 +92,6 @@ function diffUnmanaged(
   lacking: readonly string[],
 ): Diff {
   if (binding !== undefined) {
-    const named = idInSpec(desired);
-    if (named !== undefined && named !== binding.id) {
-      const set = { id: idInFile(binding.id) };
-      return blocked(
-        'update',
-        'id_conflict',
-        `${key} is bound to ${noun} ${binding.id}, but the spec has \`id: ${named}\` and \`managed: false\``,
-        [
-          edit(key, { set, when: `if ${key} is ${noun} ${binding.id}` }),
-          // First the binding ends. Without its entry, `prune` would delete the resource.
-          edit(key, {
-            set,
-            next: [run('apply'), edit(key, { set: { id: idInFile(named) } })],
-            when: `if ${key} is ${noun} ${named}`,
-          }),
-        ],
-      );
-    }
     const reason = `${noun} ${binding.id} is no longer managed, and stays unchanged`;
     return { verdict: { verdict: 'release', gone: false, reason } };
   }

@@ -20,7 +20,11 @@ interface File {
 const before: File = { settings: { prune: true, max_deletions: 10 }, entries: all };
 
 function written({ settings, entries }: File): string {
-  const lines = Object.entries(entries).map(([key, entry]) => `${key.replace('.', ': {')}: ${entry}}\n`);
+  const kinds = Map.groupBy(Object.entries(entries), ([key]) => key.split('.')[0]);
+  const lines = [...kinds].map(([kind, of]) => {
+    const each = of.map(([key, entry]) => `${key.split('.')[1]}: ${entry}`);
+    return `${kind}: {${each.join(', ')}}\n`;
+  });
   return `settings: ${flowYaml(settings)}\n${lines.join('')}`;
 }
 
@@ -66,21 +70,22 @@ describe('src/engine/operator/ignore.ts: a key of the spec is not forgotten', ()
 });
 
 describe('src/reconcilers/existence.ts: an unmanaged entry with the id of another resource', () => {
-  test.each([0, 1])('way %i of the message leads out, and no resource is deleted', async (way) => {
+  test('releases its own server, and the one whose entry has left the spec, although `prune` is true', async () => {
     const played = rig();
-    const key = 'servers.web' as ResourceKey;
-    await played.apply(written(before));
-    played.emulator.mutate({ do: 'add_server', name: 'other', public: true });
-    let file = edited(before, { type: 'edit', path: key, set: { managed: false, id: 2002 } });
+    await played.apply(written({ ...before, entries: { ...all, 'servers.www': web } }));
+    const taken = flowYaml({ managed: false, id: 2002 });
+    const file = written({ ...before, entries: { ...all, 'servers.web': taken } });
 
-    const { blocked } = await played.plan(written(file));
+    const { plan, outcome } = await played.apply(file);
 
-    expect(blocked).toMatchObject([{ key, code: 'id_conflict' }]);
-    const remedy = blocked[0]?.remedies[way];
-    for (const step of stepsOf(remedy === undefined ? [] : [remedy]))
-      if (step.type === 'edit') file = edited(file, { ...step, set: { managed: false, ...step.set } });
-      else await played.apply(written(file));
-    expect((await played.apply(written(file))).outcome).toBe('converged');
+    expect(plan.warnings.map(({ message }) => message)).toEqual(
+      expect.arrayContaining([
+        'server 2001 is no longer managed, and stays unchanged',
+        'servers.www is released: servers.web names the resource with `managed: false`',
+      ]),
+    );
+    expect([outcome, (await played.apply(file)).outcome]).toEqual(['converged', 'converged']);
+    expect((await played.store.bindings()).filter(({ kind }) => kind === 'server')).toEqual([]);
     expect(played.writes().filter(({ method }) => method === 'DELETE')).toEqual([]);
   });
 });
