@@ -186,6 +186,11 @@ export const cost = z.strictObject({
   known_monthly_most: decimal
     .exactOptional()
     .describe('The highest possible value, if the spec allows alternatives with different prices.'),
+  known_monthly_freed: decimal
+    .exactOptional()
+    .describe(
+      'Monthly price of the servers that the created ones replace, if an earlier run deleted them. The limits of the settings count only the difference.',
+    ),
   unknown: z.array(text).describe('Resources without a known price. They are not counted as zero.'),
   unpriced: z
     .array(key)

@@ -235,6 +235,8 @@ export interface RecordedWrite {
   readonly parentId?: string;
   /** Of a creation: the live id of the resource of the same key that it replaces, and that remains until then. */
   readonly replaces?: string;
+  /** Of a deletion that a creation of the same key follows: the known monthly price of the resource, as decimal text. */
+  readonly freed?: string;
   /**
    * Of a question that a new state asks a key: the entry whose resource the state asks about. The resource is claimed as
    * found, and never bound.

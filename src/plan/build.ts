@@ -215,9 +215,10 @@ function assemble(input: PlanInput, parts: Parts): Plan {
 }
 
 function reckoning(
-  { world, month }: PlanInput,
+  input: PlanInput,
   { drafts, allowed, releases }: Record<'drafts' | 'allowed', readonly Draft[]> & Pick<Planned, 'releases'>,
 ): Reckon {
+  const { world } = input;
   const released = new Set(releases.map(({ key }) => key));
   return (operations) => {
     const done = new Set(operations.map(({ key }) => key));
@@ -227,7 +228,7 @@ function reckoning(
       // The address of a replaced server stays unchanged until the new server exists.
       return done.has(operatedKey(draft)) || released.has(key) || (isStill(draft) && done.has(parent));
     });
-    return { cost: costOf(world, drafts, carriedOut, month), effort: effortOf(operations, world) };
+    return { cost: costOf(world, drafts, carriedOut, input), effort: effortOf(operations, world) };
   };
 }
 

@@ -24,7 +24,7 @@ import { isBegun, unconfirmedCreations } from './open-writes.ts';
 import { isSelected, linked, order, select } from './order.ts';
 import { isPurchase } from './purchases.ts';
 import { begunIn, turnsOf } from './replacements.ts';
-import { mostOf } from './totals.ts';
+import { increaseOf, mostOf } from './totals.ts';
 import { isClaimedAlone, matches } from './unmanaged.ts';
 import { hold, identityOpen, openings } from './waits.ts';
 
@@ -247,9 +247,9 @@ function maxDeletions(going: readonly Draft[], { world, destroy, deletedBefore }
   ]);
 }
 
-function maxIncrease(going: readonly Draft[], { world, increasedBefore = '0' }: GuardInput): Capped {
-  const limit = world.settings.max_monthly_increase;
-  const increase = Number(sumDecimals([increasedBefore, ...going.map(mostOf)]));
+function maxIncrease(going: readonly Draft[], input: GuardInput): Capped {
+  const limit = input.world.settings.max_monthly_increase;
+  const increase = increaseWith(going, input);
   if (limit === null || increase <= limit) return [];
   const adding = going.filter((draft) => Number(mostOf(draft)) > 0);
   return adding.map((draft) => [
@@ -260,6 +260,11 @@ function maxIncrease(going: readonly Draft[], { world, increasedBefore = '0' }: 
       remedies: [setting('max_monthly_increase', Math.ceil(increase), 'if this increase is intended')],
     },
   ]);
+}
+
+/** The highest amount that the run adds to the monthly bill with these drafts. */
+function increaseWith(drafts: readonly Draft[], { increasedBefore = '0', freedBefore }: GuardInput): number {
+  return Number(sumDecimals([increasedBefore, increaseOf(drafts, freedBefore)]));
 }
 
 /**
@@ -369,13 +374,11 @@ function isSame(one: RemedyStep, other: RemedyStep): boolean {
 }
 
 /** The settings without which a cap would block the drafts as soon as all of them are permitted. */
-function capsBeyond(
-  permitted: readonly Draft[],
-  { world, destroy, deletedBefore, increasedBefore = '0' }: GuardInput,
-): readonly Remedy[] {
+function capsBeyond(permitted: readonly Draft[], input: GuardInput): readonly Remedy[] {
+  const { world, destroy, deletedBefore } = input;
   const { max_deletions, max_monthly_increase: limit } = world.settings;
   const deletions = deletedBefore + deletionsOf({ operations: permitted.flatMap(operationsOf) });
-  const increase = Math.ceil(Number(sumDecimals([increasedBefore, ...permitted.map(mostOf)])));
+  const increase = Math.ceil(increaseWith(permitted, input));
   return [
     ...(deletions > max_deletions && !destroy ? [setting('max_deletions', deletions)] : []),
     ...(limit !== null && increase > limit ? [setting('max_monthly_increase', increase)] : []),

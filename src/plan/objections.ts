@@ -8,6 +8,7 @@ import type { Blocked } from '../core/plan.ts';
 import type { Remedy } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import type { Draft } from './draft.ts';
+import type { Prices } from './totals.ts';
 import type { Register } from './unmanaged.ts';
 
 /** The facts that guards need in addition to the drafts. */
@@ -22,6 +23,8 @@ export interface GuardInput {
   readonly deletedBefore: number;
   /** The highest amount that this run has added to the monthly bill already; zero if left out. */
   readonly increasedBefore?: string | undefined;
+  /** The monthly prices of the deleted resources that no creation has replaced yet. */
+  readonly freedBefore?: Prices | undefined;
   /** Before a write: the highest amount that the plan has counted for a key, as decimal text. */
   readonly plannedMost?: (key: ResourceKey) => string | undefined;
   /** The creation that is about to be sent ends a replacement: the replaced resource is gone already. */

@@ -65,11 +65,15 @@ export function costOf(
   world: World,
   all: readonly Draft[],
   drafts: readonly Draft[],
-  month: MonthCost | undefined,
+  {
+    month,
+    freedBefore = new Map(),
+  }: { readonly month?: MonthCost | undefined; readonly freedBefore?: Prices | undefined },
 ): Cost {
   const changes = drafts.flatMap(priceChanges);
   const delta = sumOf(changes.map(({ change }) => change));
   const most = sumOf(changes.map((each) => each.most));
+  const freed = freedFor(drafts, freedBefore);
   const now = pricesNow(world, all);
   const before = sumOf([...now.values()]);
   return {
@@ -82,6 +86,7 @@ export function costOf(
     ...(month === undefined ? {} : { month }),
     known_monthly_delta: money(delta),
     ...(Number(most) === Number(delta) ? {} : { known_monthly_most: money(most) }),
+    ...(Number(freed) === 0 ? {} : { known_monthly_freed: money(freed) }),
     unknown: changes.flatMap(({ key, change }) => ('unknown' in change ? [`${key}: ${change.unknown}`] : [])),
     unpriced: changes.flatMap(({ key, isUnknownPurchase }) => (isUnknownPurchase ? [key] : [])),
     left_billed: drafts.flatMap(({ diff }) => diff.leftBilled ?? []),
@@ -144,6 +149,18 @@ export function mostOf(draft: Pick<Draft, 'subject' | 'diff'>): string {
   return sumOf(priceChanges(draft).map(({ most }) => most));
 }
 
+/**
+ * The highest amount that these drafts add to the monthly bill, as decimal text. The creation that completes a replacement
+ * adds the difference from the price of the deleted resource.
+ */
+export function increaseOf(drafts: readonly Draft[], freedBefore: Prices = new Map()): string {
+  return sumDecimals([...drafts.map(mostOf), negated(freedFor(drafts, freedBefore))]);
+}
+
+function freedFor(drafts: readonly Draft[], freedBefore: Prices): string {
+  return sumOf(drafts.flatMap(({ subject }) => freedBefore.get(subject.key) ?? []));
+}
+
 /** The sum of the known prices, as decimal text. */
 function sumOf(prices: readonly Price[]): string {
   return sumDecimals(prices.flatMap((price) => ('known' in price ? [price.known] : [])));
@@ -172,14 +189,21 @@ function difference(comes: Price | undefined, goes: Price | undefined): Price | 
 /**
  * The amount that the writes of this run have added to the monthly bill, as decimal text: `max_monthly_increase`
  * counts all rounds of a run. An adoption adds nothing, because the resource was billed before.
+ *
+ * @param freed the resources whose deletion counts with the creation that follows it
  */
-export function increaseSince(before: Prices, now: Prices, results: readonly OperationResult[]): string {
+export function increaseSince(
+  before: Prices,
+  now: Prices,
+  results: readonly OperationResult[],
+  freed: Prices,
+): string {
   const written = new Set(results.flatMap(({ key, verb }) => (verb === 'adopt' ? [] : [key])));
   const isWritten = (key: ResourceKey) =>
     written.has(key) || written.has(takeApart(key).parent ?? key) || written.has(retiredFrom(key) ?? key);
   return sumOf([
     ...[...now].flatMap(([key, price]) => (isWritten(key) ? [price] : [])),
-    ...[...before].flatMap(([key, price]) => (isWritten(key) ? [lessened(price)] : [])),
+    ...[...before].flatMap(([key, price]) => (isWritten(key) && !freed.has(key) ? [lessened(price)] : [])),
   ]);
 }
 

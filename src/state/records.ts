@@ -131,7 +131,12 @@ const write = {
     detail: text,
   },
   ...{ createdAt: number, firstSentAt: number, firstSentApiAt: number.nullable() },
-  ...{ parentId: text.optional(), replaces: text.optional(), recovers: text.optional() },
+  ...{
+    parentId: text.optional(),
+    replaces: text.optional(),
+    freed: text.optional(),
+    recovers: text.optional(),
+  },
   ...{
     queuedAt: number.optional(),
     elsewhere: number.optional(),

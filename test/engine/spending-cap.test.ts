@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { loadProfile } from '../../src/cli/settings/profile.ts';
+import type { Plan } from '../../src/core/plan.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
-import { type Rig, rig } from '../support/rig.ts';
+import { asksForApproval } from '../../src/engine/run/approval.ts';
+import { load, type Rig, rig } from '../support/rig.ts';
 
 const head = 'settings: {max_monthly_increase: 1000, unmanaged: ignore}\n';
 const gpu = 'server_type: gpu-fixed, image: ubuntu-24.04';
@@ -121,5 +123,47 @@ describe('src/engine: what a change in place adds to the bill', () => {
     expect((await played.apply(raised)).outcome).toBe('converged');
     const off = await played.plan(raised.replace('enabled: true', 'enabled: false'));
     expect(off.operations).toMatchObject([{ verb: 'update', spend: 'reduces', risk: 'safe' }]);
+  });
+});
+
+describe('src/engine/run/plan.ts: a replacement that an earlier run has begun', () => {
+  const old = `${small}, replace: {order: delete_first}`;
+  const begun = async (next: string) => {
+    const played = priced();
+    await played.apply(capped(20, old));
+    played.emulator.setFaults([faultRule({ method: 'DELETE' }, { do: 'standing', standing: 'unpaid' })]);
+    await played.apply(capped(20, next));
+    played.emulator.setFaults([]);
+    expect(played.emulator.world.projects[0]?.servers).toEqual([]);
+    played.emulator.mutate({ do: 'set_standing', standing: 'active' });
+    return played;
+  };
+
+  test('adds the difference from the deleted server alone', async () => {
+    const next = old.replace('ubuntu-24.04', 'debian-13').replace('cores: 1', 'cores: 2');
+    const played = await begun(next);
+    await played.clock.advance(1_800_000);
+
+    const plans: Plan[] = [];
+    const approve = async (plan: Plan) => plans.push(plan) > 0;
+    expect((await played.apply(capped(20, next), { approve })).outcome).toBe('converged');
+    const plan = plans[0] ?? expect.fail('no plan');
+    expect(plan.cost).toMatchObject({ known_monthly_delta: '27.00', known_monthly_freed: '17.00' });
+    const asks = (limit: number) => {
+      const approval = { deletions: false, replacements: false, monthly_increase: limit };
+      return asksForApproval(plan, { ...load(capped(20, next)).settings, approval });
+    };
+    expect([asks(9), asks(10)]).toEqual([true, false]);
+  });
+
+  test('and is held if a later edit makes it dearer than the limit', async () => {
+    const played = await begun(old.replace('ubuntu-24.04', 'debian-13'));
+    const dearer = capped(20, old.replace('cores: 1', 'cores: 8'));
+
+    const report = await played.apply(dearer);
+
+    expect(report.blocked).toMatchObject([
+      { code: 'max_monthly_increase', reason: expect.stringContaining('add 70.00 a month') },
+    ]);
   });
 });

@@ -161,10 +161,15 @@ export function costLines({ cost, effort, operations, new_state: isNew }: Plan):
   const most = cost.known_monthly_most;
   const atMost =
     most === undefined ? '' : ` (at most ${Number(most) > 0 ? '+' : ''}${most} with another package)`;
+  const freed = cost.known_monthly_freed;
+  const replaced =
+    freed === undefined ? '' : ` (${freed} of it for servers that this spec has deleted to replace them)`;
   const known =
     delta === 0 && most === undefined
       ? []
-      : [`Cost: ${signed}${unit} a month, from ${before} to ${after}${atMost}; known prices only${where}`];
+      : [
+          `Cost: ${signed}${unit} a month, from ${before} to ${after}${atMost}${replaced}; known prices only${where}`,
+        ];
   const effortText =
     `Requests: ${counted(effort.writes, 'write')}, at least ${counted(effort.reads, 'read')}` +
     (effort.seconds_at_least === 0

@@ -1,12 +1,13 @@
 import type { DesiredResource } from '../../core/desired.ts';
 import { digestOf } from '../../core/json.ts';
-import type { ResourceKey } from '../../core/keys.ts';
+import { type ResourceKey, retiredFrom } from '../../core/keys.ts';
 import type { Subject, World, WriteContext } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { WriteRequest, WriteResult } from '../../core/ports.ts';
 import type { Preimage } from '../../core/preimage.ts';
 import type { Intent, KeyQuestion } from '../../core/state.ts';
 import { firewallOf } from '../../core/world.ts';
+import { pricesNow } from '../../plan/totals.ts';
 import { idempotencyKey, incarnationOf, lastAttempt } from '../claims/scope.ts';
 import type { Run } from '../run.ts';
 import { asksKey, sentNow } from './endings.ts';
@@ -77,6 +78,7 @@ export async function beginIntent(
     operation.verb === 'create' && operation.replacement !== undefined
       ? run.bindings.get(operation.key)?.id
       : undefined;
+  const freed = freedBy(run, operation, world);
   const beside = replaces === undefined ? 0 : 1;
   const numbers = await numbersOf(run, operation, subject.parent, ahead + beside, later);
   const id = randomId(random.next);
@@ -108,6 +110,7 @@ export async function beginIntent(
     preimage,
     ...(parentId === undefined ? {} : { parentId }),
     ...(replaces === undefined ? {} : { replaces }),
+    ...(freed === undefined ? {} : { freed }),
     ...(recovers === undefined ? {} : { recovers }),
     ...(question === undefined
       ? { phase: 'sending', sends: 1 }
@@ -122,6 +125,17 @@ export async function beginIntent(
   await store.claimProject(run.desired.projectId);
   await run.state.begin(intent);
   return intent;
+}
+
+/** `max_monthly_increase` counts the price of the replaced resource also in a later run. */
+function freedBy(
+  run: Run,
+  { key, kind, verb, replacement }: WriteContext['operation'],
+  world: World,
+): string | undefined {
+  if (verb !== 'delete' || replacement === undefined || retiredFrom(key) !== undefined) return undefined;
+  const price = pricesNow(world, [{ subject: subjectOf(world, key), kind: run.kindOf(kind) }]).get(key);
+  return price !== undefined && 'known' in price ? price.known : undefined;
 }
 
 function entryOf({ value, protect, moved }: DesiredResource): NonNullable<Intent['entry']> {

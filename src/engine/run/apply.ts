@@ -33,6 +33,7 @@ import {
 } from './findings.ts';
 import {
   applyStateChanges,
+  freedBefore,
   isUnshown,
   planFor,
   type ShownPlan,
@@ -90,7 +91,7 @@ class Rounds {
   /** Writes that earlier runs left open, and that are still open. */
   readonly #unsettled: OperationResult[] = [];
   readonly #approved = new Set<OperationId>();
-  /** The prices before the first write of this run. */
+  /** The prices before the first write of this run, or before the replacement that it completes. */
   #pricesBefore: Prices | undefined;
   /** The deletions so far that `settings.max_deletions` counts. */
   #deleted = 0;
@@ -204,8 +205,9 @@ class Rounds {
       run.world,
       managed.map((subject) => ({ subject, kind: run.kindOf(subject.kind) })),
     );
-    this.#pricesBefore ??= prices;
-    return planFor(run, this.#deleted, increaseSince(this.#pricesBefore, prices, this.#results));
+    const freed = await freedBefore(run);
+    this.#pricesBefore ??= new Map([...freed, ...prices]);
+    return planFor(run, this.#deleted, increaseSince(this.#pricesBefore, prices, this.#results, freed));
   }
 
   #note(planned: Judged, round: number): void {

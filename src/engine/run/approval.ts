@@ -1,6 +1,6 @@
 import equal from 'fast-deep-equal';
 import { type Claim, type Holder, objectName } from '../../core/claims.ts';
-import { sumDecimals } from '../../core/decimal.ts';
+import { negated, sumDecimals } from '../../core/decimal.ts';
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError, PlanStaleError } from '../../core/errors.ts';
 import { partsOf } from '../../core/intent.ts';
@@ -213,7 +213,8 @@ export function asksForApproval(
     (summary.replace > 0 || operations.some((each) => each.replacement !== undefined))
   )
     return true;
-  const added = sumDecimals([cost.known_monthly_most ?? cost.known_monthly_delta]);
+  const most = cost.known_monthly_most ?? cost.known_monthly_delta;
+  const added = sumDecimals([most, negated(cost.known_monthly_freed ?? '0')]);
   return approval.monthly_increase !== null && Number(added) > approval.monthly_increase;
 }
 

@@ -1,6 +1,7 @@
 import { objectName } from '../../core/claims.ts';
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
+import { partsOf } from '../../core/intent.ts';
 import { digestOf } from '../../core/json.ts';
 import { childKey, type ResourceKey, retiredFrom } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
@@ -22,6 +23,7 @@ import { newFlags } from '../../plan/flags.ts';
 import type { Release } from '../../plan/judge.ts';
 import { correction, isOvertaken } from '../../plan/open-writes.ts';
 import { isSelected, successorOf } from '../../plan/order.ts';
+import type { Prices } from '../../plan/totals.ts';
 import { heldRename } from '../../plan/waits.ts';
 import { claimChanges, type Judged, registerOf } from '../claims/claims.ts';
 import { takeBack } from '../claims/line.ts';
@@ -110,6 +112,7 @@ export async function planFor(run: Run, deletedBefore: number, increasedBefore?:
     ...{ world, moves: moves.all, selection, register, destroy, deletedBefore, increasedBefore },
     begun: await begunEarlier(run, world, world.subjects.values()),
     recreated: await recreatedServers(run),
+    freedBefore: await freedBefore(run),
     formerScope: await formerScope(run),
     waitingMoves: moves.waiting,
     kinds: deps.kinds,
@@ -149,6 +152,16 @@ async function recreatedServers({ deps, world }: Run): Promise<ReadonlySet<Resou
   });
   const incarnations = await Promise.all(keys.map((key) => deps.store.incarnation(key)));
   return new Set(keys.filter((_, at) => (incarnations[at] ?? 0) > 0));
+}
+
+/** The prices of the replaced servers that are deleted, and that no creation has replaced yet. */
+export async function freedBefore(run: Run): Promise<Prices> {
+  const freed = [...(await recreatedServers(run))].map(async (key) => {
+    const written = await run.deps.store.intents({ key, limit: 20 });
+    const { freed: known } = written.find((each) => partsOf(each).outcome === 'done') ?? {};
+    return known === undefined ? [] : [[key, { known }] as const];
+  });
+  return new Map((await Promise.all(freed)).flat());
 }
 
 /** Applies the parts of the plan that change only the state, and need no write. */

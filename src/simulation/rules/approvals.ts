@@ -53,7 +53,12 @@ function isOver(
   const replaced = operations.filter((each) => each.replacement !== undefined);
   if (deletions && deleted.some((each) => !replaced.includes(each))) return true;
   if (replacements && replaced.length > 0) return true;
-  return limit !== null && Number.parseFloat(cost.known_monthly_most ?? cost.known_monthly_delta) > limit;
+  return (
+    limit !== null &&
+    Number.parseFloat(cost.known_monthly_most ?? cost.known_monthly_delta) -
+      Number.parseFloat(cost.known_monthly_freed ?? '0') >
+      limit
+  );
 }
 
 /** The same changes of the same resource, and a request with the values that the plan shows. */
