@@ -47,7 +47,9 @@ export function createWrites(
 ): WritePort {
   const send: WritePort['send'] = async (request, idempotencyKey, token, mayGo) => {
     try {
-      const built = buildWrite(hidden.open(request), profile);
+      // The first two probes send no value of the body, so they need none that the environment had.
+      const opened = typeof request.probe === 'number' ? request : hidden.open(request);
+      const built = buildWrite(opened, profile);
       const isProbe = request.probe !== undefined;
       const call = { ...toCall(built, idempotencyKey, token), sort: request.name, isProbe, mayGo };
       const answer = await pipeline.exchange(call);

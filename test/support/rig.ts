@@ -179,9 +179,9 @@ export function around(
   });
 }
 
-export function load(spec: string): Desired {
+export function load(spec: string, environment: Readonly<Record<string, string>> = {}): Desired {
   const text = spec.trimStart().startsWith('version:') ? spec : `version: 1\nproject: {id: 4711}\n${spec}`;
-  return loadSpec([{ file: 'vdcsync.yaml', text }], {});
+  return loadSpec([{ file: 'vdcsync.yaml', text }], environment);
 }
 
 /** Small, fast and good enough: the same seed gives the same numbers. */

@@ -109,3 +109,26 @@ describe('src/engine/intents: a rename of what is in flight', () => {
     expect(deletions()).toEqual([]);
   });
 });
+
+describe('src/api/writes.ts: a lost creation whose text has another value in the environment now', () => {
+  test('is settled by a question to its key', async () => {
+    const halt = new AbortController();
+    const { clock, restart, writes, ...played } = rig({
+      wrap: around(async ({ method }, send) => {
+        if (method === 'GET' || halt.signal.aborted) return send();
+        halt.abort(new Error('killed'));
+        throw new Error('reset');
+      }),
+    });
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the syntax of the spec
+    const spec = 'isos: {rescue: {url: "https://mirror.example.com/${env:RELEASE}.iso"}}\n';
+    const approve = async () => true;
+    const first = played.engine.apply(load(spec, { RELEASE: 'one' }), { approve, halt: halt.signal });
+    await clock.run(first).catch(() => undefined);
+
+    const { outcome } = await clock.run(restart().apply(load(spec, { RELEASE: 'two' }), { approve }));
+
+    expect(outcome).toBe('converged');
+    expect(writes().at(-1)?.body).toContain('/two.iso');
+  });
+});
