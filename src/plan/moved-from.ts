@@ -111,7 +111,7 @@ export function perhapsMadeAs(
       ? `if the ${noun} exists: ID is its id in the client area`
       : `if ${key} is ${noun} ${id}`;
   return {
-    reason: `\`moved\` names ${from}, which an earlier state may have bound. No idempotency key shows that ${noun}, so a creation could be a duplicate`,
+    reason: `\`moved\` names ${from}, which an earlier state may have bound. If that ${noun} exists, a creation is a duplicate`,
     remedies: [
       bindingBy(desired, run('adopt', [key, id ?? 'ID'], { when })),
       edit(key, { remove: ['moved'], when: `if ${key} is a new resource` }),

@@ -62,17 +62,18 @@ export class Questions {
     for (const each of blocked) if (questionClass(each.code) !== 'none') this.#note(each);
   }
 
-  #note({ code, key, reason }: Blocked): void {
+  #note(blocked: Blocked): void {
+    const { code, key, reason } = blocked;
     if (this.#asked.has(`${code} ${key}`)) return;
     const { kind } = takeApart(key);
     const isFirst = !this.all.some((each) => each.code === code);
     this.#asked.set(`${code} ${key}`, { code, kind, key });
     this.#judge.observer.asked(code, kind, isFirst);
-    const wrong = this.#wrongWith(code, key);
+    const wrong = this.#wrongWith(blocked);
     if (wrong !== undefined) this.#judge.fail('I16', `${key} asks by ${code}, ${wrong}: ${reason}`);
   }
 
-  #wrongWith(code: string, key: ResourceKey): string | undefined {
+  #wrongWith({ code, key, verb }: Blocked): string | undefined {
     const { story, elapsed, exists } = this.#judge;
     const asks = questionClass(code);
     if (asks === undefined)
@@ -81,8 +82,9 @@ export class Questions {
       const isOld = elapsed() >= keyLifeMs || story.incidents.some(({ what }) => what.do === 'set_clock');
       return isOld ? undefined : 'and no key is 23 hours old';
     }
-    if (code === 'moved_from_unknown' && isUndisturbed(story) && elapsed() < keyLifeMs && exists(key))
-      return 'although the earlier key answers';
+    // If the entry has a resource as well, the operator decides between the two.
+    const mayKnow = verb === 'create' && isUndisturbed(story) && elapsed() < keyLifeMs;
+    if (code === 'moved_from_unknown' && mayKnow && exists(key)) return 'although the earlier key answers';
     const mayAsk =
       !this.#settlesItself || elapsed() >= keyLifeMs || (asks !== 'task' && !settlesAnOutcome(code));
     return mayAsk ? undefined : 'although a machine can know';

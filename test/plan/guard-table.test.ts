@@ -156,7 +156,7 @@ describe('src/plan/guards.ts: one guard each', () => {
     bindings: [bound('ips.a', '51', { formerKeys }), ...more],
   });
   const another =
-    'ips.a is bound to address 51, which never had the key ips.old. `moved` names ips.old, which an earlier state may have bound. No idempotency key shows that address, so a creation could be a duplicate → vdcsync adopt ips.a ID (if the address exists: ID is its id in the client area) | remove `moved` in ips.a (if address 51 is ips.a)';
+    'ips.a is bound to address 51, which never had the key ips.old. `moved` names ips.old, which an earlier state may have bound. If that address exists, a creation is a duplicate → vdcsync adopt ips.a ID (if the address exists: ID is its id in the client area) | remove `moved` in ips.a (if address 51 is ips.a)';
   rows('moved_from_unknown', [
     ['a replacement of a resource that never had the earlier key', 'ips.a', replace, named([]), another],
     ['a creation in place of such a resource', 'ips.a', create, named(['ips.z']), another],
