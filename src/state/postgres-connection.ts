@@ -329,12 +329,38 @@ function explain(error: unknown): string {
   const said = saidBy(error);
   const state = sqlState(error);
   if (state === undefined) return explainNetwork(error, said);
-  if (state === '28P01')
-    return `the server refuses user or password (${said}). Check them in the URL, or in PGUSER and PGPASSWORD.`;
-  if (state === '25006')
-    return `the server is read-only (${said}). Name the primary, not a standby. If it is the primary, its disk may be full: free some space, then set default_transaction_read_only to off.`;
-  return `${said} (SQLSTATE ${state}).`;
+  const [cause, remedy] = answers[state] ?? [];
+  return cause === undefined ? `${said} (SQLSTATE ${state}).` : `${cause} (${said}). ${remedy}`;
 }
+
+const refused = [
+  'the server refuses user or password',
+  'Check them in the URL, or in PGUSER and PGPASSWORD.',
+];
+const restarting = ['the server is stopping or starting', 'Start again when it is up.'];
+const locked = [
+  'it took too long',
+  'Nothing was recorded. Check for another session that holds locks in the schema vdcsync.',
+];
+
+/** The cause and the way out, by the SQLSTATE of the server's answer. */
+const answers: Readonly<Record<string, readonly string[]>> = {
+  '25006': [
+    'the server is read-only',
+    'Name the primary, not a standby. If it is the primary, its disk may be full: free some space, then set default_transaction_read_only to off.',
+  ],
+  '28000': refused,
+  '28P01': refused,
+  '3D000': ['the database does not exist', 'Create it first; vdcsync makes the tables in it.'],
+  '42501': ['the user lacks a right', 'It needs to own the schema vdcsync, or to be allowed to create it.'],
+  '53100': ["the server's disk is full", 'Free some space; nothing was recorded.'],
+  '53300': ['the server has no connection free', 'Close other connections, or raise max_connections.'],
+  '55P03': locked,
+  '57014': locked,
+  '57P01': restarting,
+  '57P02': restarting,
+  '57P03': restarting,
+};
 
 function explainNetwork(error: unknown, said: string): string {
   if (/password/i.test(said)) {

@@ -163,11 +163,11 @@ describe('src/state/postgres.ts: another user of the same server', () => {
       );
   });
 
-  test('with too few rights the error is that of the server, and with those of its own schema alone it works', async () => {
+  test('with too few rights the error names the right, and with those of its own schema alone it works', async () => {
     await database('rights');
     await sqlAs(server.url('rights'), 'REVOKE CREATE ON DATABASE rights FROM app');
     await expect(openPostgresState(urlOf('app', 'rights'), write)).rejects.toThrow(
-      /permission denied .*SQLSTATE 42501/,
+      /lacks a right .*to own the schema vdcsync/,
     );
     await sqlAs(server.url('rights'), 'CREATE SCHEMA vdcsync AUTHORIZATION app');
     await used(urlOf('app', 'rights'));
