@@ -36,6 +36,7 @@ function beginning({
   random = 0,
   answers = [] as readonly WriteResult[],
   behaviour = { storesRefusals: true } as object,
+  price = undefined as object | undefined,
   past = (own?: string): readonly Intent[] => [
     intentOf({ phase: 'closed', outcome: 'done', incarnation: '9', attempt: 0 }, own),
   ],
@@ -54,6 +55,7 @@ function beginning({
     ...{ world, desired: { projectId: 4711, ...(scope === undefined ? {} : { scope }) } },
     ...{ stop: new AbortController().signal, gate: { isWaited: () => false }, check: async () => 't' },
     bindings: new Map(bound.map((id) => ['networks.x', { id }])),
+    kindOf: (name: Intent['kind']) => ({ ...made.run.kindOf(name), billing: { priceNow: () => price } }),
     facts: { ...made.run.facts, exhaustedOf: (key: string) => [`exhausted ${key}`] },
     cache: { since: (at: number) => ({ at, apiNow: () => 1_000 + at }), forget: () => {} },
     begin: async (intent: Intent) => void log.push(intent),
@@ -154,6 +156,9 @@ describe('src/engine/intents/begin.ts', () => {
     { ...firewallX, key: 'servers.y.firewall', parent: 'servers.y' },
   ];
   const created = { key: 'servers.x', kind: 'server' };
+  const cardX = partX('network_interfaces.n', 'network_interface');
+  const priced = { price: { known: '17.00' } };
+  const deletion = { ...replacement, verb: 'delete' };
   test.each<[string, NonNullable<Parameters<typeof beginning>[0]>, object, object, object]>([
     ['of the next incarnation', { incarnations: { 'networks.x': 4 } }, {}, {}, { incarnation: '4' }],
     ['of later incarnations', {}, {}, { ahead: 2 }, { incarnation: '2' }],
@@ -192,6 +197,32 @@ describe('src/engine/intents/begin.ts', () => {
       { incarnation: '0' },
     ],
     [
+      'of a deletion',
+      { past: () => [], incarnations: { 'networks.x': 4 } },
+      { verb: 'delete' },
+      {},
+      { incarnation: '4' },
+    ],
+    ['of a later incarnation than the state knows', {}, {}, { later: 3 }, { incarnation: '3' }],
+    [
+      'of a creation inside a server that has the key of another one',
+      { subjects: [cardX], past: () => [], incarnations: { 'servers.x': 3, [cardX.key]: 2 } },
+      { key: cardX.key, kind: cardX.kind },
+      {},
+      { incarnation: '3.2', parentId: '1' },
+    ],
+    ['of a deletion that a creation follows', priced, deletion, {}, { freed: '17.00' }],
+    ['of a creation that follows a deletion', priced, replacement, {}, {}],
+    ['of a deletion at an unknown price', { price: { unknown: 'size' } }, deletion, {}, {}],
+    ['of a deletion that no creation follows', priced, { verb: 'delete' }, {}, {}],
+    [
+      'of the deletion of a retiring server',
+      { ...priced, subjects: [{ ...serverX, key: 'servers.x~1' }] },
+      { ...deletion, ...created, key: 'servers.x~1' },
+      {},
+      {},
+    ],
+    [
       'inside a server',
       { subjects: [firewallX], incarnations: ofServer },
       put,
@@ -210,7 +241,7 @@ describe('src/engine/intents/begin.ts', () => {
   ])('the record %s', async (_name, given, operation, more, expected) => {
     const { intent } = await begin(given, operation, more);
     expect(intent).toMatchObject(expected);
-    const partial = ['replaces', 'parentId', 'recovers', 'unconfirmed', 'queuedAt', 'parts'];
+    const partial = ['replaces', 'parentId', 'recovers', 'unconfirmed', 'queuedAt', 'parts', 'freed'];
     for (const field of partial) expect(Object.hasOwn(intent, field)).toBe(field in expected);
     const isEntry = intent.verb !== 'delete' && given.subjects !== none;
     expect(intent.entry).toEqual(isEntry ? entry : undefined);
