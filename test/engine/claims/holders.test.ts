@@ -412,6 +412,11 @@ describe('src/engine/claims/release.ts', () => {
     expect(keys(deleted(knowing([], managed), key('servers.x'), 'deleted'))).toEqual([
       'release servers.x true',
     ]);
+
+    const orphan = keys(deleted(knowing([address], managed), key('servers.x'), 'deleted'));
+    expect(orphan.filter((each) => each.startsWith('bind'))).toEqual([]);
+    const unmanaged = { desired: { 'servers.x': undefined as never } };
+    expect(keys(deleted(knowing(all, unmanaged), key('servers.x'), 'deleted'))).toEqual(released2);
   });
 });
 
