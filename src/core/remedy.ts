@@ -1,4 +1,4 @@
-import type { ResourceKey } from './keys.ts';
+import { type ResourceKey, takeApart } from './keys.ts';
 import { flowYaml, shellWord } from './text.ts';
 
 /** A command of this program. `ID` and `KEY` among the arguments are the operator's to fill in. */
@@ -62,10 +62,18 @@ export function setting(name: string, value: unknown, when?: string): Remedy {
 }
 
 /**
- * The steps that release the resource of an entry. With `prune`, an apply between the removal of the entry and the command
- * would delete the resource.
+ * Releases the resource of a key. A key in the spec leaves the spec first, because its entry would create the resource
+ * again. With `prune`, an apply between the removal of the entry and the command would delete the resource.
  */
-export function removeAndForget(key: ResourceKey, when: string, prune: boolean): Remedy {
+export function wayToForget(
+  key: ResourceKey,
+  {
+    isDeclared,
+    when,
+    prune,
+  }: { readonly isDeclared: boolean; readonly when: string; readonly prune: boolean },
+): Remedy {
+  if (!isDeclared || takeApart(key).parent !== undefined) return run('forget', [key], { when });
   const removed = edit(key, { entry: 'remove' });
   const forget = run('forget', [key]);
   return prune

@@ -4,7 +4,7 @@ import type { Diff, ResourceKind, Seen, Subject, Verdict, World } from '../core/
 import { factsOf, type KindName } from '../core/kind-facts.ts';
 import type { Change, Operation, Spend, Traffic, Verb, Warning } from '../core/plan.ts';
 import { type OperationId, operationId } from '../core/plan.ts';
-import { type Remedy, removeAndForget, run } from '../core/remedy.ts';
+import { type Remedy, run, wayToForget } from '../core/remedy.ts';
 import type { Binding } from '../core/state.ts';
 import { createWorld } from '../core/world.ts';
 
@@ -17,21 +17,16 @@ export interface Draft {
   readonly retiresAs?: ResourceKey;
 }
 
-/**
- * Releases the resource: it stays, and no key is bound to it any more. An entry leaves the spec first, because it would
- * create the resource again. A destroy does not know the entries.
- */
+/** Releases the resource: it stays, and no key is bound to it any more. A destroy does not know the entries. */
 export function keeping(
-  { subject: { key, parent, desired }, kind: { billing } }: Pick<Draft, 'subject' | 'kind'>,
+  { subject: { key, desired }, kind: { billing } }: Pick<Draft, 'subject' | 'kind'>,
   { settings }: World,
   destroy = false,
 ): Remedy {
   const when = billing.billed
     ? 'to keep it, no longer managed and still billed'
     : 'to keep it, no longer managed';
-  return parent === undefined && (destroy || desired !== undefined)
-    ? removeAndForget(key, when, settings.prune)
-    : run('forget', [key], { when });
+  return wayToForget(key, { isDeclared: destroy || desired !== undefined, when, prune: settings.prune });
 }
 
 /** For a message: the resource that a new state found, and another one that may exist. */

@@ -15,7 +15,7 @@ import { giveBack } from '../claims/line.ts';
 import { exchanging, released } from '../claims/release.ts';
 import { bindingOf } from '../run/operate.ts';
 import { boundIn, type Run } from '../run.ts';
-import { bindingsOf, stays, wayToForget } from './ignore.ts';
+import { bindingsOf, forgetting, stays } from './ignore.ts';
 
 type Bound = Subject & { readonly binding: Binding };
 
@@ -225,7 +225,7 @@ export function takenFrom(
   const isIts = !isAnother(owner, binding) && !identityChanged(run, owner.key);
   if (owner.tainted === undefined && isIts) {
     const when = `to release ${id} before you run this command again`;
-    const ways = [wayToForget(run, owner.key, when)];
+    const ways = [forgetting(run, owner.key, when)];
     throw new ConfigError(`${id} is already bound to ${owner.key}.`, false, ways);
   }
   return [

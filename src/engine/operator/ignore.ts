@@ -17,9 +17,9 @@ import {
   edit,
   idInFile,
   type Remedy,
-  removeAndForget,
   result,
   run as runs,
+  wayToForget,
 } from '../../core/remedy.ts';
 import type { Ip, ServerId } from '../../core/resources.ts';
 import type { Binding, StateChange } from '../../core/state.ts';
@@ -176,15 +176,13 @@ function waysToRelease(run: Run, key: ResourceKey, id: string): readonly Remedy[
   const set = { managed: false, id: idInFile(id) };
   return [
     edit(key, { entry: 'replace', set, when: 'to keep the key in the spec', next: [runs('apply')] }),
-    wayToForget(run, key, 'to remove the key from the spec'),
+    forgetting(run, key, 'to remove the key from the spec'),
   ];
 }
 
-/** Releases the resource of a key. A key in the spec leaves the spec first. */
-export function wayToForget({ world }: Run, key: ResourceKey, when: string): Remedy {
-  if (world.subjects.get(key)?.desired === undefined || takeApart(key).parent !== undefined)
-    return runs('forget', [key], { when });
-  return removeAndForget(key, when, world.settings.prune);
+export function forgetting({ world: { subjects, settings } }: Run, key: ResourceKey, when: string): Remedy {
+  const isDeclared = subjects.get(key)?.desired !== undefined;
+  return wayToForget(key, { isDeclared, when, prune: settings.prune });
 }
 
 /** The backups of a server that exists, as released. A backup that the list lacks is gone already. */
