@@ -19,7 +19,7 @@ import { perhapsRenamed } from './moved-from.ts';
 import { blockedIntent, isBegun, openWrites } from './open-writes.ts';
 import { isSelected } from './order.ts';
 import { costOf, effortOf, mostOf, summarise } from './totals.ts';
-import { heldRename, objectedTo } from './waits.ts';
+import { emptied, heldRename, objectedTo } from './waits.ts';
 import {
   boughtUnused,
   capUnchecked,
@@ -170,7 +170,7 @@ function blockedBy(
   const others = [...objections].filter(
     ([draft]) => heldRename(draft.subject.key, waitingMoves) === undefined,
   );
-  const renames = waitingMoves.map(({ blocked }) => blocked);
+  const renames = waitingMoves.flatMap((each) => (emptied(each, world) === undefined ? [each.blocked] : []));
   return [...open, ...renames, ...objectedTo(new Map(others), inFlight)];
 }
 

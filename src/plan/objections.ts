@@ -39,6 +39,7 @@ export interface GuardInput {
 
 /** A rename that is not possible yet. `keys`: the entries that wait for it. */
 export interface HeldRename {
+  /** Its key is the new key: if that is bound to a resource, the rename waits until the binding has ended. */
   readonly blocked: Blocked & { readonly code: BlockCode };
   readonly keys: ReadonlySet<ResourceKey>;
 }

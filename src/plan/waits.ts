@@ -1,6 +1,6 @@
 import { type Opening, openingFor } from '../core/calendar.ts';
 import { namedAddress, type WindowVerb } from '../core/desired.ts';
-import { entryKeyOf, type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
+import { entryKeyOf, nounOf, type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
 import type { ResourceKind, World } from '../core/kind.ts';
 import { factsOf, isAddress, type KindName } from '../core/kind-facts.ts';
 import { type Blocked, type Operation, operationId } from '../core/plan.ts';
@@ -140,6 +140,23 @@ export function heldRename<Held extends HeldRename>(
   waiting: readonly Held[] = [],
 ): Held | undefined {
   return waiting.find(({ keys }) => keys.has(entryKeyOf(key)));
+}
+
+/**
+ * A rename waits for a bound key whose resource no read shows, nor anything that the resource left, such as an address: the
+ * binding ends, if another read confirms that.
+ */
+export function emptied(
+  { blocked: { key, code } }: HeldRename,
+  { subjects, observed, childrenOf }: World,
+): { readonly key: ResourceKey; readonly gone: true; readonly reason: string } | undefined {
+  const { binding } = subjects.get(key) ?? {};
+  if (code !== 'moved_onto_bound' || binding === undefined) return undefined;
+  const isShown = [key, ...childrenOf(key).map((child) => child.key)].some(
+    (each) => observed.get(each)?.id !== undefined,
+  );
+  if (isShown) return undefined;
+  return { key, gone: true, reason: `${nounOf(binding.kind)} ${binding.id} no longer exists` };
 }
 
 /** Everything about an entry waits for its rename. */

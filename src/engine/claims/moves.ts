@@ -40,7 +40,8 @@ export function movesOf(
   const remains = [...bindings.values()].flatMap(asRemains);
   const onto = [...moves.filter(({ to }) => bindings.has(to)), ...remains];
   const inside = ({ from }: Move) => onto.some((each) => each.from === takeApart(from).parent);
-  return holding(moves, [...waiting, ...onto.filter((each) => !inside(each)).map(ontoBound)]);
+  const decides = (each: Move) => !inside(each) && !waiting.some(({ keys }) => keys.has(entryKeyOf(each.to)));
+  return holding(moves, [...waiting, ...onto.filter(decides).map(ontoBound)]);
 
   /** A resource inside a deleted server whose key another server gets, as a move onto that resource. */
   function asRemains({ key, parentId }: Binding): Move[] {

@@ -190,6 +190,14 @@ class Rounds {
    */
   async #plan(): Promise<Judged> {
     const run = this.#run;
+    if (
+      run.moves.waiting.some(
+        ({ waitsFor, blocked }) => waitsFor.length === 0 && !run.bindings.has(blocked.key),
+      )
+    ) {
+      run.moves.renew();
+      this.#readSince ??= run.deps.clock.monotonic();
+    }
     if (this.#readSince !== undefined) {
       // Reads from before the writes show no created resource, so a plan from these reads would ask for each one again.
       run.signals.halt.throwIfAborted();

@@ -110,6 +110,46 @@ describe('src/engine/intents: a rename of what is in flight', () => {
   });
 });
 
+describe('src/plan/waits.ts: a rename onto the key of another server', () => {
+  const both = servers(`web: {${size}}`, `shop: {${size}}`);
+  const after = servers(shop().replace(', public_ipv4: {new: true}', ''));
+
+  test('that is gone is carried out, after a second read', async () => {
+    const { world, bound, deletions } = killable();
+    await world.apply(both);
+    world.emulator.mutate({ do: 'delete_server', id: 2001 });
+
+    const plan = await world.plan(after);
+    expect([plan.blocked, plan.warnings.map(({ code, key }) => [code, key])]).toEqual([
+      [],
+      [['released', 'servers.shop']],
+    ]);
+    expect((await world.apply(after)).outcome).toBe('converged');
+    expect([await bound(), deletions()]).toEqual([{ 'servers.shop': '2002' }, []]);
+  });
+
+  test('that is gone, and has left an address, asks', async () => {
+    const { world, deletions } = killable();
+    await world.apply(servers(web(), `shop: {${size}, public_ipv4: {new: true}}`));
+    world.emulator.mutate({ do: 'delete_server', id: 2001 });
+
+    const { blocked } = await world.apply(servers(shop()));
+
+    expect(blocked.map(({ code }) => code)).toEqual(['moved_onto_bound']);
+    expect(deletions()).toEqual([]);
+  });
+
+  test('that is being deleted waits for that alone', async () => {
+    const { world, killedAfter, bound } = killable();
+    await world.apply(both);
+    await killedAfter('/servers/2001', servers(`web: {${size}}`));
+
+    expect((await world.plan(after)).blocked.map(({ code }) => code)).toEqual(['moved_in_flight']);
+    expect((await world.apply(after)).outcome).toBe('converged');
+    expect(await bound()).toEqual({ 'servers.shop': '2002' });
+  });
+});
+
 describe('src/api/writes.ts: a lost creation whose text has another value in the environment now', () => {
   test('is settled by a question to its key', async () => {
     const halt = new AbortController();
