@@ -164,6 +164,8 @@ export function knownIds(
 export interface Move {
   readonly from: ResourceKey;
   readonly to: ResourceKey;
+  /** A resource that a deleted server left gives its key to that of the server that is renamed onto it. */
+  readonly orphans?: true;
 }
 
 export interface Moves {

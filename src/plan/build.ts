@@ -12,14 +12,14 @@ import {
 import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
 import { exposedServers } from '../core/world.ts';
-import { type Draft, operatedKey } from './draft.ts';
+import { type Draft, operatedKey, type Release } from './draft.ts';
 import { expiryWarnings, flagsChange } from './flags.ts';
-import { choose, type JudgeInput, type Judgement, judgeAll, possibleOf, type Release } from './judge.ts';
+import { choose, type JudgeInput, type Judgement, judgeAll, possibleOf } from './judge.ts';
 import { perhapsRenamed } from './moved-from.ts';
 import { blockedIntent, isBegun, openWrites } from './open-writes.ts';
 import { isSelected } from './order.ts';
 import { costOf, effortOf, mostOf, summarise } from './totals.ts';
-import { emptied, heldRename, objectedTo } from './waits.ts';
+import { emptied, heldRename, identityOpen, isUnsure, objectedTo } from './waits.ts';
 import {
   boughtUnused,
   capUnchecked,
@@ -51,6 +51,8 @@ export interface Planned {
   readonly releases: readonly Release[];
   /** The keys of bound resources that the API still creates. */
   readonly pending: readonly ResourceKey[];
+  /** The keys that may not be bound to the resource that the spec means: no value of their entries is recorded for it. */
+  readonly unsure: ReadonlySet<ResourceKey>;
   /** The highest amount that each draft may add to the monthly bill, as decimal text. */
   readonly most: ReadonlyMap<ResourceKey, string>;
   /** The cost and the effort of some of the plan's operations. */
@@ -85,6 +87,8 @@ export function buildPlan(input: PlanInput): Planned {
     inProgress.has(key) ||
     isSelected(selection, key);
   const waiting = new Set(waitingMoves.map(({ blocked: { key } }) => key));
+  const renamed = waitingMoves.flatMap(({ keys }) => [...keys]);
+  const unsure = new Set([...identityOpen(judged.objections), ...renamed]);
   const blocked = everythingBlocked.filter(({ key }) => isShown(key) || waiting.has(key));
   const { drafts } = judged;
   const { allowed } = possible;
@@ -108,7 +112,7 @@ export function buildPlan(input: PlanInput): Planned {
       inProgress.has(key) ? [] : [{ code: 'released', key, message: reason }],
     ),
     ...[...inFlight.values()].flatMap(inFlightWarning),
-    ...warningsBeside(input, { drafts, operations, missing }),
+    ...warningsBeside(input, { drafts, operations, missing, unsure }),
     // The state records every rename, also outside the selection.
   ].filter(({ code, key }) => code === 'moved' || isShown(key));
   // A selection leaves out operations, and no danger. Outputs show only the first warnings.
@@ -124,20 +128,20 @@ export function buildPlan(input: PlanInput): Planned {
   });
   const pending = drafts.flatMap(({ subject: { key }, diff }) => (diff.pending && isShown(key) ? [key] : []));
   const most = new Map(carriedOut.map((draft) => [operatedKey(draft), mostOf(draft)]));
-  return { plan, releases, pending, most, reckon };
+  return { plan, releases, pending, unsure, most, reckon };
 }
 
-/** The warnings that concern more than one draft. `missing`: the number of changes outside the selection. */
+/** The warnings that concern more than one draft. */
 function warningsBeside(
   { world, register, moves = [], now, formerScope = [] }: PlanInput,
-  { drafts, operations, missing }: Pick<Parts, 'drafts' | 'operations'> & { readonly missing: number },
+  { drafts, operations, missing, unsure }: Beside,
 ): Warning[] {
   const created = new Set(operations.flatMap(({ key, verb }) => (verb === 'create' ? [key] : [])));
   const isCreated = ({ subject }: Draft) => created.has(subject.key);
   return [
     ...movedWarnings(moves, drafts.filter(isCreated), { world, register }),
     ...perhapsRenamed(drafts),
-    ...drafts.flatMap((draft) => flagsChange(draft, world)),
+    ...drafts.flatMap((draft) => (isUnsure(draft.subject, unsure) ? [] : flagsChange(draft, world))),
     ...notActive(world),
     ...expiryWarnings(world, now),
     ...leftOut(missing),
@@ -152,10 +156,11 @@ function warningsBeside(
 
 /** The open writes that an operator must settle, and the objections to the drafts. */
 function blockedBy(
-  { world, register, waitingMoves = [] }: PlanInput,
+  input: PlanInput,
   { objections }: Judgement,
   inFlight: ReadonlyMap<ResourceKey, Intent>,
 ): Blocked[] {
+  const { world, register, waitingMoves = [] } = input;
   // The API refused the creation, and another user has created the resource since: the operator must know both.
   const taken = new Map(
     [...objections.values()].filter(({ code }) => code === 'name_exists').map((each) => [each.key, each]),
@@ -170,8 +175,13 @@ function blockedBy(
   const others = [...objections].filter(
     ([draft]) => heldRename(draft.subject.key, waitingMoves) === undefined,
   );
-  const renames = waitingMoves.flatMap((each) => (emptied(each, world) === undefined ? [each.blocked] : []));
+  const renames = waitingMoves.flatMap((each) => (emptied(each, input) === undefined ? [each.blocked] : []));
   return [...open, ...renames, ...objectedTo(new Map(others), inFlight)];
+}
+
+/** `missing`: the number of changes outside the selection. */
+interface Beside extends Pick<Parts, 'drafts' | 'operations'>, Pick<Planned, 'unsure'> {
+  readonly missing: number;
 }
 
 interface Parts {

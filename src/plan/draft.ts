@@ -23,9 +23,10 @@ export function keeping(
   { settings }: World,
   destroy = false,
 ): Remedy {
-  const when = billing.billed
-    ? 'to keep it, no longer managed and still billed'
-    : 'to keep it, no longer managed';
+  const when =
+    billing.billed === true
+      ? 'to keep it, no longer managed and still billed'
+      : 'to keep it, no longer managed';
   return wayToForget(key, { isDeclared: destroy || desired !== undefined, when, prune: settings.prune });
 }
 
@@ -42,6 +43,13 @@ export function foundText(binding: Binding, world: World): string {
 /** Confirms that a resource that a new state found belongs to this spec. */
 export function confirming({ key, id }: Pick<Binding, 'key' | 'id'>): Remedy {
   return run('adopt', [key, id], { when: `if only this spec manages ${id}` });
+}
+
+/** A binding that ends without a write. `gone`: its absence is confirmed first. */
+export interface Release {
+  readonly key: ResourceKey;
+  readonly gone: boolean;
+  readonly reason: string;
 }
 
 /**

@@ -42,7 +42,7 @@ export function isProtected(subject: Subject, world: World): boolean {
     each === undefined ? undefined : subjects.get(each)?.desired;
   const entry = entryOf(parent) ?? desired ?? expiredEntry(subject, world);
   if (entry !== undefined) return entry.protect;
-  return binding?.protect === true && entryOf(retiredFrom(key))?.protect !== false;
+  return binding?.protect === true && (binding.orphaned || entryOf(retiredFrom(key))?.protect !== false);
 }
 
 export function flagsChange({ subject }: Draft, world: World): Warning[] {

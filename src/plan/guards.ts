@@ -249,14 +249,18 @@ function prune(draft: Draft, { world, destroy }: GuardInput): Objection | undefi
   });
   return {
     reason: `${subject.key} ${why}, and settings.prune is false. With \`prune: true\`, ${impactOf(draft, world)}`,
-    remedies: [...(isLeft ? [again] : restored(draft, world)), keeping(draft, world)],
+    remedies: [
+      ...(subject.binding?.orphaned ? [] : isLeft ? [again] : restored(draft, world)),
+      keeping(draft, world),
+    ],
     permit: setting('prune', true, 'to delete it, and each other resource that has left the spec'),
   };
 }
 
-/** The address of a server that neither the spec nor a replacement has deleted. A failed creation leaves no server. */
+/** The address of a server that no replacement has deleted. A failed creation leaves no server. */
 function isLeftByServer({ subject, retiresAs = subject.key }: Draft, world: World): boolean {
   const { parent } = subject;
+  if (subject.binding?.orphaned) return true;
   if (parent === undefined || !comesWithServer(subject) || retiredFrom(retiresAs) !== undefined) return false;
   const { binding } = world.subjects.get(parent) ?? {};
   return binding !== undefined && binding.tainted === undefined && !world.isThere(parent);

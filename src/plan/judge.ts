@@ -16,7 +16,15 @@ import type { Intent } from '../core/state.ts';
 import { capitalised } from '../core/text.ts';
 import { once } from '../core/turns.ts';
 import { expiredEntry } from '../core/world.ts';
-import { type Draft, draftAll, isDeletion, isRenewed, operatedKey, operationsOf } from './draft.ts';
+import {
+  type Draft,
+  draftAll,
+  isDeletion,
+  isRenewed,
+  operatedKey,
+  operationsOf,
+  type Release,
+} from './draft.ts';
 import { guards, impactOf } from './guards.ts';
 import { entriesFromUnknown } from './moved-from.ts';
 import type { Coded, GuardInput, Objection, PlanFacts } from './objections.ts';
@@ -120,13 +128,6 @@ interface Possible {
   readonly held: readonly Blocked[];
 }
 
-/** A binding that ends without a write. `gone`: its absence is confirmed first. */
-export interface Release {
-  readonly key: ResourceKey;
-  readonly gone: boolean;
-  readonly reason: string;
-}
-
 /** The operations that are possible for all drafts without an objection. */
 export function possibleOf(
   { world, kinds, waitingMoves = [], recreated }: JudgeInput,
@@ -143,7 +144,7 @@ export function possibleOf(
   const isEarly = ({ parent }: Subject) =>
     parent !== undefined && staying.has(parent) && world.isThere(parent);
   const open = identityOpen(objections);
-  const freed = waitingMoves.flatMap((each) => emptied(each, world) ?? []);
+  const freed = waitingMoves.flatMap((each) => emptied(each, { world, kinds }) ?? []);
   const ended = allowed
     .filter(({ subject: { parent } }) => parent === undefined || !open.has(parent))
     .filter(({ subject, diff: { verdict } }) => !('gone' in verdict && !verdict.gone && isEarly(subject)))

@@ -1,14 +1,14 @@
 import { type Opening, openingFor } from '../core/calendar.ts';
 import { namedAddress, type WindowVerb } from '../core/desired.ts';
-import { entryKeyOf, nounOf, type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
-import type { ResourceKind, World } from '../core/kind.ts';
+import { entryKeyOf, type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
+import type { ResourceKind, Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress, type KindName } from '../core/kind-facts.ts';
 import { type Blocked, type Operation, operationId } from '../core/plan.ts';
 import { edit, run, settleFirst } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import { moment } from '../core/time.ts';
 import { exposedServers } from '../core/world.ts';
-import { type Draft, draftOne } from './draft.ts';
+import { type Draft, draftOne, type Release } from './draft.ts';
 import type { GuardInput, HeldRename, Objection, PlanFacts } from './objections.ts';
 import { closure, endsOf, linksOf, obstacles, prerequisites, restsOn, successorsOf } from './order.ts';
 import { isStep, type ReplacementTurn, serverAfter } from './replacements.ts';
@@ -142,21 +142,18 @@ export function heldRename<Held extends HeldRename>(
   return waiting.find(({ keys }) => keys.has(entryKeyOf(key)));
 }
 
-/**
- * A rename waits for a bound key whose resource no read shows, nor anything that the resource left, such as an address: the
- * binding ends, if another read confirms that.
- */
+/** A rename waits for a bound key whose resource is gone: the binding ends, as without an entry of that key. */
 export function emptied(
   { blocked: { key, code } }: HeldRename,
-  { subjects, observed, childrenOf }: World,
-): { readonly key: ResourceKey; readonly gone: true; readonly reason: string } | undefined {
-  const { binding } = subjects.get(key) ?? {};
-  if (code !== 'moved_onto_bound' || binding === undefined) return undefined;
-  const isShown = [key, ...childrenOf(key).map((child) => child.key)].some(
-    (each) => observed.get(each)?.id !== undefined,
-  );
-  if (isShown) return undefined;
-  return { key, gone: true, reason: `${nounOf(binding.kind)} ${binding.id} no longer exists` };
+  { world, kinds }: Pick<GuardInput, 'world' | 'kinds'>,
+): Release | undefined {
+  const subject = world.subjects.get(key);
+  if (code !== 'moved_onto_bound' || subject === undefined) return undefined;
+  const { desired: _other, ...bound } = subject;
+  const { verdict } = draftOne(kinds, world, bound).diff;
+  return verdict.verdict === 'release' && verdict.gone
+    ? { key, gone: true, reason: verdict.reason }
+    : undefined;
 }
 
 /** Everything about an entry waits for its rename. */
@@ -182,8 +179,18 @@ export function objectedTo(
 
 /** Keys whose live resource is unconfirmed: the kind reports that, or the adoption of the key is blocked. */
 export function identityOpen(objections: ReadonlyMap<Draft, Blocked>): ReadonlySet<ResourceKey> {
-  const open = [...objections].filter(([draft, { verb }]) => verb === 'adopt' || hasIdentityOpen(draft));
+  const open = [...objections].filter(
+    ([draft, { verb, code }]) => verb === 'adopt' || code === 'moved_from_unknown' || hasIdentityOpen(draft),
+  );
   return new Set(open.map(([, { key }]) => key));
+}
+
+/** Whether the key of the resource, or of its server, is among the keys. */
+export function isUnsure(
+  { key, parent = key }: Pick<Subject, 'key' | 'parent'>,
+  unsure: ReadonlySet<ResourceKey>,
+): boolean {
+  return unsure.has(key) || unsure.has(parent);
 }
 
 /** The key that the operation depends on, and whose live resource is unconfirmed at present. */

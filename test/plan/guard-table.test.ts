@@ -250,7 +250,7 @@ describe('src/plan/guards.ts: one guard each', () => {
       'networks.n',
       remove,
       { ...gone({ protect: true }), ...expired },
-      'networks.n expired at 1, and its last entry had `protect: true`. Network 3 would be deleted → remove `expires` in networks.n (to keep it managed) | vdcsync forget networks.n (to keep it, no longer managed and still billed) ⇒ write `protect: false` in networks.n; then vdcsync apply (to have it deleted)',
+      'networks.n expired at 1, and its last entry had `protect: true`. Network 3 would be deleted → remove `expires` in networks.n (to keep it managed) | vdcsync forget networks.n (to keep it, no longer managed) ⇒ write `protect: false` in networks.n; then vdcsync apply (to have it deleted)',
     ],
     [
       'a part of a server that the state does not know',
@@ -271,7 +271,7 @@ describe('src/plan/guards.ts: one guard each', () => {
       'networks.n',
       remove,
       { ...gone({ protect: true }), settings: 'prune: true' },
-      'networks.n has left the spec, and its last entry had `protect: true`. Network 3 would be deleted → put networks.n back into the spec (to keep it managed) | vdcsync forget networks.n (to keep it, no longer managed and still billed) ⇒ put networks.n back into the spec with `protect: false`; then vdcsync apply --target networks.n; then remove networks.n from the spec; then vdcsync apply (to have it deleted)',
+      'networks.n has left the spec, and its last entry had `protect: true`. Network 3 would be deleted → put networks.n back into the spec (to keep it managed) | vdcsync forget networks.n (to keep it, no longer managed) ⇒ put networks.n back into the spec with `protect: false`; then vdcsync apply --target networks.n; then remove networks.n from the spec; then vdcsync apply (to have it deleted)',
     ],
     [
       'a server that retires',
@@ -369,14 +369,14 @@ describe('src/plan/guards.ts: one guard each', () => {
       'networks.n',
       remove,
       gone(),
-      'networks.n has left the spec, and settings.prune is false. With `prune: true`, network 3 would be deleted → put networks.n back into the spec (to keep it managed) | vdcsync forget networks.n (to keep it, no longer managed and still billed) ⇒ write `prune: true` under `settings` (to delete it, and each other resource that has left the spec)',
+      'networks.n has left the spec, and settings.prune is false. With `prune: true`, network 3 would be deleted → put networks.n back into the spec (to keep it managed) | vdcsync forget networks.n (to keep it, no longer managed) ⇒ write `prune: true` under `settings` (to delete it, and each other resource that has left the spec)',
     ],
     [
       'what has left the spec, without a binding',
       'networks.z',
       remove,
       {},
-      'networks.z has left the spec, and settings.prune is false. With `prune: true`, network  would be deleted → put networks.z back into the spec (to keep it managed) | vdcsync forget networks.z (to keep it, no longer managed and still billed) ⇒ write `prune: true` under `settings` (to delete it, and each other resource that has left the spec)',
+      'networks.z has left the spec, and settings.prune is false. With `prune: true`, network  would be deleted → put networks.z back into the spec (to keep it managed) | vdcsync forget networks.z (to keep it, no longer managed) ⇒ write `prune: true` under `settings` (to delete it, and each other resource that has left the spec)',
     ],
     ['with prune', 'networks.n', remove, { ...gone(), settings: 'prune: true' }, undefined],
     ['destroy', 'networks.n', remove, { ...gone(), input: { destroy: true } }, undefined],
@@ -417,7 +417,7 @@ describe('src/plan/guards.ts: one guard each', () => {
       'networks.n',
       remove,
       { ...gone(), ...expired },
-      'networks.n expired at 1, and settings.prune is false. With `prune: true`, network 3 would be deleted → remove `expires` in networks.n (to keep it managed) | vdcsync forget networks.n (to keep it, no longer managed and still billed) ⇒ write `prune: true` under `settings` (to delete it, and each other resource that has left the spec)',
+      'networks.n expired at 1, and settings.prune is false. With `prune: true`, network 3 would be deleted → remove `expires` in networks.n (to keep it managed) | vdcsync forget networks.n (to keep it, no longer managed) ⇒ write `prune: true` under `settings` (to delete it, and each other resource that has left the spec)',
     ],
     [
       'a server that retires, and has left the spec',

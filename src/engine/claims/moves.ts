@@ -5,6 +5,7 @@ import {
   namesakeOf,
   type ResourceKey,
   retiredFrom,
+  retiringKey,
   takeApart,
 } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
@@ -31,25 +32,34 @@ export function movesOf(
   const waiting = renamed.flatMap((move) => inFlight(move, intents));
   const becomes = new Map(renamed.flatMap(({ from, to }) => (isMovedBefore(to, from) ? [] : [[from, to]])));
   const followed = followedNames(desired, bindings, intents);
-  const moves = [...bindings.keys()].flatMap((from) => {
+  const renames = [...bindings.keys()].flatMap((from): Move[] => {
     const renamed = renamedKey(from, becomes);
     const to = renamed === from ? (followed.get(from) ?? from) : renamed;
     return to === from ? [] : [{ from, to }];
   });
-  const arriving = new Map(moves.map(({ from, to }) => [to, from]));
-  const remains = [...bindings.values()].flatMap(asRemains);
-  const onto = [...moves.filter(({ to }) => bindings.has(to)), ...remains];
-  const inside = ({ from }: Move) => onto.some((each) => each.from === takeApart(from).parent);
-  const decides = (each: Move) => !inside(each) && !waiting.some(({ keys }) => keys.has(entryKeyOf(each.to)));
+  const arriving = new Set(renames.map(({ to }) => to));
+  const aside = [...bindings.values()].flatMap(movedAside);
+  const free = new Set(aside.map(({ from }) => from));
+  const moves = [...aside, ...renames];
+  const onto = renames.filter(({ to }) => bindings.has(to) && !free.has(to));
+  // The question about the server, or about the network of an interface, is about its parts too.
+  const follows = ({ from }: Move) => {
+    const parsed = takeApart(from);
+    return onto.some((each) => each.from === parsed.parent || each.from === namesakeOf(parsed));
+  };
+  const decides = (each: Move) =>
+    !follows(each) && !waiting.some(({ keys }) => keys.has(entryKeyOf(each.to)));
   return holding(moves, [...waiting, ...onto.filter(decides).map(ontoBound)]);
 
-  /** A resource inside a deleted server whose key another server gets, as a move onto that resource. */
-  function asRemains({ key, parentId }: Binding): Move[] {
-    const { parent: to } = takeApart(key);
-    const from = to === undefined || bindings.has(to) ? undefined : arriving.get(to);
-    if (to === undefined || from === undefined || parentId === bindings.get(from)?.id) return [];
-    const part = childKey(from, key.slice(to.length + 1));
-    return bindings.has(part) ? [] : [{ from: part, to: key }];
+  /** The key of a resource that a deleted server left, if another server gets the key of that server. */
+  function movedAside({ key, id, parentId = id }: Binding): Move[] {
+    const { parent } = takeApart(key);
+    if (parent === undefined || bindings.has(parent) || !arriving.has(parent)) return [];
+    const part = key.slice(parent.length + 1);
+    const to = childKey(retiringKey(parent, parentId), part);
+    // The API may have given the id of the server out again. @assumption A17
+    const other = childKey(retiringKey(parent, `${parentId}-${id}`), part);
+    return [{ from: key, to: bindings.has(to) ? other : to, orphans: true }];
   }
 
   /** Of the previous key, only resources inside it are left. These resources were renamed separately. */
@@ -214,17 +224,14 @@ export function waitingFor(open: readonly Intent[], { from, to }: Move): Waiting
   return [{ blocked, keys: new Set(entriesOf({ from, to })), waitsFor: open.map(({ key }) => key) }];
 }
 
-/** The new key of an address may be bound to the address of a deleted server. */
 function ontoBound({ from, to }: Move): WaitingMove {
   const before = takeApart(from).parent ?? from;
   const after = takeApart(to).parent ?? to;
-  const given = before === from ? from : to;
-  const reason =
-    given === from
-      ? `${from} cannot become ${to}: each of the two keys is bound to a resource`
-      : `${before} cannot become ${after}: ${to} is still bound to a resource of a deleted server`;
+  const reason = `${from} cannot become ${to}: each of the two keys is bound to a resource`;
   const remedies = [
-    run('forget', [given], { when: 'to release its resource: it stays, and is still billed' }),
+    run('forget', [from], {
+      when: `to keep its resource, no longer managed${factsOf(takeApart(from).kind).bought ? ' and still billed' : ''}`,
+    }),
     edit(after, { remove: ['moved'], when: `to give ${before} up` }),
     // In this order, the resource of no entry is without an entry in between.
     edit(before, {
@@ -263,7 +270,7 @@ export function movedBindings(
   moves: readonly Move[],
 ): Map<ResourceKey, Binding> {
   const moved = new Map(bindings);
-  for (const { from, to } of moves) {
+  for (const { from, to, orphans } of moves) {
     const binding = moved.get(from);
     moved.delete(from);
     if (binding === undefined) continue;
@@ -275,6 +282,7 @@ export function movedBindings(
       key: to,
       ...(parentId === undefined ? {} : { parentId }),
       ...(formerKeys.length === 0 ? {} : { formerKeys }),
+      ...(orphans && { orphaned: true }),
     });
   }
   return moved;

@@ -1,4 +1,5 @@
 import { backupObject, type Claim } from '../../core/claims.ts';
+import { digestOf } from '../../core/json.ts';
 import { comesWithServer, type ResourceKey, retiringKey, takeApart } from '../../core/keys.ts';
 import { factsOf, isAddress } from '../../core/kind-facts.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
@@ -192,12 +193,19 @@ export function retiring(run: Run, server: Binding, taken: readonly Binding[] = 
 }
 
 /**
- * The changes after the deletion of a resource. If the spec still declares it, a new one takes over its key: the address
- * of a deleted server then retires, and stays until the new server exists.
+ * The changes after the deletion of a resource. If it was replaced, a new one takes over its key: the address of a deleted
+ * server then retires, and stays until the new server exists.
+ *
+ * @param basis of the deletion: that of a resource that has left the spec is no replacement, even if its entry returns
  */
-export function deleted(run: Run, key: ResourceKey, reason: string): StateChange[] {
+export function deleted(
+  run: Run,
+  { key, basis }: Pick<Intent, 'key'> & Partial<Pick<Intent, 'basis'>>,
+  reason: string,
+): StateChange[] {
   const id = run.bindings.get(key)?.id;
-  const isReplaced = id !== undefined && run.world.subjects.get(key)?.desired?.managed === true;
+  const isDeclared = run.world.subjects.get(key)?.desired?.managed === true;
+  const isReplaced = id !== undefined && isDeclared && basis !== digestOf(null);
   const addresses = boundIn(run, key).filter(({ kind }) => comesWithServer({ kind, parent: key }));
   return [
     ...(isReplaced ? addresses.flatMap((each) => passing(run, each, key, retiringKey(key, id))) : []),

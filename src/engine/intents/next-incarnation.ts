@@ -154,7 +154,7 @@ export async function endReplaced(run: Run, { key, kind }: Pick<Binding, 'key' |
   await clock.sleep(absenceGapMs, run.signals.halt);
   const world = await run.fence.read(() => run.view.observe(key, clock.monotonic()));
   if (world !== undefined && isLost(run, key))
-    await run.state.change(deleted(run, key, 'another state has replaced the resource'));
+    await run.state.change(deleted(run, { key }, 'another state has replaced the resource'));
 }
 
 /** The spec asks for a resource in place of the bound one, which reads do not find. */

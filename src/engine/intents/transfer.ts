@@ -48,12 +48,7 @@ export async function settled(
     return again(0);
   if (intent.recovers !== undefined) return found(run, intent, id);
   if (intent.verb === 'delete')
-    return close(
-      run,
-      intent,
-      { outcome: 'done', text: '' },
-      { changes: deleted(run, intent.key, 'deleted') },
-    );
+    return close(run, intent, { outcome: 'done', text: '' }, { changes: deleted(run, intent, 'deleted') });
   // The resource that a failed creation would have replaced keeps its key.
   const under = damage === undefined ? intent.key : remainsOf(intent, id);
   const may = isReplay(intent) && (await mayReplace(run, intent));

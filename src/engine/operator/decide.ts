@@ -358,7 +358,7 @@ async function absentOutcome(run: Run, intent: Intent, resent?: string): Promise
   const remark = await askBeforeAbsent(run, intent);
   const isNext = verb === 'create' && questionOf(intent).conflict === true;
   const changes: StateChange[] = [
-    ...(verb === 'delete' ? deleted(run, key, 'the operator reported that the resource is gone') : []),
+    ...(verb === 'delete' ? deleted(run, intent, 'the operator reported that the resource is gone') : []),
     ...(isNext ? [{ type: 'next_incarnation', key } as const] : []),
   ];
   const outcome = verb === 'delete' ? 'done' : 'absent';

@@ -19,12 +19,12 @@ import type { OperationResult } from '../../core/progress.ts';
 import { outside, paying, run, run as runs } from '../../core/remedy.ts';
 import type { StateChange } from '../../core/state.ts';
 import { buildPlan } from '../../plan/build.ts';
+import type { Release } from '../../plan/draft.ts';
 import { newFlags } from '../../plan/flags.ts';
-import type { Release } from '../../plan/judge.ts';
 import { correction, isOvertaken } from '../../plan/open-writes.ts';
 import { isSelected, successorOf } from '../../plan/order.ts';
 import type { Prices } from '../../plan/totals.ts';
-import { heldRename } from '../../plan/waits.ts';
+import { heldRename, isUnsure } from '../../plan/waits.ts';
 import { claimChanges, type Judged, registerOf } from '../claims/claims.ts';
 import { takeBack } from '../claims/line.ts';
 import { released, releasing } from '../claims/release.ts';
@@ -171,7 +171,7 @@ export async function applyStateChanges(run: Run, planned: Judged): Promise<void
   await run.moves.keep();
   await closeOvertaken(run, plan);
   const changes = [
-    ...flagChanges(run),
+    ...flagChanges(run, planned),
     ...comparedChanges(run, plan),
     ...(await releaseChanges(run, releases)),
     ...(await claimChanges(run, planned)),
@@ -212,8 +212,9 @@ export async function settleMoves(run: Run): Promise<void> {
   run.moves.renew();
 }
 
-function flagChanges({ world, mode: { selection } }: Run): StateChange[] {
+function flagChanges({ world, mode: { selection } }: Run, { unsure }: Judged): StateChange[] {
   return [...world.subjects.values()].flatMap((subject) => {
+    if (isUnsure(subject, unsure)) return [];
     if (selection !== undefined && !isSelected(selection, subject.key)) return [];
     const flags = newFlags(subject, world);
     if (flags === undefined || subject.binding === undefined) return [];

@@ -394,7 +394,7 @@ describe('src/engine/claims/release.ts', () => {
   test('the address of a deleted server stays only until its new server exists', () => {
     const managed = { desired: { 'servers.x': { managed: true, value: {} } } };
     const all = [server, firewall, address];
-    expect(keys(deleted(knowing(all, managed), key('servers.x'), 'deleted'))).toEqual([
+    expect(keys(deleted(knowing(all, managed), { key: key('servers.x') }, 'deleted'))).toEqual([
       'release servers.x.public_ipv4 false',
       'bind servers.x~1.public_ipv4',
       'release servers.x true',
@@ -402,21 +402,21 @@ describe('src/engine/claims/release.ts', () => {
     ]);
     // The API gave the id out again, and the address of the earlier server still retires.
     const earlier = { ...address, key: key('servers.x~1.public_ipv4'), id: '50' };
-    expect(keys(deleted(knowing([...all, earlier], managed), key('servers.x'), 'deleted'))[1]).toBe(
+    expect(keys(deleted(knowing([...all, earlier], managed), { key: key('servers.x') }, 'deleted'))[1]).toBe(
       `bind servers.x~1-${address.id}.public_ipv4`,
     );
     const released2 = ['release servers.x true', 'release servers.x.firewall false'];
-    expect(keys(deleted(knowing(all), key('servers.x'), 'deleted'))).toEqual(released2);
+    expect(keys(deleted(knowing(all), { key: key('servers.x') }, 'deleted'))).toEqual(released2);
     const left = { desired: { 'servers.x': { managed: false, value: {} } } };
-    expect(keys(deleted(knowing(all, left), key('servers.x'), 'deleted'))).toEqual(released2);
-    expect(keys(deleted(knowing([], managed), key('servers.x'), 'deleted'))).toEqual([
+    expect(keys(deleted(knowing(all, left), { key: key('servers.x') }, 'deleted'))).toEqual(released2);
+    expect(keys(deleted(knowing([], managed), { key: key('servers.x') }, 'deleted'))).toEqual([
       'release servers.x true',
     ]);
 
-    const orphan = keys(deleted(knowing([address], managed), key('servers.x'), 'deleted'));
+    const orphan = keys(deleted(knowing([address], managed), { key: key('servers.x') }, 'deleted'));
     expect(orphan.filter((each) => each.startsWith('bind'))).toEqual([]);
     const unmanaged = { desired: { 'servers.x': undefined as never } };
-    expect(keys(deleted(knowing(all, unmanaged), key('servers.x'), 'deleted'))).toEqual(released2);
+    expect(keys(deleted(knowing(all, unmanaged), { key: key('servers.x') }, 'deleted'))).toEqual(released2);
   });
 });
 

@@ -128,15 +128,20 @@ describe('src/plan/waits.ts: a rename onto the key of another server', () => {
     expect([await bound(), deletions()]).toEqual([{ 'servers.shop': '2002' }, []]);
   });
 
-  test('that is gone, and has left an address, asks', async () => {
-    const { world, deletions } = killable();
-    await world.apply(servers(web(), `shop: {${size}, public_ipv4: {new: true}}`));
+  test.each([true, false])('that is gone leaves its address to `prune: %s`', async (prune) => {
+    const spec = (...entries: readonly string[]) =>
+      servers(...entries).replace('prune: true', `prune: ${prune}`);
+    const { world, bound, deletions } = killable();
+    await world.apply(spec(web(), `shop: {${size}, public_ipv4: {new: true}}`));
     world.emulator.mutate({ do: 'delete_server', id: 2001 });
 
-    const { blocked } = await world.apply(servers(shop()));
+    const { blocked } = await world.apply(spec(shop()));
 
-    expect(blocked.map(({ code }) => code)).toEqual(['moved_onto_bound']);
-    expect(deletions()).toEqual([]);
+    expect(blocked.map(({ key, code }) => [key, code])).toEqual(
+      prune ? [] : [['servers.shop~2001.public_ipv4', 'prune_disabled']],
+    );
+    expect(deletions().map(({ path }) => path)).toEqual(prune ? ['/ips/5001'] : []);
+    expect(await bound()).toMatchObject({ 'servers.shop': '2002', 'servers.shop.public_ipv4': '5002' });
   });
 
   test('that is being deleted waits for that alone', async () => {
