@@ -1,6 +1,6 @@
-import { serverObject } from '../core/claims.ts';
+import { addressObject, serverObject } from '../core/claims.ts';
 import { type Json, member } from '../core/json.ts';
-import { childKey, entryKeyOf, type ResourceKey, topLevelKey } from '../core/keys.ts';
+import { childKey, entryKeyOf, type ResourceKey, retiredFrom, takeApart, topLevelKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Warning } from '../core/plan.ts';
 import { edit, outside, run } from '../core/remedy.ts';
@@ -111,15 +111,21 @@ export function isKept(subject: Subject, server: Subject | undefined, world: Wor
  * The one address of a server whose entry has `{new: true}` belongs to that server, whether it was adopted, was not seen
  * at first, or was free before; but not if the creation of the server asked for a named address, or for none.
  */
-export function ownAddress({ desired, binding }: Subject, world: World): Ip | undefined {
+export function ownAddress({ key, desired, binding }: Subject, world: World): Ip | undefined {
   const id = binding?.id ?? desired?.id;
   const wanted = member(desired?.value, 'public_ipv4');
   if (id === undefined || member(wanted, 'new') !== true) return undefined;
   const asked = member(binding?.applied, 'body');
   const address = member(asked, 'public_ipv4');
   if (asked != null && member(address, 'new') !== true && member(address, 'reuse') !== true) return undefined;
-  const [own, another] = world.ipsOf(id).filter(world.isUnbound);
+  const [own, another] = world.ipsOf(id).filter((ip) => world.isUnbound(ip) || isPredecessors(ip));
   return another === undefined ? own : undefined;
+
+  /** The new server took the address of the one that it replaced. */
+  function isPredecessors(ip: Ip): boolean {
+    const { parent } = takeApart(world.keyOf(addressObject(ip.id)) as ResourceKey);
+    return parent !== undefined && retiredFrom(parent) === key;
+  }
 }
 
 /**

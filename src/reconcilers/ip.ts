@@ -311,8 +311,10 @@ function diffLeaving(subject: Subject<IpEntry>, live: Ip, world: World): Diff {
   const isOwn = server === subject.binding?.parentId && (holder === undefined || holder === subject.parent);
   if (server !== undefined && !given && !isOwn) {
     // A server of the spec was created with this address, because the API attaches any free address.
-    const isTaken = holder !== undefined && world.subjects.get(holder)?.desired !== undefined;
-    if (subject.parent !== undefined && isTaken) {
+    const taker = holder === undefined ? undefined : world.subjects.get(holder);
+    if (subject.parent !== undefined && taker?.desired !== undefined) {
+      // The key of that server adopts it.
+      if (ownAddress(taker, world)?.id === live.id) return unchanged;
       const reason = `address ${live.address} is attached to ${holder} now`;
       return { verdict: { verdict: 'release', gone: false, reason } };
     }
