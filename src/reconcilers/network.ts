@@ -183,7 +183,9 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
       const wanted = intent.request.body as { readonly name: string; readonly cidr: string };
       const made = intent.answer?.id;
       const before = recordedIds(intent.preimage.networks);
-      const [ours, alike] = [known('network'), recordedIds(intent.preimage.alike)];
+      // The network of an earlier state was there before this state read the list.
+      const isEarlier = intent.answer?.to === 'unknown_send';
+      const [ours, alike] = [known('network'), recordedIds(isEarlier ? [] : intent.preimage.alike)];
       const isNew = (id: string) => (made === undefined ? !alike.has(id) : id === made);
       const like = networks.filter((each) => isSameNetwork(each, wanted));
       const matches = like.filter(({ id }) => !ours.has(String(id)) && isNew(String(id)));

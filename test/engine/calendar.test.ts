@@ -111,6 +111,18 @@ describe('src/plan/flags.ts', () => {
     ]);
   });
 
+  test.each([0, 1])('a local clock that is ahead expires no entry, of a process after %i reads', async (reads) => {
+    const played = rig();
+    const spec = `${head}ips: {a: {expires: "${at(played, 12 * hour)}"}}\n`;
+    await played.apply(spec);
+    played.restart();
+    if (reads > 0) await played.plan(spec);
+    played.clock.jump(25 * hour);
+
+    expect((await played.apply(spec)).plan.warnings.map(({ code }) => code)).toEqual(['expires_soon']);
+    expect(played.emulator.world.projects[0]?.ips).toHaveLength(1);
+  });
+
   test.each([
     ['prune', head.replace('prune: true', 'prune: false'), '', 'prune_disabled'],
     ['protect', head, 'protect: true, ', 'protected'],

@@ -3,7 +3,7 @@ import { comesWithServer, takeApart } from '../../core/keys.ts';
 import type { Operation } from '../../core/plan.ts';
 import type { InPhase, Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
-import { askKey } from './ask-key.ts';
+import { askKey, decided } from './ask-key.ts';
 import { inWriteSlot, observationValidMs, roomToWrite, sendValidMs, sinceObservation } from './begin.ts';
 import { serverIdOf } from './bound-by.ts';
 import {
@@ -55,6 +55,10 @@ export async function advance(
     case 'accepted':
       return finish(run, intent, halt);
     case 'blocked': {
+      // The local clock was ahead, or is right again.
+      const isFresh = intent.blocked.code === 'key_too_old' && keyIsFresh(run, intent);
+      if (isFresh && intent.unconfirmed !== undefined)
+        return goOn(run, intent, { stage: { phase: 'unknown', unconfirmed: intent.unconfirmed } });
       const seen = await seenSince(run, intent);
       if (seen !== undefined) return seen;
       return { now: 'blocked', code: intent.blocked.code, reason: intent.blocked.reason };
@@ -152,13 +156,17 @@ async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress
   if (!isValid(observationValidMs)) return again(0);
   if (!keyIsFresh(run, intent))
     return newKey(run, intent, 'key_too_old', 'its idempotency key is too old to be sent again');
-  if (intent.sentAs !== writes.digest(intent.request))
+  if (intent.sentAs !== writes.digest(intent.request)) {
+    // The key holds an answer that other bytes do not replay, so lists decide.
+    if (unconfirmed !== undefined && questionOf(intent).stage === 'taken')
+      return decided(run, intent, 'open');
     return newKey(
       run,
       intent,
       'profile_changed',
       'the API profile or an environment variable has changed, so a repeated request would differ from the first one',
     );
+  }
   const sending = await run.state.update(intent, {
     stage: { phase: 'sending', ...(unconfirmed && { unconfirmed }), ...doubtOf(intent) },
     sends: intent.sends + 1,

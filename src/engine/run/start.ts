@@ -1,4 +1,4 @@
-import { objectName } from '../../core/claims.ts';
+import { type Claim, objectName } from '../../core/claims.ts';
 import { type Desired, type DesiredResource, nameInSpec } from '../../core/desired.ts';
 import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import type { ProofChecks, World } from '../../core/kind.ts';
@@ -114,9 +114,15 @@ function never(): AbortSignal {
   return new AbortController().signal;
 }
 
-/** Loads the state, and combines the spec with the state. `asked`: the spec with its renames, also for a `destroy`. */
+/**
+ * Loads the state, and combines the spec with the state. `asked`: the spec with its renames, also for a `destroy`. A spec
+ * ignores resources only as long as it has `unmanaged: ignore`.
+ */
 async function load({ store, hidden }: EngineDeps, file: Desired, destroy: boolean) {
-  const claims = new Map(hidden.recorded(await store.claims()).map((claim) => [objectName(claim), claim]));
+  const counts = ({ holder }: Claim) =>
+    holder.is !== 'ignored' || holder.by !== 'file' || file.settings.unmanaged === 'ignore';
+  const recorded = hidden.recorded(await store.claims()).filter(counts);
+  const claims = new Map(recorded.map((claim) => [objectName(claim), claim]));
   const stored = new Map(hidden.recorded(await store.bindings()).map((binding) => [binding.key, binding]));
   const intents = new Map(hidden.recorded(await store.openIntents()).map((intent) => [intent.key, intent]));
   const asked = ownNames(

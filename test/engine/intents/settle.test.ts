@@ -258,13 +258,42 @@ describe('src/engine/intents/settle.ts', () => {
   });
 
   test.each([
-    ['a request that would differ', { digest: 'other' }, 'profile_changed'],
-    ['a key that grows too old in the fence', { ageMs: 23 * hour - 1, fenceMs: 1 }, 'key_too_old'],
-  ])('%s is not sent under an unconfirmed key', async (_name, given, code) => {
+    [
+      'a request that would differ',
+      waiting({ unconfirmed: { why: 'lost', question: { stage: 'open', probes: 0 } } }),
+      { digest: 'other' },
+      'profile_changed',
+    ],
+    [
+      'a key that grows too old in the fence',
+      unknown('taken'),
+      { ageMs: 23 * hour - 1, fenceMs: 1 },
+      'key_too_old',
+    ],
+  ])('%s is not sent under an unconfirmed key', async (_name, intent, given, code) => {
     const { step, sent, recorded } = running(given);
-    expect(await step(unknown('taken'))).toMatchObject({ now: 'blocked', code });
+    expect(await step(intent)).toMatchObject({ now: 'blocked', code });
     expect(sent).toEqual([]);
     expect(recorded).toMatchObject([{ stage: { phase: 'blocked', blocked: { code } } }]);
+  });
+
+  test('a request that would differ is not sent under a key that holds an answer: lists decide', async () => {
+    const { step, sent, recorded } = running({ digest: 'other' });
+    expect(await step(unknown('taken'))).toMatchObject({ now: 'again' });
+    expect(sent).toEqual([]);
+    expect(recorded).toMatchObject([
+      { stage: { phase: 'unknown', unconfirmed: { question: { stage: 'open' } } } },
+    ]);
+  });
+
+  test.each([
+    ['young again', hour, { now: 'again' }],
+    ['too old still', 23 * hour, { now: 'blocked', code: 'key_too_old' }],
+  ])('a key that was too old, and is %s', async (_name, ageMs, progress) => {
+    const { step } = running({ ageMs });
+    const question = { code: 'key_too_old', reason: '', candidates: ['9'] };
+    const blocked = { ...unknown('taken'), phase: 'blocked', blocked: question } as never;
+    expect(await step(blocked)).toMatchObject(progress);
   });
 
   test.each([

@@ -1,0 +1,105 @@
+import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import { faultRule } from '../../src/emulator/faults.ts';
+import { memoryState } from '../../src/state/sqlite-driver.ts';
+import { load, type Rig, rig } from '../support/rig.ts';
+
+const head = 'settings: {prune: true, max_deletions: 9}\n';
+const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+const own = `${size}, public_ipv4: {new: true}`;
+const servers = (entries: Readonly<Record<string, string>>) =>
+  `${head}servers: {${Object.entries(entries)
+    .map(([key, entry]) => `${key}: {${entry}}`)
+    .join(', ')}}\n`;
+
+const newState = ({ clock }: Rig) => memoryState({ createdAt: clock.now(), lineage: 'other' });
+const project = ({ emulator }: Rig) => emulator.world.projects[0] ?? expect.fail('no project');
+const deletions = ({ writes }: Rig) => writes().filter(({ method }) => method === 'DELETE');
+
+describe('src/plan/build.ts: an edit that is undone', () => {
+  test.each([
+    ['of a rename onto another server', { b: `${own}, moved: {from: servers.a}` }],
+    ['of an `id` that another key has', { a: own, b: `${own}, id: 2001` }],
+    [
+      'of a rename from an unknown key',
+      { a: own, b: `${own.replace('ubuntu-24.04', 'debian-13')}, moved: {from: servers.z}` },
+    ],
+  ])('%s leaves the server protected', async (_name, edited) => {
+    const played = rig();
+    await played.apply(servers({ a: own, b: `${own}, protect: true` }));
+
+    const { plan } = await played.apply(servers(edited));
+    const undone = await played.apply(servers({ a: own }));
+
+    expect(plan.warnings.map(({ code }) => code)).not.toContain('flags_change');
+    expect(undone.blocked.map(({ code }) => code)).toContain('protected');
+    expect(deletions(played)).toEqual([]);
+  });
+});
+
+describe('src/engine/run/start.ts: `unmanaged: ignore`', () => {
+  test('counts only while the spec has it: a run that bought nothing leaves no mark', async () => {
+    const played = rig();
+    const spec = servers({ web: own });
+    await played.apply(spec);
+    await played.clock.advance(25 * 3_600_000);
+    played.restart(newState(played));
+    const suspended = spec.replace('prune: true', 'unmanaged: ignore, suspend: {reason: freeze}');
+    await played.apply(suspended);
+
+    const { blocked } = await played.apply(spec);
+
+    expect(blocked.map(({ code }) => code)).toEqual(['unmanaged_resources']);
+    expect(project(played).servers).toHaveLength(1);
+  });
+});
+
+describe('src/reconcilers/network.ts: the key of a lost state', () => {
+  test('shows its network, although the first replay is lost', async () => {
+    const played = rig();
+    const spec = 'networks: {backend: {cidr: 10.20.0.0/24}}\n';
+    await played.apply(spec);
+    played.restart(newState(played));
+    played.emulator.setFaults([
+      faultRule({ path: 'create_network', nth: 6 }, { do: 'reset', effect: 'none', stored: false }),
+    ]);
+
+    expect((await played.apply(spec)).outcome).toBe('converged');
+    expect(project(played).networks.filter(({ name }) => name === 'backend')).toHaveLength(1);
+  });
+});
+
+describe('src/engine/claims/release.ts: a server that another copy of the state has created again', () => {
+  test.each([0, 30])('keeps its address when the operator adopts it, %i h later', async (hours) => {
+    const played = rig();
+    const spec = servers({ a: own });
+    const key = 'servers.a' as ResourceKey;
+    await played.apply(spec);
+    const bindings = await played.store.bindings();
+    const old = newState(played);
+    await old.claimProject(4711);
+    await old.change(
+      bindings.map((binding) => ({ type: 'bind', binding }) as const),
+      played.clock.now(),
+    );
+    played.emulator.mutate({ do: 'delete_server', id: 2001 });
+    await played.apply(spec);
+    await played.clock.advance(hours * 3_600_000);
+    const engine = played.restart(old);
+    await played.clock.run(engine.apply(load(spec), { approve: async () => true }));
+    const open = (await old.openIntents()).length > 0;
+    await played.clock.run(
+      open
+        ? engine.resolve(load(spec), key, { type: 'adopt', id: '2002' })
+        : engine.adopt(load(spec), key, '2002'),
+    );
+
+    const report = await played.clock.run(engine.apply(load(spec), { approve: async () => true }));
+
+    expect(report.outcome).toBe('converged');
+    expect((await old.bindings()).map((each) => `${each.key} ${each.id}`)).toEqual([
+      'servers.a 2002',
+      'servers.a.public_ipv4 5001',
+    ]);
+  });
+});
