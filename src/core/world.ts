@@ -149,7 +149,11 @@ function seen(world: World, key: ResourceKey, firewall: ResourceKey): string | u
   if (server === undefined) return isPublicByFile(world, key) ? isExposed : undefined;
   if (server.id === undefined) return undefined;
   const isPublic = world.ipsOf(server.id).length > 0 || (server.cards ?? []).some((card) => card.public);
-  return isPublic && world.observed.get(firewall)?.inForce !== true ? isExposed : undefined;
+  const wall = world.observed.get(firewall);
+  // While a rename waits, no entry has this key, so its firewall is not read.
+  const { desired, binding } = world.subjects.get(firewall) ?? {};
+  if (wall === undefined && desired === undefined && binding !== undefined) return undefined;
+  return isPublic && wall?.inForce !== true ? isExposed : undefined;
 }
 
 function isPublicByFile(world: World, key: ResourceKey): boolean {

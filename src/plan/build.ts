@@ -102,7 +102,7 @@ export function buildPlan(input: PlanInput): Planned {
   const warnings = [
     ...capUnchecked(world, carriedOut),
     ...drafts.flatMap((draft) => [
-      ...(draft.diff.warnings ?? []),
+      ...(draft.leftTo !== undefined && unsure.has(draft.leftTo) ? [] : (draft.diff.warnings ?? [])),
       ...doubtfulWarnings(draft),
       ...noLongerDeclared(draft, world),
     ]),

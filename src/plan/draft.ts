@@ -13,6 +13,8 @@ export interface Draft {
   readonly subject: Subject;
   readonly kind: ResourceKind;
   readonly diff: Diff;
+  /** The entry that names the resource now. */
+  readonly leftTo?: ResourceKey;
   /** The key under which the resource is deleted: by then, its server is replaced, and retires. */
   readonly retiresAs?: ResourceKey;
 }
@@ -157,6 +159,7 @@ function leftTo(owner: DesiredResource, draft: Draft, namedBy: DesiredResource |
     const message = `the binding ends: ${owner.key} names ${named} now. Nothing is deleted`;
     return {
       ...draft,
+      leftTo: owner.key,
       diff: { verdict: { verdict: 'unchanged' }, warnings: [{ code: 'released', key, message }] },
     };
   }

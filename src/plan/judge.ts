@@ -1,4 +1,5 @@
 import { appliedServer } from '../core/applied.ts';
+import type { Claim } from '../core/claims.ts';
 import { sumDecimals } from '../core/decimal.ts';
 import { canonicalJson } from '../core/json.ts';
 import { comesWithServer, type ResourceKey, takeApart } from '../core/keys.ts';
@@ -100,6 +101,14 @@ function withoutForeign(draft: Draft, { world, register }: JudgeInput): Draft {
   const { verdict } = diff;
   if (verdict.verdict !== 'adopt' || !comesWithServer(subject)) return draft;
   if (!isClaimedAlone(world, register, verdict.target)) return draft;
+  // The entry left with the address, and is back.
+  const isBack = ({ kind, id, holder }: Claim) =>
+    kind === subject.kind &&
+    id === verdict.target &&
+    holder.is === 'released' &&
+    holder.by === 'file' &&
+    holder.formerKey === subject.key;
+  if (register.claims.some(isBack)) return draft;
   const { key, parent = key } = subject;
   // An adopted server has the address that it came with. The entry of a created server asks for another address now.
   if (!appliedServer(world.subjects.get(parent)?.binding).isCreated)

@@ -22,7 +22,7 @@ export function movedFromUnknown(draft: Draft, input: GuardInput, facts: PlanFac
   const { world } = input;
   // The typing error may also cause other objections to the creation.
   const isReplaced = diff.verdict.verdict === 'replace';
-  const other = isReplaced || isToBeMade(draft) ? movedOntoAnother(subject, world) : undefined;
+  const other = isReplaced || isToBeMade(draft) ? movedOntoAnother(subject, input) : undefined;
   if (other !== undefined) return other;
   if (isToBeMade(draft)) {
     const from = unknownFrom(subject, world);
@@ -61,13 +61,18 @@ function hasLeft({ key, desired }: Subject): boolean {
 
 /**
  * The bound resource never had the key that `moved` names, such as in an old copy of the state. The resource of that key
- * may exist, and the entry would buy another one.
+ * may exist, and the entry would buy another one. This state knows a resource that it has released.
  */
-function movedOntoAnother(subject: Subject, world: World): Objection | undefined {
+function movedOntoAnother(
+  subject: Subject,
+  { world, register }: Pick<GuardInput, 'world' | 'register'>,
+): Objection | undefined {
   const { key, kind, desired, binding } = subject;
   const from = desired?.moved;
   if (from === undefined || binding === undefined || binding.formerKeys?.includes(from)) return undefined;
   if (world.subjects.get(from)?.binding !== undefined) return undefined;
+  const isReleased = ({ holder }: Claim) => holder.is === 'released' && holder.formerKey === from;
+  if (register.claims.some(isReleased)) return undefined;
   const { reason, remedies } = perhapsMadeAs(subject, from);
   const noun = nounOf(kind);
   return {

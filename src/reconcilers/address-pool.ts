@@ -101,6 +101,7 @@ function isAdopted(applied: Json): boolean {
  */
 export function isKept(subject: Subject, server: Subject | undefined, world: World): boolean {
   const { desired, binding } = subject;
+  if (binding?.orphaned) return binding.keep;
   const entry = world.subjects.get(entryKeyOf(subject.key))?.desired;
   const asked = member(entry?.value, 'keep_ip') === true || expiredEntry(subject, world)?.keep === true;
   const before = desired === undefined || server?.desired === undefined;

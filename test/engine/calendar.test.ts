@@ -111,7 +111,9 @@ describe('src/plan/flags.ts', () => {
     ]);
   });
 
-  test.each([0, 1])('a local clock that is ahead expires no entry, of a process after %i reads', async (reads) => {
+  test.each([
+    0, 1,
+  ])('a local clock that is ahead expires no entry, of a process after %i reads', async (reads) => {
     const played = rig();
     const spec = `${head}ips: {a: {expires: "${at(played, 12 * hour)}"}}\n`;
     await played.apply(spec);

@@ -29,6 +29,22 @@ describe('src/engine: a server whose identity is in question', () => {
     expect(await made.store.bindings()).toMatchObject([{ key, id: '2001' }]);
   });
 
+  test('adopt takes a server from a key that has left the spec, and says nothing of it before', async () => {
+    const made = played();
+    const two = (entries: string) => `${head}servers: {${entries}}\n`;
+    await made.apply(two('one: {id: 2001}, database: {id: 2002}'));
+    const file = two('database: {id: 2001}');
+    const { blocked, warnings } = await made.plan(file);
+    expect(blocked).toMatchObject([{ code: 'id_conflict', remedies: [{ args: [key, '2001'] }, {}] }]);
+    expect(warnings.map(({ code }) => code)).not.toContain('released');
+
+    await made.clock.run(made.engine.adopt(load(file), key, '2001'));
+
+    const bound = (await made.store.bindings()).filter(({ kind }) => kind === 'server');
+    expect(bound).toMatchObject([{ key, id: '2001', formerKeys: ['servers.one'] }]);
+    expect((await made.apply(file)).outcome).toBe('converged');
+  });
+
   test('adopt refuses an entry that is not managed', async () => {
     const made = played();
 

@@ -151,15 +151,25 @@ describe('src/plan/guards.ts: one guard each', () => {
     ['no rename that waits', web, create, {}, undefined],
   ]);
 
-  const named = (formerKeys: readonly string[], more: readonly Binding[] = []): Given => ({
+  const claimed = (is: string, formerKey: string) => ({ holder: { is, formerKey } });
+  const released = [claimed('released', 'ips.z'), claimed('leftover', 'ips.old')];
+  const named = (formerKeys: readonly string[], claims: readonly object[] = released): Given => ({
     entries: { 'ips.a': { moved: 'ips.old' } },
-    bindings: [bound('ips.a', '51', { formerKeys }), ...more],
+    input: { register: { claims } },
+    bindings: [bound('ips.a', '51', { formerKeys })],
   });
   const another =
     'ips.a is bound to address 51, which never had the key ips.old. `moved` names ips.old, which an earlier state may have bound. If that address exists, a creation is a duplicate → vdcsync adopt ips.a ID (if the address exists: ID is its id in the client area) | remove `moved` in ips.a (if address 51 is ips.a)';
   rows('moved_from_unknown', [
     ['a replacement of a resource that never had the earlier key', 'ips.a', replace, named([]), another],
     ['a creation in place of such a resource', 'ips.a', create, named(['ips.z']), another],
+    [
+      'a replacement, and the state has released the resource of that key',
+      'ips.a',
+      replace,
+      named([], [...released, claimed('released', 'ips.old')]),
+      undefined,
+    ],
     ['a replacement of a resource that had it', 'ips.a', replace, named(['ips.old']), undefined],
     ['an update of such a resource', 'ips.a', update, named([]), undefined],
     ['a replacement without an earlier key', web, replace, {}, undefined],

@@ -2,7 +2,7 @@ import equal from 'fast-deep-equal';
 import { type Desired, type DesiredResource, namedAddress } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { type Json, member } from '../../core/json.ts';
-import { nounOf, parseKey, type ResourceKey, retiringKey, takeApart } from '../../core/keys.ts';
+import { nounOf, parseKey, type ResourceKey, retiredFrom, retiringKey, takeApart } from '../../core/keys.ts';
 import type { Seen, Subject, World } from '../../core/kind.ts';
 import { factsOf, isAddress, type KindName } from '../../core/kind-facts.ts';
 import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
@@ -12,8 +12,8 @@ import { didYouMeanKey } from '../../core/suggest.ts';
 import { flowYaml } from '../../core/text.ts';
 import { answeredElsewhere, identityChanged, isAnother, makerOf, ownerOf } from '../claims/claims.ts';
 import { giveBack } from '../claims/line.ts';
-import { exchanging, released } from '../claims/release.ts';
-import { bindingOf } from '../run/operate.ts';
+import { exchanging, released, releasing } from '../claims/release.ts';
+import { bindingOf, formerly } from '../run/operate.ts';
 import { boundIn, type Run } from '../run.ts';
 import { bindingsOf, forgetting, stays } from './ignore.ts';
 
@@ -59,7 +59,13 @@ export async function adoptKey(run: Run, key: ResourceKey, named: string): Promi
   const before = subject.binding;
   const exchange = before === undefined ? [] : exchanging(run, key, 'operator', id);
   const left = before === undefined ? [] : [stays(run, before, bindingsOf(run, exchange))];
-  await run.state.change([...takenFrom(run, binding), ...exchange, { type: 'bind', binding }]);
+  const owner = leftOwner(run, binding);
+  const taken =
+    owner === undefined
+      ? takenFrom(run, binding)
+      : releasing(run, owner.key, 'operator', `its key is ${key} now`);
+  const bind = { type: 'bind', binding: { ...binding, ...formerly(owner) } } as const;
+  await run.state.change([...taken, ...exchange, bind]);
   const ignoring =
     before && factsOf(before.kind).container
       ? [runs('ignore', [before.id], { when: `if this spec shall no longer manage server ${before.id}` })]
@@ -232,6 +238,17 @@ export function takenFrom(
     ...released(run, owner.key, `its id ${id} belongs to another resource now`),
     ...heldBy(run, binding, owner),
   ];
+}
+
+/** The key that is bound to the resource, if its entry has left the spec. */
+function leftOwner(run: Run, binding: Binding): Binding | undefined {
+  const owner = ownerOf(run, binding);
+  if (owner === undefined || owner.tainted !== undefined || retiredFrom(owner.key) !== undefined)
+    return undefined;
+  const isLeft = run.world.subjects.get(owner.key)?.desired === undefined;
+  return isLeft && makerOf(run, binding) === undefined && !identityChanged(run, owner.key)
+    ? owner
+    : undefined;
 }
 
 /** The addresses under the old key that this server holds. The new key takes them. */

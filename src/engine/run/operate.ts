@@ -324,7 +324,7 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
 }
 
 /** The keys that were bound to the adopted resource before. */
-function formerly(owner: Binding | undefined): Pick<Binding, 'formerKeys'> {
+export function formerly(owner: Binding | undefined): Pick<Binding, 'formerKeys'> {
   return owner === undefined ? {} : { formerKeys: [...(owner.formerKeys ?? []), owner.key] };
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { faultRule } from '../../../src/emulator/faults.ts';
 import type { ApplyOptions } from '../../../src/engine/deps.ts';
 import { isProbe } from '../../support/invariants.ts';
 import { around, load, type RigOptions, rig } from '../../support/rig.ts';
@@ -152,6 +153,50 @@ describe('src/plan/waits.ts: a rename onto the key of another server', () => {
     expect((await world.plan(after)).blocked.map(({ code }) => code)).toEqual(['moved_in_flight']);
     expect((await world.apply(after)).outcome).toBe('converged');
     expect(await bound()).toEqual({ 'servers.shop': '2002' });
+  });
+});
+
+describe('src/engine/claims/release.ts: the address of a server whose deletion was interrupted', () => {
+  const left = `shop: {${size}, public_ipv4: {new: true}}`;
+  const ipsOf = ({ emulator }: ReturnType<typeof rig>) =>
+    emulator.world.projects[0]?.ips.map(({ id, serverId }) => `${id} ${serverId}`);
+
+  test.each([
+    'protect: true',
+    'keep_ip: true',
+  ])('is deleted, although the renamed entry has `%s`', async (flag) => {
+    const { world, killedAfter } = killable();
+    await world.apply(servers(web(`, ${flag}`), left));
+    await killedAfter('/servers/2001', servers(web(`, ${flag}`)));
+
+    expect((await world.apply(servers(shop(`, ${flag}`)))).outcome).toBe('converged');
+    expect(ipsOf(world)).toEqual(['5002 2002']);
+  });
+
+  test('stays without `prune`, for the new server of its entry', async () => {
+    const { world, killedAfter } = killable();
+    const both = servers(web(), left).replace('prune: true', 'prune: false');
+    await world.apply(both);
+    await killedAfter('/servers/2001', servers(web()));
+
+    expect((await world.apply(both)).outcome).toBe('converged');
+    expect(ipsOf(world)).toEqual(['5001 2003', '5002 2002']);
+  });
+
+  test('with `keep_ip` goes back to its entry if that returns before the deletion', async () => {
+    const { world, bound } = killable();
+    const both = servers(web(), left.replace('}}', '}, keep_ip: true}'));
+    await world.apply(both);
+    world.emulator.setFaults([faultRule({ path: 'delete_server' }, { do: 'refuse' })]);
+    const halt = new AbortController();
+    void world.clock.sleep(5_000).then(() => halt.abort(new Error('killed')));
+    await world.apply(servers(web()), { halt: halt.signal });
+    expect(Object.keys(await bound())).not.toContain('servers.shop.public_ipv4');
+    world.emulator.setFaults([]);
+    world.restart();
+
+    expect((await world.apply(both)).outcome).toBe('converged');
+    expect(await bound()).toMatchObject({ 'servers.shop.public_ipv4': '5001' });
   });
 });
 
