@@ -24,10 +24,7 @@ export interface Binding {
   readonly protect: boolean;
   /** The resource remains when its server is deleted: an address with `keep_ip`. */
   readonly keep: boolean;
-  /**
-   * Its server is gone, and no replacement has permitted that: the spec dropped the server, or it was deleted elsewhere.
-   * Another server has its key now.
-   */
+  /** Its server is gone, and not because of a replacement. Another server has its key now. */
   readonly orphaned?: true;
   /** The reason why the resource is not trustworthy: a failed task left it. */
   readonly tainted?: string;

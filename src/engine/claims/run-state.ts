@@ -3,10 +3,11 @@ import type { Desired } from '../../core/desired.ts';
 import { patched } from '../../core/intent.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import { factsOf, isAddress } from '../../core/kind-facts.ts';
+import type { Plan } from '../../core/plan.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
 import type { EngineDeps } from '../deps.ts';
 import type { ReadCache } from '../observe.ts';
-import type { Move, RunMemory, RunMoves, RunState, WaitingMove } from '../run.ts';
+import type { Move, Run, RunMemory, RunMoves, RunState, WaitingMove } from '../run.ts';
 import { Lines } from './line.ts';
 import { composed, moveChanges, movedBindings, movesOf } from './moves.ts';
 import { leftoverChanges } from './release.ts';
@@ -157,4 +158,17 @@ function transferred(
     const reason = `bound to ${key}`;
     return [...ended.map((object) => ({ type: 'unclaim', object, reason }) as const), { ...change, binding }];
   });
+}
+
+/**
+ * The operator has approved a plan that shows the recovered resources. If a replacement may have left another resource,
+ * its warning remains until the operator adopts the shown resource: no later plan could name the other one.
+ */
+export async function confirmRecovered(run: Run, { warnings }: Plan): Promise<void> {
+  const shown = new Set(warnings.flatMap(({ code, key }) => (code === 'recovered_unconfirmed' ? [key] : [])));
+  const found = [...run.bindings.values()].filter((each) => each.recovered === true && shown.has(each.key));
+  if (!run.mode.attended || found.length === 0) return;
+  await run.state.change(
+    found.map(({ recovered: _confirmed, ...binding }) => ({ type: 'bind', binding }) as const),
+  );
 }

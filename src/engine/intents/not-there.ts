@@ -3,7 +3,7 @@ import { partsOf } from '../../core/intent.ts';
 import type { Conclusive } from '../../core/ports.ts';
 import type { TaskId } from '../../core/resources.ts';
 import type { Facts, Intent, StateChange, Unconfirmed, WhyUnknown } from '../../core/state.ts';
-import type { Run } from '../run.ts';
+import { knownIds, type Run } from '../run.ts';
 import { absenceGapMs } from '../timing.ts';
 import { inWriteSlot } from './begin.ts';
 import { leftByFailed } from './bound-by.ts';
@@ -208,4 +208,17 @@ async function look(run: Run, intent: Intent, made: Made): Promise<Life> {
   const seen = await run.fence.read((read) => writes.evidence(asked, read, () => new Set()));
   if (seen === undefined) return 'unknown';
   return 'id' in seen ? 'live' : 'gone';
+}
+
+/**
+ * The answer to the creation of a network has no id. The name and the subnet identify the network. @source API §3
+ * rule 5
+ */
+export async function idByEvidence(run: Run, intent: Intent): Promise<string | undefined> {
+  const { writes } = run.kindOf(intent.kind);
+  const asked = { ...intent, preimage: {}, phase: 'accepted' as const };
+  const seen = await run.fence.read((read) =>
+    writes.evidence(asked, read, (kind) => knownIds(run, kind, intent)),
+  );
+  return seen?.verdict === 'done' && seen.certain ? seen.id : undefined;
 }

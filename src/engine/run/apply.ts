@@ -11,6 +11,7 @@ import { increaseSince, type Prices, pricesNow } from '../../plan/totals.ts';
 import type { Judged } from '../claims/claims.ts';
 import { isOutdated, takeBack } from '../claims/line.ts';
 import { leftByDeletion } from '../claims/release.ts';
+import { confirmRecovered } from '../claims/run-state.ts';
 import type { ApplyOptions, EngineDeps, Pause } from '../deps.ts';
 import { warn } from '../intents/endings.ts';
 import { askSuccessors } from '../intents/next-incarnation.ts';
@@ -349,19 +350,6 @@ class Rounds {
       durationMs: run.deps.clock.monotonic() - this.#startedAt - this.#askedMs,
     };
   }
-}
-
-/**
- * The operator has approved a plan that shows the recovered resources. If a replacement may have left another resource,
- * its warning remains until the operator adopts the shown resource: no later plan could name the other one.
- */
-async function confirmRecovered(run: Run, { warnings }: Plan): Promise<void> {
-  const shown = new Set(warnings.flatMap(({ code, key }) => (code === 'recovered_unconfirmed' ? [key] : [])));
-  const found = [...run.bindings.values()].filter((each) => each.recovered === true && shown.has(each.key));
-  if (!run.mode.attended || found.length === 0) return;
-  await run.state.change(
-    found.map(({ recovered: _confirmed, ...binding }) => ({ type: 'bind', binding }) as const),
-  );
 }
 
 /** Another round may make progress: an operation is done, or the plan was outdated. */

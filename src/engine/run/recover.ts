@@ -21,13 +21,13 @@ import {
   underFormerNames,
   withSubject,
 } from '../intents/next-incarnation.ts';
-import { lifeOf, taskOf } from '../intents/not-there.ts';
+import { idByEvidence, lifeOf, taskOf } from '../intents/not-there.ts';
 import { probeAnswer, type ReuseRefusal } from '../intents/outcome.ts';
 import { asked, isUnaskable, pauseIfRefused, probeKey } from '../intents/probe-key.ts';
 import { spendOf } from '../intents/record.ts';
 import { found } from '../intents/transfer.ts';
 import { isAbort } from '../interruption.ts';
-import { knownIds, type Run } from '../run.ts';
+import type { Run } from '../run.ts';
 
 /** The most incarnations and attempts of one key that are asked in one round. */
 const mostKeys = 8;
@@ -325,19 +325,6 @@ async function lookUpOne(
     }
   }
   return held === 'refused' || held === 'fenced' ? 'next' : undefined;
-}
-
-/**
- * The answer to the creation of a network has no id. The name and the subnet identify the network. @source API §3
- * rule 5
- */
-async function idByEvidence(run: Run, intent: Intent): Promise<string | undefined> {
-  const { writes } = run.kindOf(intent.kind);
-  const asked = { ...intent, preimage: {}, phase: 'accepted' as const };
-  const seen = await run.fence.read((read) =>
-    writes.evidence(asked, read, (kind) => knownIds(run, kind, intent)),
-  );
-  return seen?.verdict === 'done' && seen.certain ? seen.id : undefined;
 }
 
 /** A probe that was not sent, or not answered, is sent again. */
