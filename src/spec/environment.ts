@@ -99,6 +99,8 @@ export function expand(raw: string, environment: Environment, trust: SpecTrust =
     if (problem !== undefined) return { problem };
     const value = Object.hasOwn(environment, name) ? environment[name] : undefined;
     if (value === undefined) return { problem: `the environment variable \`${name}\` ${unset}` };
+    // Pipelines give a missing secret as an empty text.
+    if (value === '') return { problem: `the environment variable \`${name}\` is empty` };
     used.push(name);
     text += value;
     rest = rest.slice(end + 1);

@@ -33,13 +33,14 @@ describe('src/cli/commands/render.ts', () => {
     expect(readFileSync(join((await rendered(program)).cwd, 'vdcsync.yaml'), 'utf8')).toBe(text);
   });
 
-  test('an invalid project is printed with its errors, and fails', async () => {
+  test('an invalid project fails with its errors, and replaces no spec', async () => {
     const spec = "{version: 1, project: {id: 1}, networks: {a: {cidrr: '10.0.0.0/24'}}}";
-    const { code, stderr } = await rendered(`export default ${spec}`);
+    const { cwd, code, stderr } = await rendered(`export default ${spec}`);
     expect([code, stderr]).toEqual([
       1,
-      expect.stringMatching(/^vdcsync\.yaml:\d+:\d+: unknown field `cidrr`/),
+      expect.stringMatching(/^project\.ts \(rendered\):\d+:\d+: unknown field `cidrr`/),
     ]);
+    expect(existsSync(join(cwd, 'vdcsync.yaml'))).toBe(false);
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the spec's own syntax
     const unset = "{version: 1, project: {id: 1}, networks: {a: {cidr: '${env:NOT_SET_HERE}'}}}";
     expect((await rendered(`export default ${unset}`)).code).toBe(0);

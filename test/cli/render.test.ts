@@ -101,6 +101,14 @@ describe('src/cli/render: a plan', () => {
     expect(text).toContain('Refreshed 2026-01-01 00:00:00 UTC, ');
   });
 
+  test('says that a text from the environment has another value', () => {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the syntax of the spec
+    const text = 'https://h.example/${env:RELEASE}.iso';
+    expect(changeLines({ path: 'url', from: text, to: text }, false)).toEqual([
+      { mark: '~', text: `url: another value of ${text}` },
+    ]);
+  });
+
   test('compares lists of rules rule by rule', () => {
     const [ssh, web, dns] = [{ port: 22 }, { port: 443 }, { port: 53 }];
     expect(changeLines({ path: 'rules', from: [ssh, web], to: [web, dns] }, false)).toEqual([

@@ -65,6 +65,8 @@ describe('src/reconcilers/network.ts: the key of a lost state', () => {
     ]);
 
     expect((await played.apply(spec)).outcome).toBe('converged');
+    const ended = played.events.flatMap((event) => (event.type === 'ended' ? [event.result.outcome] : []));
+    expect(new Set(ended)).toEqual(new Set(['done']));
     expect(project(played).networks.filter(({ name }) => name === 'backend')).toHaveLength(1);
   });
 });

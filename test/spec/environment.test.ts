@@ -44,6 +44,11 @@ describe('src/spec/environment.ts', () => {
     ]);
   });
 
+  test('refuses an empty variable: a pipeline gives a missing secret so', () => {
+    const file = spec('isos:', `  a: {url: "https://h.example/${env('EMPTY')}.iso"}`);
+    expect(errorsIn(file, { EMPTY: '' })).toEqual(['a.yaml:4:12: the environment variable `EMPTY` is empty']);
+  });
+
   test('never shows a value of the environment', () => {
     const value = `"${env('SECRET')}"`;
     const text = spec(

@@ -21,8 +21,8 @@ export async function render(file: string, flags: RenderFlags, io: Io): Promise<
   if (!existsSync(path)) throw new ConfigError(`${file} cannot be read: the file does not exist`);
   const text = specText(plain(await projectOf(path, file), 'the project'), file);
   if (flags.out === undefined) io.stdout.write(text);
-  else writeOut(flags.out, text, io);
-  check({ file: flags.out ?? `${file} (rendered)`, text }, io);
+  check({ file: `${file} (rendered)`, text }, io);
+  if (flags.out !== undefined) writeOut(flags.out, text, io);
   return exitCodes.done;
 }
 

@@ -82,6 +82,8 @@ export function changeLines(change: Change, isNew: boolean): ChangeLine[] {
       return { mark: '~', text };
     });
   }
+  // Two values of the environment have one text.
+  if (was === after) return [{ mark: '~', text: `${path}: another value of ${is}` }];
   return [{ mark: '~', text: `${path}: ${was}${behind(change.from_id)} → ${after}` }];
 }
 

@@ -102,6 +102,8 @@ function reportEnd(run: Run, intent: Intent, progress: Exclude<Progress, { now: 
   const { clock, onEvent } = run.deps;
   const durationMs = Math.max(0, clock.now() - intent.firstSentAt);
   const result = resultOf(run, intent, progress, durationMs, intent.requestId);
-  onEvent?.({ type: 'ended', at: clock.now(), result });
+  // A question to the key of an earlier state is no operation, and its answer no failure.
+  const isAnswer = intent.recovers !== undefined && progress.now === 'closed';
+  if (!isAnswer) onEvent?.({ type: 'ended', at: clock.now(), result });
   return result;
 }
