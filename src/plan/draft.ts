@@ -47,10 +47,13 @@ export function confirming({ key, id }: Pick<Binding, 'key' | 'id'>): Remedy {
   return run('adopt', [key, id], { when: `if only this spec manages ${id}` });
 }
 
-/** A binding that ends without a write. `gone`: its absence is confirmed first. */
+/** A binding that ends without a write. */
 export interface Release {
   readonly key: ResourceKey;
+  /** The absence of the resource is confirmed first. */
   readonly gone: boolean;
+  /** The entry of the key names another resource. */
+  readonly another?: boolean;
   readonly reason: string;
 }
 

@@ -168,11 +168,10 @@ export function possibleOf(
   return { allowed, candidates, requirements, operations, releases, held };
 }
 
-function releaseOf({ subject, diff }: Draft): Release[] {
-  const { verdict } = diff;
-  return verdict.verdict === 'release'
-    ? [{ key: subject.key, gone: verdict.gone, reason: verdict.reason }]
-    : [];
+function releaseOf({ subject: { key, desired, binding }, diff: { verdict } }: Draft): Release[] {
+  if (verdict.verdict !== 'release') return [];
+  const { gone, reason } = verdict;
+  return [{ key, gone, reason, another: desired?.id !== undefined && desired.id !== binding?.id }];
 }
 
 /**

@@ -161,8 +161,11 @@ class Rounds {
     if (due.size === 0 && round < mostRounds) {
       // A write in flight hides the operations that are due under its key.
       if (run.intents.size < inFlight) return undefined;
-      // A key whose resource is gone may take another one, such as the address that its server has now.
-      if (run.bindings.size < bound && planned.releases.some(({ gone }) => gone)) return undefined;
+      // The key may take another resource, such as the address that its server has now.
+      if (run.bindings.size < bound && planned.releases.some((each) => each.gone || each.another)) {
+        this.#readSince = run.deps.clock.monotonic();
+        return undefined;
+      }
       if (await this.#awaitsCreation(planned)) return undefined;
       const isUnconfirmed = [...run.bindings.values()].some((binding) => binding.recovered === true);
       if (isUnconfirmed && (await recovered(run, askSuccessors))) return undefined;
@@ -294,7 +297,9 @@ class Rounds {
     this.#results.push(...done);
     const ended = new Set(done.flatMap((each) => (each.outcome === 'done' ? [idOf(each)] : [])));
     this.#deleted += deletionsOf({ operations: plan.operations.filter(({ id }) => ended.has(id)) });
-    if (run.signals.stop.aborted || done.some(isProgress)) return undefined;
+    // Another round may make progress: an operation is done, or the plan was outdated.
+    const mayProgress = done.some(({ outcome, code }) => outcome === 'done' || code === 'overtaken');
+    if (run.signals.stop.aborted || mayProgress) return undefined;
     return this.#reportFindings(done.some(hasFailed) ? 'failed' : 'blocked', await this.#plan());
   }
 
@@ -350,11 +355,6 @@ class Rounds {
       durationMs: run.deps.clock.monotonic() - this.#startedAt - this.#askedMs,
     };
   }
-}
-
-/** Another round may make progress: an operation is done, or the plan was outdated. */
-function isProgress({ outcome, code }: OperationResult): boolean {
-  return outcome === 'done' || code === 'overtaken';
 }
 
 function hasFailed({ outcome }: OperationResult): boolean {

@@ -105,7 +105,8 @@ describe('src/engine/operator/decide.ts: a purchase in doubt, and its server del
     played.emulator.mutate({ do: 'add_server', name: 'other', server_type_id: 3, public: true });
 
     await resolve(played, other, { type: 'adopt', id: '2001' });
-    const { plan } = await played.apply(other);
+    const plan = await played.plan(other);
+    expect((await played.apply(other)).outcome).toBe('converged');
 
     expect(plan.blocked).toEqual([]);
     expect(plan.warnings.map(({ message }) => message)).toContain(

@@ -76,7 +76,8 @@ describe('src/reconcilers/existence.ts: an unmanaged entry with the id of anothe
     const taken = flowYaml({ managed: false, id: 2002 });
     const file = written({ ...before, entries: { ...all, 'servers.web': taken } });
 
-    const { plan, outcome } = await played.apply(file);
+    const plan = await played.plan(file);
+    const { outcome } = await played.apply(file);
 
     expect(plan.warnings.map(({ message }) => message)).toEqual(
       expect.arrayContaining([
