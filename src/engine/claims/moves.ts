@@ -37,7 +37,7 @@ export function movesOf(
     const to = renamed === from ? (followed.get(from) ?? from) : renamed;
     return to === from ? [] : [{ from, to }];
   });
-  const arriving = new Set(renames.map(({ to }) => to));
+  const arriving = new Map(renames.map(({ from, to }) => [to, bindings.get(from)?.id]));
   const aside = [...bindings.values()].flatMap(movedAside);
   const free = new Set(aside.map(({ from }) => from));
   const moves = [...aside, ...renames];
@@ -55,6 +55,7 @@ export function movesOf(
   function movedAside({ key, id, parentId = id }: Binding): Move[] {
     const { parent } = takeApart(key);
     if (parent === undefined || bindings.has(parent) || !arriving.has(parent)) return [];
+    if (arriving.get(parent) === parentId) return [];
     const part = key.slice(parent.length + 1);
     const to = childKey(retiringKey(parent, parentId), part);
     // The API may have given the id of the server out again. @assumption A17

@@ -228,6 +228,12 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     expect(moves.map(arrow)[0]).toBe(`servers.b.public_ipv4 > ${aside}.public_ipv4`);
     const left = [...movedBindings(bindings, moves).values()].filter(({ orphaned }) => orphaned);
     expect(left.map(({ id }) => id)).toEqual(['5']);
+    const its = { ...address, parentId: 'id of servers.a' } as Binding;
+    const withIts = new Map(bindings).set(its.key, its);
+    const orphans = movesOf(file('servers.b<servers.a'), withIts, new Map()).moves.filter(
+      (each) => each.orphans,
+    );
+    expect(orphans).toEqual([]);
   });
 
   test('a bound new key has two ways out, and an open write one', () => {
