@@ -52,8 +52,6 @@ export interface Release {
   readonly key: ResourceKey;
   /** The absence of the resource is confirmed first. */
   readonly gone: boolean;
-  /** The entry of the key names another resource. */
-  readonly another?: boolean;
   readonly reason: string;
 }
 
@@ -172,6 +170,7 @@ function leftTo(owner: DesiredResource, draft: Draft, namedBy: DesiredResource |
   const name = binding?.identity[knownBy] ?? binding?.id;
   return {
     ...draft,
+    leftTo: owner.key,
     diff: {
       verdict: { verdict: 'release', gone: false, reason },
       leftBilled:

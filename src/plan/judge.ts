@@ -155,7 +155,7 @@ export function possibleOf(
   const open = identityOpen(objections);
   const freed = waitingMoves.flatMap((each) => emptied(each, { world, kinds }) ?? []);
   const ended = allowed
-    .filter(({ subject: { parent } }) => parent === undefined || !open.has(parent))
+    .filter(({ subject: { parent }, leftTo = parent }) => leftTo === undefined || !open.has(leftTo))
     .filter(({ subject, diff: { verdict } }) => !('gone' in verdict && !verdict.gone && isEarly(subject)))
     .flatMap(releaseOf);
   const releases = [...ended, ...freed];
@@ -168,10 +168,10 @@ export function possibleOf(
   return { allowed, candidates, requirements, operations, releases, held };
 }
 
-function releaseOf({ subject: { key, desired, binding }, diff: { verdict } }: Draft): Release[] {
+function releaseOf({ subject: { key }, diff: { verdict } }: Draft): Release[] {
   if (verdict.verdict !== 'release') return [];
   const { gone, reason } = verdict;
-  return [{ key, gone, reason, another: desired?.id !== undefined && desired.id !== binding?.id }];
+  return [{ key, gone, reason }];
 }
 
 /**

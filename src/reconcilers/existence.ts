@@ -4,7 +4,7 @@ import { member } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Change, Verb } from '../core/plan.ts';
-import { edit, idInFile, outside, type Remedy, run } from '../core/remedy.ts';
+import { edit, idInFile, outside, type Remedy, run, setting } from '../core/remedy.ts';
 import type { ServerId } from '../core/resources.ts';
 import { restoring } from '../core/restoring.ts';
 import type { Binding } from '../core/state.ts';
@@ -92,6 +92,26 @@ function diffUnmanaged(
   lacking: readonly string[],
 ): Diff {
   if (binding !== undefined) {
+    const named = idInSpec(desired);
+    if (named !== undefined && named !== binding.id) {
+      return blocked(
+        'update',
+        'id_conflict',
+        `${key} is bound to ${noun} ${binding.id}, but the spec has \`id: ${named}\` and \`managed: false\``,
+        [
+          edit(key, {
+            set: { id: idInFile(binding.id) },
+            when: `if ${key} is ${noun} ${binding.id}`,
+          }),
+          // With `prune`, each bound resource without an entry would be deleted in between.
+          {
+            ...setting('prune', false),
+            next: [edit(key, { entry: 'remove' }), run('forget', [key]), edit(key, { entry: 'restore' })],
+            when: `if ${key} is ${noun} ${named}: ${noun} ${binding.id} stays, no longer managed`,
+          },
+        ],
+      );
+    }
     const reason = `${noun} ${binding.id} is no longer managed, and stays unchanged`;
     return { verdict: { verdict: 'release', gone: false, reason } };
   }

@@ -138,7 +138,7 @@ export async function claimChanges(run: Run, { plan, register }: Judged): Promis
   const byFile = { is: 'ignored', by: 'file' } as const;
   // A wrong `id` says nothing about the resource that the key had before.
   const isWrong = (named: ResourceKey) =>
-    plan.blocked.some(({ key, code }) => code === 'not_found' && key === named);
+    plan.blocked.some(({ key, code }) => (code === 'not_found' || code === 'id_conflict') && key === named);
   const leaving = plan.operations.filter(({ kind, verb }) => isServer(kind) && verb === 'delete');
   const claims = [
     ...desired.resources.flatMap(({ key, kind, id, managed, moved }) =>

@@ -22,6 +22,8 @@ interface StateOptions {
   /** The loaded bindings, under the keys that the spec has renamed them to. */
   readonly bindings: Map<ResourceKey, Binding>;
   readonly claims: Map<string, Claim>;
+  /** Claims that decide nothing in this run. They end once their object is bound. */
+  readonly uncounted: Map<string, Claim>;
   readonly intents: Map<ResourceKey, Intent>;
   readonly moves: readonly Move[];
   readonly waitingMoves: readonly WaitingMove[];
@@ -44,7 +46,8 @@ export function createRunState(options: StateOptions): Omit<RunMemory, 'view' | 
   };
   const whole = (changes: readonly StateChange[], deletion?: Intent) => {
     const known = { bindings, claims };
-    return transferred([...changes, ...leftoverChanges(known, clock.now(), changes, deletion)], known);
+    const all = { bindings, claims: new Map([...options.uncounted, ...claims]) };
+    return transferred([...changes, ...leftoverChanges(known, clock.now(), changes, deletion)], all);
   };
 
   /** Updates the loaded state from the changes. Reading the stored state back would cost a read of the whole state. */
@@ -52,7 +55,8 @@ export function createRunState(options: StateOptions): Omit<RunMemory, 'view' | 
     lines = undefined;
     for (const change of changes) {
       if (change.type === 'claim') claims.set(objectName(change.claim), change.claim);
-      if (change.type === 'unclaim') claims.delete(objectName(change.object));
+      if (change.type === 'unclaim')
+        for (const each of [claims, options.uncounted]) each.delete(objectName(change.object));
       if (change.type !== 'bind' && change.type !== 'release') continue;
       const key = change.type === 'bind' ? change.binding.key : change.key;
       if (change.type === 'bind') bindings.set(key, flaggedBy(change.binding));

@@ -162,10 +162,7 @@ class Rounds {
       // A write in flight hides the operations that are due under its key.
       if (run.intents.size < inFlight) return undefined;
       // The key may take another resource, such as the address that its server has now.
-      if (run.bindings.size < bound && planned.releases.some((each) => each.gone || each.another)) {
-        this.#readSince = run.deps.clock.monotonic();
-        return undefined;
-      }
+      if (run.bindings.size < bound && planned.releases.some(({ gone }) => gone)) return undefined;
       if (await this.#awaitsCreation(planned)) return undefined;
       const isUnconfirmed = [...run.bindings.values()].some((binding) => binding.recovered === true);
       if (isUnconfirmed && (await recovered(run, askSuccessors))) return undefined;

@@ -121,8 +121,10 @@ function never(): AbortSignal {
 async function load({ store, hidden }: EngineDeps, file: Desired, destroy: boolean) {
   const counts = ({ holder }: Claim) =>
     holder.is !== 'ignored' || holder.by !== 'file' || file.settings.unmanaged === 'ignore';
-  const recorded = hidden.recorded(await store.claims()).filter(counts);
-  const claims = new Map(recorded.map((claim) => [objectName(claim), claim]));
+  const recorded = hidden.recorded(await store.claims());
+  const named = (some: readonly Claim[]) => new Map(some.map((claim) => [objectName(claim), claim]));
+  const claims = named(recorded.filter(counts));
+  const uncounted = named(recorded.filter((claim) => !counts(claim)));
   const stored = new Map(hidden.recorded(await store.bindings()).map((binding) => [binding.key, binding]));
   const intents = new Map(hidden.recorded(await store.openIntents()).map((intent) => [intent.key, intent]));
   const asked = ownNames(
@@ -136,7 +138,7 @@ async function load({ store, hidden }: EngineDeps, file: Desired, destroy: boole
     [...movedBindings(stored, moves)].map(([key, binding]) => [key, flagged(binding)]),
   );
   const desired = destroy ? withoutManaged(asked, [...bindings.values()], intents) : asked;
-  return { asked, desired, flaggedBy: flagged, bindings, claims, intents, moves, waitingMoves };
+  return { asked, desired, flaggedBy: flagged, bindings, claims, uncounted, intents, moves, waitingMoves };
 }
 
 function createFacts(pauses: Map<string, Pause>): RunFacts {

@@ -55,6 +55,7 @@ function state({
     cache: { forget: (stale: unknown) => void forgotten.push(stale) } as never,
     bindings: new Map(bindings.map((each) => [each.key, each])),
     claims: named(claims),
+    uncounted: new Map(),
     intents: new Map(intents.map((each) => [each.key, each])),
     moves: moves as never,
     waitingMoves: waiting as never,

@@ -105,11 +105,16 @@ describe('src/engine/operator/decide.ts: a purchase in doubt, and its server del
     played.emulator.mutate({ do: 'add_server', name: 'other', server_type_id: 3, public: true });
 
     await resolve(played, other, { type: 'adopt', id: '2001' });
-    const plan = await played.plan(other);
-    expect((await played.apply(other)).outcome).toBe('converged');
+    const { plan } = await played.apply(other);
 
-    expect(plan.blocked).toEqual([]);
-    expect(plan.warnings.map(({ message }) => message)).toContain(
+    expect(plan.blocked).toMatchObject([
+      {
+        code: 'id_conflict',
+        reason: 'servers.web is bound to server 2001, but the spec has `id: 2002` and `managed: false`',
+      },
+    ]);
+    const named = other.replace('2002', '2001');
+    expect((await played.apply(named)).plan.warnings.map(({ message }) => message)).toContain(
       'server 2001 is no longer managed, and stays unchanged',
     );
   });

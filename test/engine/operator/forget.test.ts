@@ -70,23 +70,28 @@ describe('src/engine/operator/ignore.ts: a key of the spec is not forgotten', ()
 });
 
 describe('src/reconcilers/existence.ts: an unmanaged entry with the id of another resource', () => {
-  test('releases its own server, and the one whose entry has left the spec, although `prune` is true', async () => {
+  const key = 'servers.web' as ResourceKey;
+
+  test.each([0, 1])('way %i of the message leads out, and no server is deleted', async (way) => {
     const played = rig();
+    // The entry of the other server has left the spec too.
     await played.apply(written({ ...before, entries: { ...all, 'servers.www': web } }));
-    const taken = flowYaml({ managed: false, id: 2002 });
-    const file = written({ ...before, entries: { ...all, 'servers.web': taken } });
+    const entry = flowYaml({ managed: false, id: 2002 });
+    let file: File = { ...before, entries: { ...all, [key]: entry } };
 
-    const plan = await played.plan(file);
-    const { outcome } = await played.apply(file);
+    const { blocked } = await played.plan(written(file));
 
-    expect(plan.warnings.map(({ message }) => message)).toEqual(
-      expect.arrayContaining([
-        'server 2001 is no longer managed, and stays unchanged',
-        'servers.www is released: servers.web names the resource with `managed: false`',
-      ]),
-    );
-    expect([outcome, (await played.apply(file)).outcome]).toEqual(['converged', 'converged']);
-    expect((await played.store.bindings()).filter(({ kind }) => kind === 'server')).toEqual([]);
+    expect(blocked).toMatchObject([{ key, code: 'id_conflict' }]);
+    const [first, second] = blocked[0]?.remedies ?? [];
+    if (way === 0) expect(first).toMatchObject({ path: key, set: { id: 2001 } });
+    for (const step of stepsOf(way === 0 || second === undefined ? [] : [second])) {
+      if (step.type === 'run') await played.clock.run(played.engine.forget(load(written(file)), key));
+      else if (step.type === 'edit' && step.entry === 'restore')
+        file = { ...file, entries: { ...file.entries, [key]: entry } };
+      else if (step.type === 'edit') file = edited(file, step);
+      await played.apply(written(file));
+    }
+    expect((await played.apply(written(file))).outcome).toBe(way === 0 ? 'blocked' : 'converged');
     expect(played.writes().filter(({ method }) => method === 'DELETE')).toEqual([]);
   });
 });
