@@ -19,7 +19,7 @@ import { perhapsRenamed } from './moved-from.ts';
 import { blockedIntent, isBegun, openWrites } from './open-writes.ts';
 import { isSelected } from './order.ts';
 import { costOf, effortOf, mostOf, summarise } from './totals.ts';
-import { emptied, heldRename, identityOpen, isUnsure, objectedTo } from './waits.ts';
+import { emptied, heldRename, objectedTo, type Unsure, unsureOf } from './waits.ts';
 import {
   boughtUnused,
   capUnchecked,
@@ -51,8 +51,7 @@ export interface Planned {
   readonly releases: readonly Release[];
   /** The keys of bound resources that the API still creates. */
   readonly pending: readonly ResourceKey[];
-  /** The keys that may not be bound to the resource that the spec means: no value of their entries is recorded for it. */
-  readonly unsure: ReadonlySet<ResourceKey>;
+  readonly unsure: Unsure;
   /** The highest amount that each draft may add to the monthly bill, as decimal text. */
   readonly most: ReadonlyMap<ResourceKey, string>;
   /** The cost and the effort of some of the plan's operations. */
@@ -87,8 +86,7 @@ export function buildPlan(input: PlanInput): Planned {
     inProgress.has(key) ||
     isSelected(selection, key);
   const waiting = new Set(waitingMoves.map(({ blocked: { key } }) => key));
-  const renamed = waitingMoves.flatMap(({ keys }) => [...keys]);
-  const unsure = new Set([...identityOpen(judged.objections), ...renamed]);
+  const unsure = unsureOf(judged.objections, waitingMoves);
   const blocked = everythingBlocked.filter(({ key }) => isShown(key) || waiting.has(key));
   const { drafts } = judged;
   const { allowed } = possible;
@@ -141,7 +139,7 @@ function warningsBeside(
   return [
     ...movedWarnings(moves, drafts.filter(isCreated), { world, register }),
     ...perhapsRenamed(drafts),
-    ...drafts.flatMap((draft) => (isUnsure(draft.subject, unsure) ? [] : flagsChange(draft, world))),
+    ...drafts.flatMap((draft) => flagsChange(draft, world, unsure)),
     ...notActive(world),
     ...expiryWarnings(world, now),
     ...leftOut(missing),

@@ -7,6 +7,7 @@ import type { Binding } from '../core/state.ts';
 import { moment } from '../core/time.ts';
 import { expiredEntry } from '../core/world.ts';
 import type { Draft } from './draft.ts';
+import type { Unsure } from './waits.ts';
 
 type Flags = Pick<Binding, 'protect' | 'keep'>;
 
@@ -14,9 +15,10 @@ type Flags = Pick<Binding, 'protect' | 'keep'>;
  * New values of `protect` and `keep_ip` in the spec. The state keeps both, because they apply after the entry has
  * left.
  */
-export function newFlags(subject: Subject, world: World): Flags | undefined {
-  const { kind, parent, desired, binding } = subject;
-  if (binding === undefined) return undefined;
+export function newFlags(subject: Subject, world: World, unsure: Unsure): Flags | undefined {
+  const { key, kind, parent, desired, binding } = subject;
+  const doubt = unsure.get(key) ?? unsure.get(parent ?? key);
+  if (binding === undefined || doubt === 'other') return undefined;
   if (desired === undefined)
     return binding.protect && !isProtected(subject, world)
       ? { protect: false, keep: binding.keep }
@@ -27,6 +29,11 @@ export function newFlags(subject: Subject, world: World): Flags | undefined {
     protect: desired.protect,
     keep: comesWithServer({ kind, parent }) && owner !== undefined ? keep_ip : binding.keep,
   };
+  // The entry may mean another resource, so it ends no protection of this one.
+  if (doubt !== undefined) {
+    flags.protect ||= binding.protect;
+    flags.keep ||= binding.keep;
+  }
   return flags.protect === binding.protect && flags.keep === binding.keep ? undefined : flags;
 }
 
@@ -45,14 +52,14 @@ export function isProtected(subject: Subject, world: World): boolean {
   return binding?.protect === true && (binding.orphaned || entryOf(retiredFrom(key))?.protect !== false);
 }
 
-export function flagsChange({ subject }: Draft, world: World): Warning[] {
-  const flags = newFlags(subject, world);
+export function flagsChange({ subject }: Draft, world: World, unsure: Unsure): Warning[] {
+  const flags = newFlags(subject, world, unsure);
   if (flags === undefined || subject.binding === undefined) return [];
   const { protect, keep } = subject.binding;
   const { parent } = subject;
   const owner = parent === undefined ? undefined : world.subjects.get(parent);
   // The server's warning says it for all that is inside the server.
-  const isShared = owner !== undefined && newFlags(owner, world)?.protect === flags.protect;
+  const isShared = owner !== undefined && newFlags(owner, world, unsure)?.protect === flags.protect;
   if (isShared && flags.keep === keep) return [];
   const said = [
     ...(flags.protect === protect

@@ -106,6 +106,15 @@ function protect(draft: Draft, { world, destroy }: GuardInput): Objection | unde
       permit: permitting(subject, verdict, { protect: false }),
     };
   }
+  if (subject.binding?.orphaned) {
+    return {
+      reason: `${subject.key} came with a server that is gone, and its last entry had \`protect: true\`. ${capitalised(impactOf(draft, world))}`,
+      remedies: [
+        keeping(draft, world),
+        outside('release it in the client area', { when: 'to have it deleted' }),
+      ],
+    };
+  }
   if (destroy) {
     return {
       reason: `${subject.key} is protected, and destroy does not delete protected resources. ${capitalised(impactOf(draft, world))}`,

@@ -111,6 +111,7 @@ export function prerequisites(
  */
 export function successorsOf(key: ResourceKey, world: World): readonly ResourceKey[] {
   const { subjects, childrenOf } = world;
+  if (subjects.get(key)?.binding?.orphaned) return [];
   const successor = retiredFrom(key);
   const isWanted = ({ desired, kind }: Subject) =>
     desired?.managed === true && factsOf(kind).repeats !== true;

@@ -1,7 +1,7 @@
 import { type Opening, openingFor } from '../core/calendar.ts';
 import { namedAddress, type WindowVerb } from '../core/desired.ts';
 import { entryKeyOf, type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
-import type { ResourceKind, Subject, World } from '../core/kind.ts';
+import type { ResourceKind, World } from '../core/kind.ts';
 import { factsOf, isAddress, type KindName } from '../core/kind-facts.ts';
 import { type Blocked, type Operation, operationId } from '../core/plan.ts';
 import { edit, run, settleFirst } from '../core/remedy.ts';
@@ -185,12 +185,20 @@ export function identityOpen(objections: ReadonlyMap<Draft, Blocked>): ReadonlyS
   return new Set(open.map(([, { key }]) => key));
 }
 
-/** Whether the key of the resource, or of its server, is among the keys. */
-export function isUnsure(
-  { key, parent = key }: Pick<Subject, 'key' | 'parent'>,
-  unsure: ReadonlySet<ResourceKey>,
-): boolean {
-  return unsure.has(key) || unsure.has(parent);
+/**
+ * The keys that may not be bound to the resource that the spec means. `other`: while a rename waits, the entry means
+ * another resource.
+ */
+export type Unsure = ReadonlyMap<ResourceKey, 'perhaps_other' | 'other'>;
+
+export function unsureOf(
+  objections: ReadonlyMap<Draft, Blocked>,
+  waitingMoves: readonly HeldRename[],
+): Unsure {
+  return new Map([
+    ...[...identityOpen(objections)].map((key) => [key, 'perhaps_other'] as const),
+    ...waitingMoves.flatMap(({ keys }) => [...keys].map((key) => [key, 'other'] as const)),
+  ]);
 }
 
 /** The key that the operation depends on, and whose live resource is unconfirmed at present. */

@@ -51,9 +51,17 @@ export function movesOf(
     !follows(each) && !waiting.some(({ keys }) => keys.has(entryKeyOf(each.to)));
   return holding(moves, [...waiting, ...onto.filter(decides).map(ontoBound)]);
 
-  /** The key of a resource that a deleted server left, if another server gets the key of that server. */
-  function movedAside({ key, id, parentId = id }: Binding): Move[] {
+  /**
+   * The key of a resource that a deleted server left, if another server gets the key of that server. A resource that
+   * retires keeps its key.
+   */
+  function movedAside({ key, id, parentId = id, orphaned }: Binding): Move[] {
     const { parent } = takeApart(key);
+    const retired = retiredFrom(key);
+    if (retired !== undefined) {
+      const isLeft = arriving.has(retired) && renamedKey(key, becomes) === key && !orphaned;
+      return isLeft ? [{ from: key, to: key, orphans: true }] : [];
+    }
     if (parent === undefined || bindings.has(parent) || !arriving.has(parent)) return [];
     if (arriving.get(parent) === parentId) return [];
     const part = key.slice(parent.length + 1);
@@ -310,9 +318,9 @@ export function composed(first: readonly Move[], then: readonly Move[]): Move[] 
   const later = new Map(then.map(({ from, to }) => [from, to]));
   const reached = new Set(first.map(({ to }) => to));
   return [
-    ...first.map(({ from, to }) => ({ from, to: later.get(to) ?? to })),
+    ...first.map((move) => ({ ...move, to: later.get(move.to) ?? move.to })),
     ...then.filter(({ from }) => !reached.has(from)),
-  ].filter(({ from, to }) => from !== to);
+  ].filter(({ from, to, orphans }) => from !== to || orphans);
 }
 
 /** The changes that make the moves durable. They are one transaction, so that an id always has exactly one key. */

@@ -3,6 +3,7 @@ import { digestOf } from '../../core/json.ts';
 import { comesWithServer, type ResourceKey, retiringKey, takeApart } from '../../core/keys.ts';
 import { factsOf, isAddress } from '../../core/kind-facts.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
+import { heldRename } from '../../plan/waits.ts';
 import { boundIn, type Run } from '../run.ts';
 
 /**
@@ -209,7 +210,8 @@ export function retiring(run: Run, server: Binding, taken: readonly Binding[] = 
  * The changes after the deletion of a resource. If it was replaced, a new one takes over its key: the address of a deleted
  * server then retires, and stays until the new server exists.
  *
- * @param basis of the deletion: that of a resource that has left the spec is no replacement, even if its entry returns
+ * @param basis of the deletion: that of a resource that has left the spec is no replacement, even if its entry returns,
+ *   nor if another entry is renamed to its key
  */
 export function deleted(
   run: Run,
@@ -217,7 +219,9 @@ export function deleted(
   reason: string,
 ): StateChange[] {
   const id = run.bindings.get(key)?.id;
-  const isDeclared = run.world.subjects.get(key)?.desired?.managed === true;
+  const isDeclared =
+    run.world.subjects.get(key)?.desired?.managed === true &&
+    heldRename(key, run.moves.waiting) === undefined;
   const isReplaced = id !== undefined && isDeclared && basis !== digestOf(null);
   const addresses = boundIn(run, key).filter(({ kind }) => comesWithServer({ kind, parent: key }));
   return [

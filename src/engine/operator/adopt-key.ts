@@ -12,7 +12,7 @@ import { didYouMeanKey } from '../../core/suggest.ts';
 import { flowYaml } from '../../core/text.ts';
 import { answeredElsewhere, identityChanged, isAnother, makerOf, ownerOf } from '../claims/claims.ts';
 import { giveBack } from '../claims/line.ts';
-import { exchanging, released, releasing } from '../claims/release.ts';
+import { exchanging, released } from '../claims/release.ts';
 import { bindingOf, formerly } from '../run/operate.ts';
 import { boundIn, type Run } from '../run.ts';
 import { bindingsOf, forgetting, stays } from './ignore.ts';
@@ -60,12 +60,11 @@ export async function adoptKey(run: Run, key: ResourceKey, named: string): Promi
   const exchange = before === undefined ? [] : exchanging(run, key, 'operator', id);
   const left = before === undefined ? [] : [stays(run, before, bindingsOf(run, exchange))];
   const owner = leftOwner(run, binding);
-  const taken =
+  const changes =
     owner === undefined
-      ? takenFrom(run, binding)
-      : releasing(run, owner.key, 'operator', `its key is ${key} now`);
-  const bind = { type: 'bind', binding: { ...binding, ...formerly(owner) } } as const;
-  await run.state.change([...taken, ...exchange, bind]);
+      ? [...takenFrom(run, binding), ...exchange, { type: 'bind', binding } as const]
+      : [...exchange, ...passingOn(run, owner, binding)];
+  await run.state.change(changes);
   const ignoring =
     before && factsOf(before.kind).container
       ? [runs('ignore', [before.id], { when: `if this spec shall no longer manage server ${before.id}` })]
@@ -240,11 +239,28 @@ export function takenFrom(
   ];
 }
 
-/** The key that is bound to the resource, if its entry has left the spec. */
+/** The resource gets the key of another entry, as by a rename: what the state knows of it stays, and so do its parts. */
+function passingOn(run: Run, owner: Binding, { key, protect }: Binding): StateChange[] {
+  const { recovered: _confirmed, ...known } = owner;
+  const inside = boundIn(run, owner.key);
+  const parts = inside.map((each) => ({
+    ...each,
+    key: `${key}${each.key.slice(owner.key.length)}` as ResourceKey,
+  }));
+  const reason = `its key is ${key} now`;
+  return [
+    ...[owner, ...inside].map((each) => ({ type: 'release', key: each.key, gone: false, reason }) as const),
+    ...[{ ...known, key, protect, ...formerly(owner) }, ...parts].map(
+      (each) => ({ type: 'bind', binding: each }) as const,
+    ),
+  ];
+}
+
+/** The key that is bound to the resource, if its entry has left the spec, and no write of it is open. */
 function leftOwner(run: Run, binding: Binding): Binding | undefined {
   const owner = ownerOf(run, binding);
-  if (owner === undefined || owner.tainted !== undefined || retiredFrom(owner.key) !== undefined)
-    return undefined;
+  if (owner === undefined || owner.tainted !== undefined || run.intents.has(owner.key)) return undefined;
+  if (retiredFrom(owner.key) !== undefined) return undefined;
   const isLeft = run.world.subjects.get(owner.key)?.desired === undefined;
   return isLeft && makerOf(run, binding) === undefined && !identityChanged(run, owner.key)
     ? owner

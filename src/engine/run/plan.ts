@@ -24,7 +24,7 @@ import { newFlags } from '../../plan/flags.ts';
 import { correction, isOvertaken } from '../../plan/open-writes.ts';
 import { isSelected, successorOf } from '../../plan/order.ts';
 import type { Prices } from '../../plan/totals.ts';
-import { heldRename, isUnsure } from '../../plan/waits.ts';
+import { heldRename } from '../../plan/waits.ts';
 import { claimChanges, type Judged, registerOf } from '../claims/claims.ts';
 import { takeBack } from '../claims/line.ts';
 import { released, releasing } from '../claims/release.ts';
@@ -214,9 +214,8 @@ export async function settleMoves(run: Run): Promise<void> {
 
 function flagChanges({ world, mode: { selection } }: Run, { unsure }: Judged): StateChange[] {
   return [...world.subjects.values()].flatMap((subject) => {
-    if (isUnsure(subject, unsure)) return [];
     if (selection !== undefined && !isSelected(selection, subject.key)) return [];
-    const flags = newFlags(subject, world);
+    const flags = newFlags(subject, world, unsure);
     if (flags === undefined || subject.binding === undefined) return [];
     return [{ type: 'bind', binding: { ...subject.binding, ...flags } } as const];
   });

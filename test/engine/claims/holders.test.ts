@@ -60,6 +60,7 @@ function knowing(
   const byKey = new Map(bindings.map((each) => [each.key, each]));
   const run: unknown = {
     mode: {},
+    moves: { waiting: [] },
     bindings: byKey,
     intents: new Map(intents.map((each) => [(each as Intent).key, each])),
     claims: new Map(claims.map((each, at) => [String(at), each])),
