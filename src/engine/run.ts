@@ -110,6 +110,8 @@ export interface RunMoves {
   readonly waiting: readonly WaitingMove[];
   /** Adds moves: by default, the renames that are possible after writes were settled. The next refresh shows them. */
   renew(next?: Moves): void;
+  /** For a plan: the renames that are possible once these bindings have ended. */
+  free(ended: readonly StateChange[]): void;
   /** Makes the moves durable. */
   keep(): Promise<void>;
 }

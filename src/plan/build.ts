@@ -19,7 +19,7 @@ import { perhapsRenamed } from './moved-from.ts';
 import { blockedIntent, isBegun, openWrites } from './open-writes.ts';
 import { isSelected } from './order.ts';
 import { costOf, effortOf, mostOf, summarise } from './totals.ts';
-import { emptied, heldRename, objectedTo, type Unsure, unsureOf } from './waits.ts';
+import { heldRename, objectedTo, type Unsure, unsureOf } from './waits.ts';
 import {
   boughtUnused,
   capUnchecked,
@@ -173,7 +173,7 @@ function blockedBy(
   const others = [...objections].filter(
     ([draft]) => heldRename(draft.subject.key, waitingMoves) === undefined,
   );
-  const renames = waitingMoves.flatMap((each) => (emptied(each, input) === undefined ? [each.blocked] : []));
+  const renames = waitingMoves.map(({ blocked }) => blocked);
   return [...open, ...renames, ...objectedTo(new Map(others), inFlight)];
 }
 

@@ -35,7 +35,7 @@ import { isPurchase } from './purchases.ts';
 import { begunIn, turnsOf } from './replacements.ts';
 import { increaseOf, mostOf } from './totals.ts';
 import { isClaimedAlone, matches } from './unmanaged.ts';
-import { emptied, hold, identityOpen, openings } from './waits.ts';
+import { hold, identityOpen, openings } from './waits.ts';
 
 /** The input of the judgement. */
 export interface JudgeInput extends GuardInput {
@@ -153,12 +153,10 @@ export function possibleOf(
   const isEarly = ({ parent }: Subject) =>
     parent !== undefined && staying.has(parent) && world.isThere(parent);
   const open = identityOpen(objections);
-  const freed = waitingMoves.flatMap((each) => emptied(each, { world, kinds }) ?? []);
-  const ended = allowed
+  const releases = allowed
     .filter(({ subject: { parent }, leftTo = parent }) => leftTo === undefined || !open.has(leftTo))
     .filter(({ subject, diff: { verdict } }) => !('gone' in verdict && !verdict.gone && isEarly(subject)))
     .flatMap(releaseOf);
-  const releases = [...ended, ...freed];
   const released = new Set(releases.map(({ key }) => key));
   const { operations, held } = hold(candidates, {
     ...{ kinds, world, inFlight, released, objections, turns },

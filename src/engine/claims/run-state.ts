@@ -118,6 +118,10 @@ export function createRunState(options: StateOptions): Omit<RunMemory, 'view' | 
       moves.splice(0, moves.length, ...composed(moves, next.moves));
       waiting.splice(0, waiting.length, ...next.held);
     },
+    free(ended) {
+      for (const each of ended) if (each.type === 'release') bindings.delete(each.key);
+      moving.renew();
+    },
     async keep() {
       const changes = moveChanges(moves.splice(0), bindings);
       if (changes.length > 0) await change(changes);

@@ -19,7 +19,7 @@ import { keepRefused, withPauses } from '../intents/pauses.ts';
 import { isAbort, unfinished } from '../interruption.ts';
 import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
-import { refuseStale } from './approval.ts';
+import { freedBefore, refuseStale } from './approval.ts';
 import { drain } from './drain.ts';
 import {
   applying,
@@ -34,7 +34,6 @@ import {
 } from './findings.ts';
 import {
   applyStateChanges,
-  freedBefore,
   isUnshown,
   planFor,
   type ShownPlan,
@@ -43,7 +42,7 @@ import {
   unshownResults,
 } from './plan.ts';
 import { recover, recovered, recoverLeft, recoverRenamed } from './recover.ts';
-import { settleOpen } from './settle-open.ts';
+import { clearNewKeys, settleOpen } from './settle-open.ts';
 import { openRun } from './start.ts';
 
 /** Each round except the last round makes progress, so only a bug in vdcsync reaches this limit. */
@@ -163,6 +162,11 @@ class Rounds {
       if (run.intents.size < inFlight) return undefined;
       // The key may take another resource, such as the address that its server has now.
       if (run.bindings.size < bound && planned.releases.some(({ gone }) => gone)) return undefined;
+      // The second read found the resource.
+      if (planned.releases.some(({ key, gone }) => gone && run.bindings.has(key)) && round < mostTries) {
+        this.#readSince = run.deps.clock.monotonic();
+        return undefined;
+      }
       if (await this.#awaitsCreation(planned)) return undefined;
       const isUnconfirmed = [...run.bindings.values()].some((binding) => binding.recovered === true);
       if (isUnconfirmed && (await recovered(run, askSuccessors))) return undefined;
@@ -191,14 +195,6 @@ class Rounds {
    */
   async #plan(): Promise<Judged> {
     const run = this.#run;
-    if (
-      run.moves.waiting.some(
-        ({ waitsFor, blocked }) => waitsFor.length === 0 && !run.bindings.has(blocked.key),
-      )
-    ) {
-      run.moves.renew();
-      this.#readSince ??= run.deps.clock.monotonic();
-    }
     if (this.#readSince !== undefined) {
       // Reads from before the writes show no created resource, so a plan from these reads would ask for each one again.
       run.signals.halt.throwIfAborted();
@@ -209,6 +205,7 @@ class Rounds {
       await settleMoves(run);
       await takeBack(run);
     }
+    await clearNewKeys(run);
     const managed = [...run.world.subjects.values()];
     const prices = pricesNow(
       run.world,

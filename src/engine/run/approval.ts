@@ -10,6 +10,8 @@ import { type Change, type Operation, operationId, type Plan } from '../../core/
 import type { ApplyReport } from '../../core/progress.ts';
 import { type CommandResult, result, run } from '../../core/remedy.ts';
 import type { Intent, StateStore } from '../../core/state.ts';
+import type { Prices } from '../../plan/totals.ts';
+import type { Run } from '../run.ts';
 
 /** The object whose holder is the plan that waits, or the approved plan. */
 const approvalObject = { kind: 'project', id: 'approval' } as const;
@@ -266,4 +268,25 @@ function differing(now: Plan['operations'], then: Plan['operations']): ResourceK
     others.some((other) => equal(one, other));
   const moved = [...now.filter((each) => !same(each, then)), ...then.filter((each) => !same(each, now))];
   return [...new Set(moved.map(({ key }) => key))];
+}
+
+/**
+ * The prices of the servers that replacements have deleted in the last day, and that no creation has replaced yet. An
+ * entry that returns later asks for a new server. Read only if a limit of the settings counts them.
+ */
+export async function freedBefore({ deps, world, lines }: Run): Promise<Prices> {
+  const { max_monthly_increase: cap, approval } = world.settings;
+  const isAsked = cap !== null || (typeof approval === 'object' && approval.monthly_increase !== null);
+  if (!isAsked) return new Map();
+  const since = deps.clock.now() - 24 * 3_600_000;
+  const missing = world
+    .serverSubjects()
+    .flatMap(({ key, desired }) => (desired?.managed === true && !world.isThere(key) ? [desired] : []));
+  const freed = missing.map(async (entry) => {
+    const written = [...lines().of(entry)].map((key) => deps.store.intents({ key, limit: 100 }));
+    const done = (await Promise.all(written)).flat().filter((each) => partsOf(each).outcome === 'done');
+    const { freed: known, createdAt = 0 } = done.sort((a, b) => b.createdAt - a.createdAt)[0] ?? {};
+    return known === undefined || createdAt < since ? [] : [[entry.key, { known }] as const];
+  });
+  return new Map((await Promise.all(freed)).flat());
 }

@@ -1,7 +1,6 @@
 import { objectName } from '../../core/claims.ts';
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
-import { partsOf } from '../../core/intent.ts';
 import { digestOf } from '../../core/json.ts';
 import { childKey, type ResourceKey, retiredFrom } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
@@ -23,7 +22,6 @@ import type { Release } from '../../plan/draft.ts';
 import { newFlags } from '../../plan/flags.ts';
 import { correction, isOvertaken } from '../../plan/open-writes.ts';
 import { isSelected, successorOf } from '../../plan/order.ts';
-import type { Prices } from '../../plan/totals.ts';
 import { heldRename } from '../../plan/waits.ts';
 import { claimChanges, type Judged, registerOf } from '../claims/claims.ts';
 import { takeBack } from '../claims/line.ts';
@@ -41,9 +39,11 @@ import { monthCost } from '../month-cost.ts';
 import type { Run } from '../run.ts';
 import { absenceGapMs } from '../timing.ts';
 import type { WriteGate } from '../write-gate.ts';
+import { freedBefore } from './approval.ts';
 import { applying, standingFindings, withFurther, withSince } from './findings.ts';
 import { bindingOf } from './operate.ts';
 import { isProven } from './recover.ts';
+import { clearNewKeys } from './settle-open.ts';
 import { openRun } from './start.ts';
 
 /** Makes one plan, and writes nothing. */
@@ -75,6 +75,7 @@ async function openPlan(
 ): Promise<{ readonly run: Run; readonly plan: Plan }> {
   const run = await openRun(deps, gate, desired, { repeating, selection, destroy });
   await takeBack(run);
+  await clearNewKeys(run, true);
   const planned = await planFor(run, 0);
   const plan = await withPauses(deps, planned);
   const shown = withFurther(plan, applying(await standingFindings(deps.store), plan, run.world));
@@ -152,16 +153,6 @@ async function recreatedServers({ deps, world }: Run): Promise<ReadonlySet<Resou
   });
   const incarnations = await Promise.all(keys.map((key) => deps.store.incarnation(key)));
   return new Set(keys.filter((_, at) => (incarnations[at] ?? 0) > 0));
-}
-
-/** The prices of the replaced servers that are deleted, and that no creation has replaced yet. */
-export async function freedBefore(run: Run): Promise<Prices> {
-  const freed = [...(await recreatedServers(run))].map(async (key) => {
-    const written = await run.deps.store.intents({ key, limit: 20 });
-    const { freed: known } = written.find((each) => partsOf(each).outcome === 'done') ?? {};
-    return known === undefined ? [] : [[key, { known }] as const];
-  });
-  return new Map((await Promise.all(freed)).flat());
 }
 
 /** Applies the parts of the plan that change only the state, and need no write. */

@@ -123,7 +123,7 @@ describe('src/plan/waits.ts: a rename onto the key of another server', () => {
     const plan = await world.plan(after);
     expect([plan.blocked, plan.warnings.map(({ code, key }) => [code, key])]).toEqual([
       [],
-      [['released', 'servers.shop']],
+      [['moved', 'servers.shop']],
     ]);
     expect((await world.apply(after)).outcome).toBe('converged');
     expect([await bound(), deletions()]).toEqual([{ 'servers.shop': '2002' }, []]);
