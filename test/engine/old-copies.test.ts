@@ -52,6 +52,47 @@ describe('src/engine/run/start.ts: `unmanaged: ignore`', () => {
     expect(blocked.map(({ code }) => code)).toEqual(['unmanaged_resources']);
     expect(project(played).servers).toHaveLength(1);
   });
+
+  test('ends for a resource that an entry takes', async () => {
+    const played = rig();
+    const spec = servers({ web: own });
+    await played.apply(spec);
+    const engine = played.restart(newState(played));
+    const apply = (file: string) => played.clock.run(engine.apply(load(file), { approve: async () => true }));
+    await apply(spec.replace('prune: true', 'unmanaged: ignore, suspend: {reason: freeze}'));
+
+    expect((await apply(spec)).outcome).toBe('converged');
+    expect(project(played).servers).toHaveLength(1);
+  });
+});
+
+describe('src/plan/flags.ts: an entry whose identity is in question', () => {
+  test('adds protection to the bound resource, and ends none', async () => {
+    const played = rig();
+    await played.apply(servers({ a: own, b: own }));
+    await played.apply(servers({ a: own, b: `${own}, id: 9999, protect: true` }));
+
+    const { blocked } = await played.apply(servers({ a: own }));
+
+    expect(blocked.map(({ code }) => code)).toContain('protected');
+    expect(deletions(played)).toEqual([]);
+  });
+});
+
+describe('src/engine/operator/adopt-key.ts: a server whose entry has left the spec', () => {
+  test('keeps its address and its recorded size under the new key', async () => {
+    const played = rig();
+    await played.apply(servers({ one: own, two: own }));
+    const file = load(servers({ two: `${own}, id: 2001` }));
+    await played.clock.run(played.engine.adopt(file, 'servers.two' as ResourceKey, '2001'));
+
+    expect((await played.store.bindings()).map((each) => `${each.key} ${each.id}`)).toEqual([
+      'servers.two 2001',
+      'servers.two.public_ipv4 5001',
+    ]);
+    const larger = servers({ two: own.replace('cores: 1', 'cores: 8') });
+    expect((await played.plan(larger)).blocked.map(({ code }) => code)).toContain('replace_not_allowed');
+  });
 });
 
 describe('src/reconcilers/network.ts: the key of a lost state', () => {

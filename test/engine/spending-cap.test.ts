@@ -156,6 +156,20 @@ describe('src/engine/run/plan.ts: a replacement that an earlier run has begun', 
     expect([asks(9), asks(10)]).toEqual([true, false]);
   });
 
+  test.each([
+    ['renamed since', 'moved: {from: servers.web}', 0, 'converged'],
+    ['a day later', '', 25 * 3_600_000, 'blocked'],
+  ])('and %s', async (_name, more, afterMs, outcome) => {
+    const next = old.replace('ubuntu-24.04', 'debian-13').replace('cores: 1', 'cores: 2');
+    const played = await begun(next);
+    await played.clock.advance(1_800_000 + afterMs);
+    const spec = capped(20, more === '' ? next : `${next}, ${more}`);
+
+    const report = await played.apply(more === '' ? spec : spec.replace('web: {', 'www: {'));
+
+    expect(report.outcome).toBe(outcome);
+  });
+
   test('and is held if a later edit makes it dearer than the limit', async () => {
     const played = await begun(old.replace('ubuntu-24.04', 'debian-13'));
     const dearer = capped(20, old.replace('cores: 1', 'cores: 8'));
