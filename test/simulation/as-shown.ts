@@ -65,12 +65,12 @@ export function checkAsShown(
   const more = [...done].filter((id) => !isShown(id) && !found(id) && !renamed(id));
   if (more.length > 0) stage.fail('I14', `no dry run showed ${more.join(', ')}`);
   const traceLineOf = new Set([...report.plan.operations, ...report.blocked, ...report.results].map(idOf));
-  // A reason that blocks the first half of a replacement blocks the second half too.
+  // A reason that blocks a replacement, or its first half, blocks the second half too.
   const held = new Set(report.blocked.map(idOf));
+  const isHeld = ({ key, replacement }: Operation) =>
+    replacement !== undefined && (held.has(replacement) || held.has(operationId('update', key)));
   const less = shown.operations
-    .filter(
-      ({ id, replacement }) => !done.has(id) && !traceLineOf.has(id) && !held.has(replacement as OperationId),
-    )
+    .filter((each) => !done.has(each.id) && !traceLineOf.has(each.id) && !isHeld(each))
     .map(({ id }) => id);
   if (less.length > 0)
     stage.fail('I14', `planned by the dry run, but neither done nor reported: ${less.join(', ')}`);
