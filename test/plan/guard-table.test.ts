@@ -224,7 +224,16 @@ describe('src/plan/guards.ts: one guard each', () => {
     ['an update of an address', address, update, live(9), undefined],
   ]);
 
+  const left = 'servers.web~1.public_ipv4';
+  const leftBehind = (more: object = {}): Given => ({
+    bindings: [bound(left, '51', { parentId: '1', orphaned: true, protect: true })],
+    entries: { 'servers.web': { protect: false } },
+    ...more,
+  });
+  const byHand = `servers.web~1.public_ipv4 came with a server that is gone, and its last entry had \`protect: true\`. Address 51 would be deleted → vdcsync forget 'servers.web~1.public_ipv4' (to keep it, no longer managed and still billed) | release it in the client area (to have it deleted)`;
   rows('protected', [
+    ['what a server left whose key has another one', left, remove, leftBehind(), byHand],
+    ['the same in a destroy', left, remove, leftBehind({ input: { destroy: true } }), byHand],
     ['a deletion of another one', web, remove, {}, undefined],
     ['an update', web, update, kept, undefined],
     [
@@ -373,7 +382,20 @@ describe('src/plan/guards.ts: one guard each', () => {
     ['what another entry names', 'ips.a', adopt('51'), { entries: { 'ips.b': { id: '51' } } }, undefined],
   ]);
 
+  const orphan = 'servers.web~1.public_ipv4';
+  const orphaned = (more: object = {}): Given => ({
+    bindings: [bound(orphan, '51', { parentId: '1', orphaned: true, ...more })],
+    parts: { ips: [ip(51)] },
+  });
   rows('prune_disabled', [
+    [
+      'an address whose server is gone, and whose key has another one',
+      orphan,
+      remove,
+      orphaned(),
+      "servers.web~1.public_ipv4 came with a server that is gone, and settings.prune is false. With `prune: true`, address a51 would be deleted → vdcsync forget 'servers.web~1.public_ipv4' (to keep it, no longer managed and still billed) ⇒ write `prune: true` under `settings` (to delete it, and each other resource that has left the spec)",
+    ],
+    ['the same with prune', orphan, remove, { ...orphaned(), settings: 'prune: true' }, undefined],
     [
       'what has left the spec',
       'networks.n',
