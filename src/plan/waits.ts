@@ -142,7 +142,7 @@ export function heldRename<Held extends HeldRename>(
   return waiting.find(({ keys }) => keys.has(entryKeyOf(key)));
 }
 
-/** A rename waits for a bound key whose resource is gone, as the kind says of a resource without an entry. */
+/** A rename waits for a bound key whose resource is gone, by the same proof as for a resource without an entry. */
 export function emptied(
   { blocked: { key, code } }: HeldRename,
   { world, kinds }: Pick<GuardInput, 'world' | 'kinds'>,

@@ -239,7 +239,7 @@ export function takenFrom(
   ];
 }
 
-/** The resource gets the key of another entry, as by a rename: what the state knows of it stays, and so do its parts. */
+/** The resource gets the key of another entry, as by a rename: its recorded values stay, and so do its parts. */
 function passingOn(run: Run, owner: Binding, { key, protect }: Binding): StateChange[] {
   const { recovered: _confirmed, ...known } = owner;
   const inside = boundIn(run, owner.key);
