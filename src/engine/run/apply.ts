@@ -9,7 +9,7 @@ import { exposedServers } from '../../core/world.ts';
 import { closure } from '../../plan/order.ts';
 import { increaseSince, type Prices, pricesNow } from '../../plan/totals.ts';
 import type { Judged } from '../claims/claims.ts';
-import { isOutdated, takeBack } from '../claims/line.ts';
+import { clearNewKeys, isOutdated, takeBack } from '../claims/line.ts';
 import { leftByDeletion } from '../claims/release.ts';
 import { confirmRecovered } from '../claims/run-state.ts';
 import type { ApplyOptions, EngineDeps, Pause } from '../deps.ts';
@@ -19,7 +19,7 @@ import { keepRefused, withPauses } from '../intents/pauses.ts';
 import { isAbort, unfinished } from '../interruption.ts';
 import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
-import { freedBefore, refuseStale } from './approval.ts';
+import { refuseStale } from './approval.ts';
 import { drain } from './drain.ts';
 import {
   applying,
@@ -34,6 +34,7 @@ import {
 } from './findings.ts';
 import {
   applyStateChanges,
+  freedPrices,
   isUnshown,
   planFor,
   type ShownPlan,
@@ -42,7 +43,7 @@ import {
   unshownResults,
 } from './plan.ts';
 import { recover, recovered, recoverLeft, recoverRenamed } from './recover.ts';
-import { clearNewKeys, settleOpen } from './settle-open.ts';
+import { settleOpen } from './settle-open.ts';
 import { openRun } from './start.ts';
 
 /** Each round except the last round makes progress, so only a bug in vdcsync reaches this limit. */
@@ -211,7 +212,7 @@ class Rounds {
       run.world,
       managed.map((subject) => ({ subject, kind: run.kindOf(subject.kind) })),
     );
-    const freed = await freedBefore(run);
+    const freed = await freedPrices(run);
     this.#pricesBefore ??= new Map([...freed, ...prices]);
     return planFor(run, this.#deleted, increaseSince(this.#pricesBefore, prices, this.#results, freed));
   }

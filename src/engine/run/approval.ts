@@ -272,12 +272,9 @@ function differing(now: Plan['operations'], then: Plan['operations']): ResourceK
 
 /**
  * The prices of the servers that replacements have deleted in the last day, and that no creation has replaced yet. An
- * entry that returns later asks for a new server. Read only if a limit of the settings counts them.
+ * entry that returns later asks for a new server.
  */
 export async function freedBefore({ deps, world, lines }: Run): Promise<Prices> {
-  const { max_monthly_increase: cap, approval } = world.settings;
-  const isAsked = cap !== null || (typeof approval === 'object' && approval.monthly_increase !== null);
-  if (!isAsked) return new Map();
   const since = deps.clock.now() - 24 * 3_600_000;
   const missing = world
     .serverSubjects()

@@ -22,9 +22,10 @@ import type { Release } from '../../plan/draft.ts';
 import { newFlags } from '../../plan/flags.ts';
 import { correction, isOvertaken } from '../../plan/open-writes.ts';
 import { isSelected, successorOf } from '../../plan/order.ts';
+import type { Prices } from '../../plan/totals.ts';
 import { heldRename } from '../../plan/waits.ts';
 import { claimChanges, type Judged, registerOf } from '../claims/claims.ts';
-import { takeBack } from '../claims/line.ts';
+import { clearNewKeys, takeBack } from '../claims/line.ts';
 import { released, releasing } from '../claims/release.ts';
 import { isInScope } from '../claims/scope.ts';
 import type { EngineDeps, PlanOptions } from '../deps.ts';
@@ -43,7 +44,6 @@ import { freedBefore } from './approval.ts';
 import { applying, standingFindings, withFurther, withSince } from './findings.ts';
 import { bindingOf } from './operate.ts';
 import { isProven } from './recover.ts';
-import { clearNewKeys } from './settle-open.ts';
 import { openRun } from './start.ts';
 
 /** Makes one plan, and writes nothing. */
@@ -113,7 +113,7 @@ export async function planFor(run: Run, deletedBefore: number, increasedBefore?:
     ...{ world, moves: moves.all, selection, register, destroy, deletedBefore, increasedBefore },
     begun: await begunEarlier(run, world, world.subjects.values()),
     recreated: await recreatedServers(run),
-    freedBefore: await freedBefore(run),
+    freedBefore: await freedPrices(run),
     formerScope: await formerScope(run),
     waitingMoves: moves.waiting,
     kinds: deps.kinds,
@@ -153,6 +153,13 @@ async function recreatedServers({ deps, world }: Run): Promise<ReadonlySet<Resou
   });
   const incarnations = await Promise.all(keys.map((key) => deps.store.incarnation(key)));
   return new Set(keys.filter((_, at) => (incarnations[at] ?? 0) > 0));
+}
+
+/** The prices that begun replacements have freed, if a limit of the settings counts them. */
+export async function freedPrices(run: Run): Promise<Prices> {
+  const { max_monthly_increase: cap, approval } = run.world.settings;
+  const isCounted = cap !== null || (typeof approval === 'object' && approval.monthly_increase !== null);
+  return isCounted ? freedBefore(run) : new Map();
 }
 
 /** Applies the parts of the plan that change only the state, and need no write. */

@@ -2,14 +2,12 @@ import type { ResourceKey } from '../../core/keys.ts';
 import type { OperationResult } from '../../core/progress.ts';
 import type { Intent } from '../../core/state.ts';
 import { isOvertaken } from '../../plan/open-writes.ts';
-import { emptied } from '../../plan/waits.ts';
 import { type Next, WorkQueue } from '../../queue/work-queue.ts';
-import { released } from '../claims/release.ts';
 import type { Progress } from '../intents/endings.ts';
 import { advance } from '../intents/settle.ts';
 import { interruption } from '../interruption.ts';
 import type { Run } from '../run.ts';
-import { absenceGapMs, IntentSpans } from '../timing.ts';
+import { IntentSpans } from '../timing.ts';
 import { resultOf } from './drain.ts';
 
 /**
@@ -108,28 +106,4 @@ function reportEnd(run: Run, intent: Intent, progress: Exclude<Progress, { now: 
   const isAnswer = intent.recovers !== undefined && progress.now === 'closed';
   if (!isAnswer) onEvent?.({ type: 'ended', at: clock.now(), result });
   return result;
-}
-
-/**
- * Ends the bindings for which renames wait, and whose resources are gone. A second read confirms that.
- *
- * @param isDry for a plan: neither a second read, nor a change of the state
- */
-export async function clearNewKeys(run: Run, isDry = false): Promise<void> {
-  const { clock, kinds } = run.deps;
-  const gone = () => run.moves.waiting.flatMap((each) => emptied(each, { world: run.world, kinds }) ?? []);
-  const seen = gone();
-  if (seen.length === 0) return;
-  if (isDry) run.moves.free(seen.flatMap(({ key, reason }) => released(run, key, reason)));
-  else {
-    await clock.sleep(absenceGapMs, run.signals.stop);
-    const since = clock.monotonic();
-    const again = () => Promise.all(seen.map(({ key }) => run.view.observe(key, since)));
-    const confirmed = (await run.fence.read(again)) === undefined ? [] : gone();
-    if (confirmed.length === 0) return;
-    await run.state.change(confirmed.flatMap(({ key, reason }) => released(run, key, reason)));
-    run.moves.renew();
-  }
-  run.cache.forgetLists();
-  await run.view.refresh();
 }
