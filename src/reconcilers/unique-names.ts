@@ -106,7 +106,7 @@ export function nameTaken(
       [
         ...(holder === undefined ? exchanges : []),
         edit(key, { choose: { name: [] }, when: 'to use another name' }),
-        restoring(changes, key),
+        ...(changes.length === 0 ? [] : [restoring(changes, key)]),
       ],
     );
   }

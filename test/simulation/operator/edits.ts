@@ -25,8 +25,10 @@ export function edit(
     return withFields(stage, file, key, { replace: 'allowed', protect: false });
   // No other edit of the entry makes the API accept it.
   if (code === 'server_type_not_supported') return without(stage, file, key);
-  // Without a command that adopts the other resource, both are kept.
-  if (code === 'name_exists' && stepsOf(remedies).every(({ type }) => type === 'edit'))
+  // Both are kept if the other resource is not one of this line.
+  const isOwn = (id: string | undefined) => stage.executionsOf(key).some((each) => each.id === id);
+  const adopts = stepsOf(remedies).some((step) => step.type === 'run' && isOwn(step.args[1]));
+  if (code === 'name_exists' && !adopts)
     return withFields(stage, file, key, { name: `${takeApart(key).name}-own` });
   return editEntries(stage, file, { code, remedies }, carriedOut);
 }
