@@ -47,24 +47,18 @@ export function releasing(
  * or that was answered with it. An address that the other server has now stays under its key.
  */
 export function exchanging(run: Run, key: ResourceKey, by: 'operator' | 'file', id: string): StateChange[] {
-  const isOnIt = (each: Pick<Claim, 'kind' | 'id'>) =>
-    each.kind === 'ip' && String(run.world.ip(each.id)?.server_id) === id;
-  const staying = boundIn(run, key).filter(isOnIt);
-  const goes = (change: StateChange) =>
-    change.type === 'claim'
-      ? !isOnIt(change.claim)
-      : change.type !== 'release' || staying.every((each) => each.key !== change.key);
-  const changes = releasing(run, key, by, `bound to ${id} instead`)
-    .filter(goes)
-    .map((change): StateChange => {
-      if (change.type !== 'claim' || change.claim.holder.is !== 'released') return change;
-      const { holder } = change.claim;
-      const earlier = [...(holder.formerKeys ?? [])];
-      const before = earlier.pop();
-      if (before === undefined) return change;
-      const formerKeys = [holder.formerKey, ...earlier];
-      return { ...change, claim: { ...change.claim, holder: { ...holder, formerKey: before, formerKeys } } };
-    });
+  const staying = boundIn(run, key).filter(
+    (each) => isAddress(each.kind) && String(run.world.ip(each.id)?.server_id) === id,
+  );
+  const changes = releasing(run, key, by, `bound to ${id} instead`).map((change): StateChange => {
+    if (change.type !== 'claim' || change.claim.holder.is !== 'released') return change;
+    const { holder } = change.claim;
+    const earlier = [...(holder.formerKeys ?? [])];
+    const before = earlier.pop();
+    if (before === undefined) return change;
+    const formerKeys = [holder.formerKey, ...earlier];
+    return { ...change, claim: { ...change.claim, holder: { ...holder, formerKey: before, formerKeys } } };
+  });
   return [
     ...changes,
     ...staying.map((each) => ({ type: 'bind', binding: { ...each, parentId: id } }) as const),

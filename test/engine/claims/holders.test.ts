@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Claim } from '../../../src/core/claims.ts';
+import { digestOf } from '../../../src/core/json.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import type { Binding, Intent } from '../../../src/core/state.ts';
 import {
@@ -55,12 +56,13 @@ function knowing(
     claims = [] as readonly object[],
     desired = {} as Record<string, object>,
     ips = [] as readonly object[],
+    waiting = [] as readonly object[],
   } = {},
 ): Run {
   const byKey = new Map(bindings.map((each) => [each.key, each]));
   const run: unknown = {
     mode: {},
-    moves: { waiting: [] },
+    moves: { waiting },
     bindings: byKey,
     intents: new Map(intents.map((each) => [(each as Intent).key, each])),
     claims: new Map(claims.map((each, at) => [String(at), each])),
@@ -308,6 +310,22 @@ describe('src/engine/claims/release.ts', () => {
     expect(exchanged(undefined)).toMatchObject({ claim: { holder: { formerKey: 'servers.x' } } });
   });
 
+  test.each([
+    ['that the other server has', 2, ['servers.x.public_ipv4 2']],
+    ['that is free', null, []],
+    ['of a third server', 3, []],
+  ])('an address %s, when the key is bound to another server', (_name, server_id, staying) => {
+    const run = knowing([server, firewall, address], {
+      ips: [
+        { id: 51, address: '203.0.113.1', server_id },
+        { id: 1, address: '', server_id: 2 },
+      ],
+    });
+    const changes = exchanging(run, key('servers.x'), 'operator', '2');
+    const binds = changes.flatMap((each) => (each.type === 'bind' ? [each.binding] : []));
+    expect(binds.map((each) => `${each.key} ${each.parentId}`)).toEqual(staying);
+  });
+
   test('a released resource keeps its known values, and has no field without a value', () => {
     const claimOf = (more: object) => {
       const binding = bound('servers.x', 'server', '1', more);
@@ -408,6 +426,12 @@ describe('src/engine/claims/release.ts', () => {
     );
     const released2 = ['release servers.x true', 'release servers.x.firewall false'];
     expect(keys(deleted(knowing(all), { key: key('servers.x') }, 'deleted'))).toEqual(released2);
+    const entryBefore = { key: key('servers.x'), basis: digestOf(null) };
+    expect(keys(deleted(knowing(all, managed), entryBefore, 'deleted'))).toEqual(released2);
+    const replacing = { ...entryBefore, basis: 'digest' };
+    expect(keys(deleted(knowing(all, managed), replacing, 'deleted'))).toHaveLength(4);
+    const renamed = { ...managed, waiting: [{ keys: new Set(['servers.x']) }] };
+    expect(keys(deleted(knowing(all, renamed), replacing, 'deleted'))).toEqual(released2);
     const left = { desired: { 'servers.x': { managed: false, value: {} } } };
     expect(keys(deleted(knowing(all, left), { key: key('servers.x') }, 'deleted'))).toEqual(released2);
     expect(keys(deleted(knowing([], managed), { key: key('servers.x') }, 'deleted'))).toEqual([

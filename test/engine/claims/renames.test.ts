@@ -237,6 +237,34 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     expect(orphans.map(({ from }) => from)).toEqual(names.filter((name) => name.startsWith('servers.b~')));
   });
 
+  test('a rename waits for an open write of its keys, and asks about no binding meanwhile', () => {
+    const bindings = boundTo('servers.a', 'servers.b');
+    const codes = (open: string) =>
+      movesOf(file('servers.b<servers.a'), bindings, openOf(open)).held.map(({ blocked }) => blocked.code);
+    expect(codes('servers.b')).toEqual(['moved_in_flight']);
+    expect(codes('servers.z')).toEqual(['moved_onto_bound']);
+  });
+
+  test('what retires of the old line of a key is left too, and what is renamed is not', () => {
+    const of = (...names: readonly string[]) => {
+      const entries = ['servers.b<servers.a', 'servers.a<servers.b'].slice(
+        0,
+        names.includes('servers.b') ? 2 : 1,
+      );
+      return movesOf(file(...entries), boundTo('servers.a', ...names), new Map())
+        .moves.filter((each) => each.orphans)
+        .map(arrow);
+    };
+    expect(of('servers.b~1.public_ipv4')).toEqual(['servers.b~1.public_ipv4 > servers.b~1.public_ipv4']);
+    expect(of('servers.c~1.public_ipv4', 'servers.c.public_ipv4')).toEqual([]);
+    expect(of('servers.b', 'servers.b~1.public_ipv4')).toEqual([]);
+    const marked = { key: 'servers.b~1.public_ipv4', id: '5', identity: {}, orphaned: true };
+    const again = boundTo('servers.a').set(key('servers.b~1.public_ipv4'), marked as never);
+    expect(movesOf(file('servers.b<servers.a'), again, new Map()).moves.some((each) => each.orphans)).toBe(
+      false,
+    );
+  });
+
   test('a bound new key has two ways out, and an open write one', () => {
     const [onto] = movesOf(file('ips.b<ips.a'), boundTo('ips.a', 'ips.b'), new Map()).held;
     expect(onto?.blocked).toMatchObject({ verb: 'update', code: 'moved_onto_bound' });
