@@ -158,8 +158,7 @@ async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress
     return newKey(run, intent, 'key_too_old', 'its idempotency key is too old to be sent again');
   if (intent.sentAs !== writes.digest(intent.request)) {
     // The key holds an answer that other bytes do not replay, so lists decide.
-    if (unconfirmed !== undefined && questionOf(intent).stage === 'taken')
-      return decided(run, intent, 'open');
+    if (questionOf(intent).stage === 'taken') return decided(run, intent, 'open');
     return newKey(
       run,
       intent,

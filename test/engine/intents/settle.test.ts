@@ -287,13 +287,17 @@ describe('src/engine/intents/settle.ts', () => {
   });
 
   test.each([
-    ['young again', hour, { now: 'again' }],
-    ['too old still', 23 * hour, { now: 'blocked', code: 'key_too_old' }],
-  ])('a key that was too old, and is %s', async (_name, ageMs, progress) => {
-    const { step } = running({ ageMs });
-    const question = { code: 'key_too_old', reason: '', candidates: ['9'] };
-    const blocked = { ...unknown('taken'), phase: 'blocked', blocked: question } as never;
-    expect(await step(blocked)).toMatchObject(progress);
+    ['a key that is young again', hour, 'key_too_old', {}, true],
+    ['a key that is too old', 23 * hour, 'key_too_old', {}, false],
+    ['another question', hour, 'outcome_unknown', {}, false],
+    ['a write without a doubt', hour, 'key_too_old', { unconfirmed: undefined }, false],
+  ])('%s, after the age of the key has blocked the write', async (_name, ageMs, code, more, goesOn) => {
+    const { step, recorded } = running({ ageMs });
+    const question = { code, reason: '', candidates: ['9'] };
+    const intent = { ...unknown('taken'), phase: 'blocked', blocked: question, ...more } as never;
+    const { unconfirmed } = intent as { unconfirmed: object };
+    expect(await step(intent)).toMatchObject(goesOn ? { now: 'again' } : { now: 'blocked', code });
+    expect(recorded).toEqual(goesOn ? [{ stage: { phase: 'unknown', unconfirmed } }] : []);
   });
 
   test.each([
