@@ -107,7 +107,9 @@ describe('src/core/calendar.ts: the leap year 2028, with its clock changes', () 
   test.runIf(process.env.ALL_CASES)(
     'without windows, an address is deleted within minutes of its end',
     async () => {
-      const late = await reconciled(rig(), head, begin + 100 * day, false);
+      // The clock of the emulator stays in its own year.
+      const played = rig({ emulator: { readings: { dateHeader: false } } });
+      const late = await reconciled(played, head, begin + 100 * day, false);
       expect(late.length).toBeGreaterThan(8);
       expect([Math.min(...late) >= 0, Math.max(...late) < hour]).toEqual([true, true]);
     },
