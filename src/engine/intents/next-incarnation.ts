@@ -149,11 +149,7 @@ export async function endReplaced(run: Run, { key, kind }: Pick<Binding, 'key' |
   const binding = run.bindings.get(key);
   if (binding === undefined || !isLost(run, key) || run.intents.has(key)) return;
   if (!asksKey(run, { verb: 'create', kind }) || (await isAsked(run, key))) return;
-  if (await isNextUsed(run, binding)) await endLost(run, key);
-}
-
-/** Ends the binding to a resource that reads do not find, once another read has confirmed that. */
-export async function endLost(run: Run, key: ResourceKey): Promise<void> {
+  if (!(await isNextUsed(run, binding))) return;
   const { clock } = run.deps;
   await clock.sleep(absenceGapMs, run.signals.halt);
   const world = await run.fence.read(() => run.view.observe(key, clock.monotonic()));
@@ -162,7 +158,7 @@ export async function endLost(run: Run, key: ResourceKey): Promise<void> {
 }
 
 /** The spec asks for a resource in place of the bound one, which reads do not find. */
-export function isLost({ bindings, deps, world }: Run, key: ResourceKey): boolean {
+function isLost({ bindings, deps, world }: Run, key: ResourceKey): boolean {
   const subject = world.subjects.get(key);
   if (subject === undefined || !bindings.has(key)) return false;
   const { verdict } = draftOne(deps.kinds, world, subject).diff;

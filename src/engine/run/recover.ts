@@ -13,9 +13,7 @@ import { beginIntent, inWriteSlot, preimageOf, sendFenced } from '../intents/beg
 import { asksKey, close, isReplay, keyIsFresh, questionOf, sentNow, unasked } from '../intents/endings.ts';
 import {
   askAgain,
-  endLost,
   endReplaced,
-  isLost,
   requestOf,
   tryNextIncarnation,
   underFormerNames,
@@ -69,14 +67,7 @@ export async function recover(run: Run): Promise<boolean> {
     ({ kind, managed, parent }) =>
       managed && parent === undefined && !isNone(unmanagedFor(kind, register, run.world)),
   );
-  let any = false;
-  for (const each of mayBeReplaced) {
-    await endReplaced(run, each);
-    // The newer state may have replaced the resource before the rename.
-    if (!isLost(run, each.key) || (await askLineAgain(run, each, 1)) === undefined) continue;
-    await endLost(run, each.key);
-    any = true;
-  }
+  for (const each of mayBeReplaced) await endReplaced(run, each);
   const wanted = run.desired.resources.filter(
     (each) => isWanted(run, each) && !register.answeredElsewhere.has(each.key),
   );
@@ -84,6 +75,7 @@ export async function recover(run: Run): Promise<boolean> {
   const isShown = wanted.some(({ kind }) => !isNone(unmanagedFor(kind, register, run.world)));
   const isAlone = !isShown && register.unlisted === undefined && !taken;
   const mayBeLater = isShown || (register.isNew && run.world.networks.some((each) => !each.is_default));
+  let any = false;
   for (const resource of wanted) {
     if (run.signals.stop.aborted || run.facts.allPaused() !== undefined) break;
     // The creation itself asks the key of the resource, also about an ignored one, and not its earlier keys.
@@ -93,11 +85,8 @@ export async function recover(run: Run): Promise<boolean> {
     const mayBeAsked = !isIgnored && (!isAlone || earlier.some((key) => !run.intents.has(key)));
     const isOwnAsked = isResumed(run, resource.key) || (mayBeAsked && !(await isProven(run, resource.key)));
     const own = isOwnAsked ? [resource.key] : [];
-    if (await lookUp(run, resource, [...own, ...earlier])) {
-      any = true;
-      // The entry takes the resource of its earlier key once its own one is known to be gone.
-      if (run.bindings.has(resource.key)) await endLost(run, resource.key);
-    } else if (mayBeLater && isBare(resource) && (await lookUpLater(run, resource))) any = true;
+    if (await lookUp(run, resource, [...own, ...earlier])) any = true;
+    else if (mayBeLater && isBare(resource) && (await lookUpLater(run, resource))) any = true;
   }
   return any;
 }
@@ -204,11 +193,10 @@ function isNameTaken(run: Run, { key }: DesiredResource): boolean {
 }
 
 /** A top-level resource without a binding, an open intent, an id in the spec or a live object to take back. */
-function isWanted(run: Run, { key, kind, id, held, managed, parent, moved }: DesiredResource): boolean {
+function isWanted(run: Run, { key, kind, id, held, managed, parent }: DesiredResource): boolean {
   const isTaken = held === undefined ? id !== undefined : run.world.isThere(key);
   if (!managed || isTaken || parent !== undefined) return false;
-  if (run.bindings.has(key) && (moved === undefined || run.world.isThere(key))) return false;
-  if (run.intents.has(key) && !isResumed(run, key)) return false;
+  if (run.bindings.has(key) || (run.intents.has(key) && !isResumed(run, key))) return false;
   // A resource that is gone is only reported.
   if (held !== undefined && run.desired.settings.drift === 'report') return false;
   return asksKey(run, { verb: 'create', kind });
