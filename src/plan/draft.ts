@@ -55,6 +55,15 @@ export interface Release {
   readonly reason: string;
 }
 
+export function releaseOf({
+  subject: { key },
+  diff: { verdict },
+}: Pick<Draft, 'subject' | 'diff'>): Release[] {
+  if (verdict.verdict !== 'release') return [];
+  const { gone, reason } = verdict;
+  return [{ key, gone, reason }];
+}
+
 /**
  * Diffs every subject, in the order of keys. The diff of a resource inside a replaced server assumes that the
  * resource does not exist. Of the resources inside a deleted server, only those that outlive the server

@@ -25,6 +25,7 @@ import {
   operatedKey,
   operationsOf,
   type Release,
+  releaseOf,
 } from './draft.ts';
 import { guards, impactOf } from './guards.ts';
 import { entriesFromUnknown } from './moved-from.ts';
@@ -164,12 +165,6 @@ export function possibleOf(
   });
   const requirements = new Map(unsorted.map(({ id, needs }) => [id, needs]));
   return { allowed, candidates, requirements, operations, releases, held };
-}
-
-function releaseOf({ subject: { key }, diff: { verdict } }: Draft): Release[] {
-  if (verdict.verdict !== 'release') return [];
-  const { gone, reason } = verdict;
-  return [{ key, gone, reason }];
 }
 
 /**

@@ -8,7 +8,7 @@ import { edit, run, settleFirst } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import { moment } from '../core/time.ts';
 import { exposedServers } from '../core/world.ts';
-import { type Draft, draftOne, type Release } from './draft.ts';
+import { type Draft, draftOne, type Release, releaseOf } from './draft.ts';
 import type { GuardInput, HeldRename, Objection, PlanFacts } from './objections.ts';
 import { closure, endsOf, linksOf, obstacles, prerequisites, restsOn, successorsOf } from './order.ts';
 import { isStep, type ReplacementTurn, serverAfter } from './replacements.ts';
@@ -146,14 +146,11 @@ export function heldRename<Held extends HeldRename>(
 export function emptied(
   { blocked: { key, code } }: HeldRename,
   { world, kinds }: Pick<GuardInput, 'world' | 'kinds'>,
-): Release | undefined {
+): readonly Release[] {
   const subject = world.subjects.get(key);
-  if (code !== 'moved_onto_bound' || subject === undefined) return undefined;
+  if (code !== 'moved_onto_bound' || subject === undefined) return [];
   const { desired: _other, ...bound } = subject;
-  const { verdict } = draftOne(kinds, world, bound).diff;
-  return verdict.verdict === 'release' && verdict.gone
-    ? { key, gone: true, reason: verdict.reason }
-    : undefined;
+  return releaseOf(draftOne(kinds, world, bound)).filter(({ gone }) => gone);
 }
 
 /** Everything about an entry waits for its rename. */
