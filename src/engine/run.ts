@@ -12,7 +12,7 @@ import type { Binding, Ended, Intent, IntentPatch, StateChange } from '../core/s
 import type { HeldRename } from '../plan/objections.ts';
 import type { EngineDeps, Pause, Repeating } from './deps.ts';
 import type { ReadCache } from './observe.ts';
-import type { Stopwatch } from './timing.ts';
+import { absenceGapMs, type Stopwatch } from './timing.ts';
 import type { WriteGate } from './write-gate.ts';
 
 /** One run over one project: its context, which never changes, and its memory, which only its own methods change. */
@@ -137,6 +137,24 @@ export interface RunView {
   observe(key: ResourceKey, since?: number): Promise<World>;
   /** Observes one resource again unless the resource was observed or bound within the last minute. */
   observeIfOld(key: ResourceKey): Promise<World>;
+}
+
+/**
+ * One read that does not find a resource does not prove its absence: observes the resources a second time, a minute
+ * later. Returns `undefined` if these reads do not count. @assumption A9
+ */
+export async function observeAgain(
+  run: Run,
+  keys: readonly ResourceKey[],
+  signal = run.signals.stop,
+): Promise<World | undefined> {
+  const { clock } = run.deps;
+  await clock.sleep(absenceGapMs, signal);
+  return run.fence.read(async () => {
+    const since = clock.monotonic();
+    await Promise.all(keys.map((key) => run.view.observe(key, since)));
+    return run.world;
+  });
 }
 
 /** Bindings of the resources inside a server. */

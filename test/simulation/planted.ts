@@ -297,9 +297,9 @@ export const plantedBugs: readonly Planted[] = [
   },
   {
     name: 'a lost resource is made again after one look',
-    file: 'engine/run/operate.ts',
-    find: '  await clock.sleep(absenceGapMs, run.signals.stop);\n',
-    replace: '  await clock.sleep(0, run.signals.stop);\n',
+    file: 'engine/run.ts',
+    find: '  await clock.sleep(absenceGapMs, signal);\n',
+    replace: '  await clock.sleep(0, signal);\n',
   },
   {
     name: 'deleted after one read',

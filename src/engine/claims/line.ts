@@ -11,8 +11,7 @@ import type { Binding, Intent } from '../../core/state.ts';
 import { createWorld } from '../../core/world.ts';
 import { draftOne } from '../../plan/draft.ts';
 import { emptied } from '../../plan/waits.ts';
-import { boundIn, type Move, type Moves, type Run } from '../run.ts';
-import { absenceGapMs } from '../timing.ts';
+import { boundIn, type Move, type Moves, observeAgain, type Run } from '../run.ts';
 import { waitingFor, withRenames } from './moves.ts';
 import { released } from './release.ts';
 
@@ -304,16 +303,14 @@ function exchange(run: Run, { from, to }: Move): Move[] {
  * @param isDry for a plan: neither a second read, nor a change of the state
  */
 export async function clearNewKeys(run: Run, isDry = false): Promise<void> {
-  const { clock, kinds } = run.deps;
-  const gone = () => run.moves.waiting.flatMap((each) => emptied(each, { world: run.world, kinds }) ?? []);
+  const { kinds } = run.deps;
+  const gone = () => run.moves.waiting.flatMap((each) => emptied(each, { world: run.world, kinds }));
   const seen = gone();
   if (seen.length === 0) return;
   if (isDry) run.moves.free(seen.flatMap(({ key, reason }) => released(run, key, reason)));
   else {
-    await clock.sleep(absenceGapMs, run.signals.stop);
-    const since = clock.monotonic();
-    const again = () => Promise.all(seen.map(({ key }) => run.view.observe(key, since)));
-    const confirmed = (await run.fence.read(again)) === undefined ? [] : gone();
+    const keys = seen.map(({ key }) => key);
+    const confirmed = (await observeAgain(run, keys)) === undefined ? [] : gone();
     if (confirmed.length === 0) return;
     await run.state.change(confirmed.flatMap(({ key, reason }) => released(run, key, reason)));
     run.moves.renew();

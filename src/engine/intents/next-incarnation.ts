@@ -11,8 +11,7 @@ import type { Binding, Intent } from '../../core/state.ts';
 import { draftOne } from '../../plan/draft.ts';
 import { deleted } from '../claims/release.ts';
 import { incarnationOf, isInScope, lastAttempt } from '../claims/scope.ts';
-import type { Run } from '../run.ts';
-import { absenceGapMs } from '../timing.ts';
+import { observeAgain, type Run } from '../run.ts';
 import { beginIntent, contextOf, inWriteSlot, preimageOf } from './begin.ts';
 import { asksKey, close, isServerError, keyIsFresh, type Progress, unasked } from './endings.ts';
 import { probeKey } from './probe-key.ts';
@@ -150,9 +149,7 @@ export async function endReplaced(run: Run, { key, kind }: Pick<Binding, 'key' |
   if (binding === undefined || !isLost(run, key) || run.intents.has(key)) return;
   if (!asksKey(run, { verb: 'create', kind }) || (await isAsked(run, key))) return;
   if (!(await isNextUsed(run, binding))) return;
-  const { clock } = run.deps;
-  await clock.sleep(absenceGapMs, run.signals.halt);
-  const world = await run.fence.read(() => run.view.observe(key, clock.monotonic()));
+  const world = await observeAgain(run, [key], run.signals.halt);
   if (world !== undefined && isLost(run, key))
     await run.state.change(deleted(run, { key }, 'another state has replaced the resource'));
 }

@@ -35,7 +35,7 @@ import {
   whyNotWanted,
 } from '../intents/revalidate.ts';
 import { advance, send } from '../intents/settle.ts';
-import type { Run } from '../run.ts';
+import { observeAgain, type Run } from '../run.ts';
 import { absenceGapMs } from '../timing.ts';
 import { askLineAgain, unprovenKeys } from './recover.ts';
 
@@ -237,8 +237,7 @@ async function confirmLost(run: Run, operation: Operation): Promise<Turn | undef
   const { clock } = run.deps;
   const untilMs = clock.now() + absenceGapMs;
   run.tell(operation, 'checking', `again whether ${creation.key} is gone`, { untilMs });
-  await clock.sleep(absenceGapMs, run.signals.stop);
-  const world = await run.fence.read(() => run.view.observe(creation.key, clock.monotonic()));
+  const world = await observeAgain(run, [creation.key]);
   if (world === undefined) return { now: 'again', afterMs: 0 };
   const not = whyNotWanted(run, world, { ...creation, changes: [] });
   if (not !== undefined) return not;

@@ -37,8 +37,7 @@ import { withPauses } from '../intents/pauses.ts';
 import { isProvable, type Proof, prove } from '../intents/prove.ts';
 import { begunEarlier, whyNotWanted } from '../intents/revalidate.ts';
 import { monthCost } from '../month-cost.ts';
-import type { Run } from '../run.ts';
-import { absenceGapMs } from '../timing.ts';
+import { observeAgain, type Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
 import { freedBefore } from './approval.ts';
 import { applying, standingFindings, withFurther, withSince } from './findings.ts';
@@ -253,15 +252,10 @@ function subjectOf(change: StateChange): string {
   return change.type === 'release' ? change.key : change.type;
 }
 
-/** One read that does not find a resource does not prove its absence: a second read decides. @assumption A9 */
 async function confirmGone(run: Run, releases: readonly Release[]): Promise<readonly Release[]> {
   if (releases.length === 0) return [];
-  await run.deps.clock.sleep(absenceGapMs, run.signals.stop);
-  const since = run.deps.clock.monotonic();
-  const seen = await run.fence.read(() =>
-    Promise.all(releases.map(({ key }) => run.view.observe(key, since))),
-  );
-  if (seen === undefined) return [];
+  const keys = releases.map(({ key }) => key);
+  if ((await observeAgain(run, keys)) === undefined) return [];
   const again = new Set((await planFor(run, 0)).releases.map(({ key }) => key));
   return releases.filter(({ key }) => again.has(key));
 }

@@ -494,11 +494,13 @@ describe('src/engine/intents/next-incarnation.ts', () => {
         heldBy: (_request: unknown, spend: string) => (spend === 'none' && given.held ? {} : undefined),
       },
       gate: { ...made.run.gate, run: (write: () => unknown) => write() },
-      read: async (read: () => unknown) => read(),
+      read: async (read: () => unknown) => {
+        const seen = await read();
+        return given.observed && seen;
+      },
       observe: async (_key: string, at: number) => {
         asked.push(['observed', at]);
         left.shift();
-        return given.observed;
       },
       change: async (these: readonly unknown[]) => void changes.push(...these),
       deps: {
