@@ -34,7 +34,6 @@ import {
 } from './findings.ts';
 import {
   applyStateChanges,
-  freedPrices,
   isUnshown,
   planFor,
   type ShownPlan,
@@ -207,14 +206,19 @@ class Rounds {
       await takeBack(run);
     }
     await clearNewKeys(run);
-    const managed = [...run.world.subjects.values()];
+    return planFor(run, this.#deleted, (freed) => this.#increase(freed));
+  }
+
+  /** The amount that this run has added to the monthly bill so far. */
+  #increase(freed: Prices): string {
+    const { world, kindOf } = this.#run;
+    const managed = [...world.subjects.values()];
     const prices = pricesNow(
-      run.world,
-      managed.map((subject) => ({ subject, kind: run.kindOf(subject.kind) })),
+      world,
+      managed.map((subject) => ({ subject, kind: kindOf(subject.kind) })),
     );
-    const freed = await freedPrices(run);
     this.#pricesBefore ??= new Map([...freed, ...prices]);
-    return planFor(run, this.#deleted, increaseSince(this.#pricesBefore, prices, this.#results, freed));
+    return increaseSince(this.#pricesBefore, prices, this.#results, freed);
   }
 
   #note(planned: Judged, round: number): void {

@@ -103,16 +103,25 @@ const recovering = runs('apply', [], {
   when: 'if this spec created it less than 24 hours ago, and the state was lost or put back: vdcsync then finds it by its idempotency key',
 });
 
-/** The plan from the last refresh of the run. */
-export async function planFor(run: Run, deletedBefore: number, increasedBefore?: string): Promise<Judged> {
+/**
+ * The plan from the last refresh of the run.
+ *
+ * @param increaseSo gives the amount that the run has added to the monthly bill so far
+ */
+export async function planFor(
+  run: Run,
+  deletedBefore: number,
+  increaseSo: (freed: Prices) => string | undefined = () => undefined,
+): Promise<Judged> {
   const register = await registerOf(run);
+  const freedBefore = await freedPrices(run);
   const { deps, world, moves } = run;
   const { selection, destroy, repeating } = run.mode;
   const planned = buildPlan({
-    ...{ world, moves: moves.all, selection, register, destroy, deletedBefore, increasedBefore },
+    ...{ world, moves: moves.all, selection, register, destroy, deletedBefore, freedBefore },
+    increasedBefore: increaseSo(freedBefore),
     begun: await begunEarlier(run, world, world.subjects.values()),
     recreated: await recreatedServers(run),
-    freedBefore: await freedPrices(run),
     formerScope: await formerScope(run),
     waitingMoves: moves.waiting,
     kinds: deps.kinds,
@@ -155,7 +164,7 @@ async function recreatedServers({ deps, world }: Run): Promise<ReadonlySet<Resou
 }
 
 /** The prices that begun replacements have freed, if a limit of the settings counts them. */
-export async function freedPrices(run: Run): Promise<Prices> {
+async function freedPrices(run: Run): Promise<Prices> {
   const { max_monthly_increase: cap, approval } = run.world.settings;
   const isCounted = cap !== null || (typeof approval === 'object' && approval.monthly_increase !== null);
   return isCounted ? freedBefore(run) : new Map();
