@@ -61,16 +61,18 @@ export function createEngine(deps: EngineDeps): Engine {
     spec: Desired,
     work: (desired: Desired) => Promise<Result>,
   ): Promise<Result> => {
-    const asked = withoutExpired(spec, await moment(spec));
+    const asked = await withoutEnded(spec);
     return shown(await work(hidden.learn(asked, (await deps.store.info()).lineage)));
   };
-  /** Now. A local clock that is ahead expires no entry: its resource would be deleted. */
-  const moment = async (spec: Desired): Promise<number> => {
+  /** A local clock that is ahead expires no entry: its resource would be deleted. */
+  const withoutEnded = async (spec: Desired): Promise<Desired> => {
     const now = deps.clock.now();
-    if (withoutExpired(spec, now) === spec) return now;
+    const asked = withoutExpired(spec, now);
+    if (asked === spec) return spec;
     const read = deps.reads('operation');
     if (read.apiNow() === undefined) await read.project().catch(() => undefined);
-    return Math.min(now, read.apiNow() ?? now);
+    const apiNow = read.apiNow() ?? now;
+    return apiNow < now ? withoutExpired(spec, apiNow) : asked;
   };
   const decide = (spec: Desired, work: (run: Run) => Promise<CommandResult>) =>
     runs.run(() => within(spec, async (desired) => work(await openRun(own, gate, desired))), anyTurn);

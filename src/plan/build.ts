@@ -154,11 +154,10 @@ function warningsBeside(
 
 /** The open writes that an operator must settle, and the objections to the drafts. */
 function blockedBy(
-  input: PlanInput,
+  { world, register, waitingMoves = [] }: PlanInput,
   { objections }: Judgement,
   inFlight: ReadonlyMap<ResourceKey, Intent>,
 ): Blocked[] {
-  const { world, register, waitingMoves = [] } = input;
   // The API refused the creation, and another user has created the resource since: the operator must know both.
   const taken = new Map(
     [...objections.values()].filter(({ code }) => code === 'name_exists').map((each) => [each.key, each]),
@@ -223,10 +222,9 @@ function assemble(input: PlanInput, parts: Parts): Plan {
 }
 
 function reckoning(
-  input: PlanInput,
+  { world, month, freedBefore }: PlanInput,
   { drafts, allowed, releases }: Record<'drafts' | 'allowed', readonly Draft[]> & Pick<Planned, 'releases'>,
 ): Reckon {
-  const { world } = input;
   const released = new Set(releases.map(({ key }) => key));
   return (operations) => {
     const done = new Set(operations.map(({ key }) => key));
@@ -236,7 +234,10 @@ function reckoning(
       // The address of a replaced server stays unchanged until the new server exists.
       return done.has(operatedKey(draft)) || released.has(key) || (isStill(draft) && done.has(parent));
     });
-    return { cost: costOf(world, drafts, carriedOut, input), effort: effortOf(operations, world) };
+    return {
+      cost: costOf(world, drafts, carriedOut, { month, freedBefore }),
+      effort: effortOf(operations, world),
+    };
   };
 }
 

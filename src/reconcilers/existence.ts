@@ -4,7 +4,7 @@ import { member } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Change, Verb } from '../core/plan.ts';
-import { edit, idInFile, outside, type Remedy, run, setting } from '../core/remedy.ts';
+import { edit, idInFile, outside, type Remedy, run, wayToForget } from '../core/remedy.ts';
 import type { ServerId } from '../core/resources.ts';
 import { restoring } from '../core/restoring.ts';
 import type { Binding } from '../core/state.ts';
@@ -94,6 +94,9 @@ function diffUnmanaged(
   if (binding !== undefined) {
     const named = idInSpec(desired);
     if (named !== undefined && named !== binding.id) {
+      const when = `if ${key} is ${noun} ${named}: ${noun} ${binding.id} stays, no longer managed`;
+      // In either setting: with `prune`, each bound resource without an entry would be deleted in between.
+      const forgotten = wayToForget(key, { isDeclared: true, when, prune: true });
       return blocked(
         'update',
         'id_conflict',
@@ -103,12 +106,7 @@ function diffUnmanaged(
             set: { id: idInFile(binding.id) },
             when: `if ${key} is ${noun} ${binding.id}`,
           }),
-          // With `prune`, each bound resource without an entry would be deleted in between.
-          {
-            ...setting('prune', false),
-            next: [edit(key, { entry: 'remove' }), run('forget', [key]), edit(key, { entry: 'restore' })],
-            when: `if ${key} is ${noun} ${named}: ${noun} ${binding.id} stays, no longer managed`,
-          },
+          { ...forgotten, next: [...(forgotten.next ?? []), edit(key, { entry: 'restore' })] },
         ],
       );
     }
