@@ -72,6 +72,23 @@ describe('src/engine/operator/ignore.ts: a key of the spec is not forgotten', ()
 describe('src/reconcilers/existence.ts: an unmanaged entry with the id of another resource', () => {
   const key = 'servers.web' as ResourceKey;
 
+  test('the id of the bound server leads out, and no server is deleted', async () => {
+    const played = rig();
+    await played.apply(written(before));
+    played.emulator.mutate({ do: 'add_server', name: 'other', public: true });
+    const file = edited(before, { type: 'edit', path: key, set: { managed: false, id: 2002 } });
+
+    const { blocked } = await played.plan(written(file));
+
+    expect(blocked).toMatchObject([{ key, code: 'id_conflict' }]);
+    const first = blocked[0]?.remedies[0];
+    expect(first).toMatchObject({ path: key, set: { id: 2001 } });
+    const set = { managed: false, ...(first?.type === 'edit' ? first.set : {}) };
+    const mended = edited(file, { type: 'edit', path: key, set });
+    expect((await played.apply(written(mended))).outcome).toBe('converged');
+    expect(played.writes().filter(({ method }) => method === 'DELETE')).toEqual([]);
+  });
+
   test.each([0, 1])('way %i of the message leads out, and no server is deleted', async (way) => {
     const played = rig();
     // The entry of the other server has left the spec too.
