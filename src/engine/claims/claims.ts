@@ -136,13 +136,12 @@ export async function claimChanges(run: Run, { plan, register }: Judged): Promis
   const { desired, world } = run;
   const ignores = desired.settings.unmanaged === 'ignore';
   const byFile = { is: 'ignored', by: 'file' } as const;
-  // A wrong `id` says nothing about the resource that the key had before.
-  const isWrong = (named: ResourceKey) =>
-    plan.blocked.some(({ key, code }) => (code === 'not_found' || code === 'id_conflict') && key === named);
+  // The `id` may be wrong as long as a question about the entry is open: no resource needs to have it.
+  const isAsked = (named: ResourceKey) => plan.blocked.some(({ key }) => key === named);
   const leaving = plan.operations.filter(({ kind, verb }) => isServer(kind) && verb === 'delete');
   const claims = [
     ...desired.resources.flatMap(({ key, kind, id, managed, moved }) =>
-      managed || id === undefined || isWrong(key)
+      managed || id === undefined || isAsked(key)
         ? []
         : claimsOn(
             run,
