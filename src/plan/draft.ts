@@ -77,7 +77,7 @@ export function draftAll(
   held: ReadonlySet<ResourceKey>,
 ): Draft[] {
   const subjects = [...world.subjects.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
-  const first = subjects.map((subject) => reportDrift(draftOne(kinds, world, subject), world));
+  const first = subjects.map((subject) => draftOne(kinds, world, subject));
   const keysOf = (drafts: readonly Draft[]) => new Set(drafts.map(({ subject }) => subject.key));
   const renewed = keysOf(first.filter((draft) => isRenewed(draft) && !held.has(draft.subject.key)));
   const leaving = keysOf(first.filter((draft) => isLeaving(draft, world)));
@@ -214,7 +214,8 @@ export function draftOne(
 ): Draft {
   const kind = kinds.get(subject.kind);
   if (kind === undefined) throw new Error(`Unknown kind: ${subject.kind}`);
-  return { subject, kind, diff: kind.diff(subject, world.observed.get(subject.key), world, replaced) };
+  const diff = kind.diff(subject, world.observed.get(subject.key), world, replaced);
+  return reportDrift({ subject, kind, diff }, world);
 }
 
 /** The resource is deleted or replaced. */

@@ -48,11 +48,12 @@ function scene(given: Given = {}) {
   if (entry !== null) subjects.set(web, { ...(subjects.get(web) ?? { key: web, kind: 'server' }), desired });
   const there = bindings.filter(({ key, kind }) => kind === 'server' && !gone.includes(key));
   const observed = new Map(there.map(({ key, id }) => [key, { id }]));
+  const settings = { drift: 'correct' };
   const calls: unknown[] = [];
   const { run } = stubRun({
     past: given.given ?? [],
     more: {
-      world: createWorld({ subjects, observed, ips: [], networks: [] } as unknown as WorldParts),
+      world: createWorld({ subjects, observed, settings, ips: [], networks: [] } as unknown as WorldParts),
       bindings: new Map(bindings.map((each) => [each.key, each])),
       intents: new Map((intents as readonly Intent[]).map((each) => [each.key, each])),
       moves: {

@@ -45,6 +45,7 @@ function beginning({
   const log: unknown[] = [];
   const left = [...answers];
   const world = {
+    settings: { drift: 'correct' },
     observed: new Map(subjects.map((each) => [each.key, { id: '1' }])),
     subjects: new Map(subjects.map((each) => [each.key, each])),
     idOf: (key: string) => (key === 'servers.x' ? '1' : undefined),
