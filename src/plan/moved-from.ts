@@ -5,6 +5,7 @@ import type { Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress } from '../core/kind-facts.ts';
 import type { Warning } from '../core/plan.ts';
 import { edit, run } from '../core/remedy.ts';
+import type { Binding } from '../core/state.ts';
 import { nearMiss } from '../core/suggest.ts';
 import { capitalised } from '../core/text.ts';
 import { type Draft, isToBeMade } from './draft.ts';
@@ -22,7 +23,10 @@ export function movedFromUnknown(draft: Draft, input: GuardInput, facts: PlanFac
   const { world } = input;
   // The typing error may also cause other objections to the creation.
   const isReplaced = diff.verdict.verdict === 'replace';
-  const other = isReplaced || isToBeMade(draft) ? movedOntoAnother(subject, input) : undefined;
+  // The binding to a resource that is gone ends, and then the earlier key is asked.
+  const isLost = diff.verdict.verdict === 'create' && diff.verdict.lost !== undefined;
+  const isBought = isReplaced || (isToBeMade(draft) && !isLost);
+  const other = isBought ? movedOntoAnother(subject, input) : undefined;
   if (other !== undefined) return other;
   if (isToBeMade(draft)) {
     const from = unknownFrom(subject, world);
@@ -69,7 +73,7 @@ function movedOntoAnother(
 ): Objection | undefined {
   const { key, kind, desired, binding } = subject;
   const from = desired?.moved;
-  if (from === undefined || binding === undefined || binding.formerKeys?.includes(from)) return undefined;
+  if (from === undefined || binding === undefined || !neverWas(from, binding)) return undefined;
   if (world.subjects.get(from)?.binding !== undefined) return undefined;
   const isReleased = ({ holder }: Claim) => holder.is === 'released' && holder.formerKey === from;
   if (register.claims.some(isReleased)) return undefined;
@@ -83,6 +87,14 @@ function movedOntoAnother(
         : each,
     ),
   };
+}
+
+/** Whether the resource of the binding never had the key that `moved` names. */
+export function neverWas(
+  from: ResourceKey | undefined,
+  { formerKeys }: Pick<Binding, 'formerKeys'>,
+): boolean {
+  return from !== undefined && formerKeys?.includes(from) !== true;
 }
 
 /** An open write of the line, or a write that the operator declared absent, has a remedy of its own. */

@@ -8,7 +8,7 @@ import { factsOf } from '../../core/kind-facts.ts';
 import { endsExposure, type Operation } from '../../core/plan.ts';
 import { giveScope, run as runs, settleFirst } from '../../core/remedy.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
-import { isAccountedFor, perhapsMadeAs } from '../../plan/moved-from.ts';
+import { isAccountedFor, neverWas, perhapsMadeAs } from '../../plan/moved-from.ts';
 import { isOvertaken } from '../../plan/open-writes.ts';
 import { restsOn, successorsOf } from '../../plan/order.ts';
 import { makerOf, ownerOf, registerOf } from '../claims/claims.ts';
@@ -242,8 +242,13 @@ async function confirmLost(run: Run, operation: Operation): Promise<Turn | undef
   const not = whyNotWanted(run, world, { ...creation, changes: [] });
   if (not !== undefined) return not;
   // A repeating resource, such as a backup, stays known until its successor exists.
-  if (verb === 'create' && !factsOf(creation.kind).repeats) await run.state.change(gone);
-  return undefined;
+  if (verb !== 'create' || factsOf(creation.kind).repeats) return undefined;
+  const binding = run.bindings.get(key);
+  await run.state.change(gone);
+  const { moved } = world.subjects.get(key)?.desired ?? {};
+  return binding !== undefined && neverWas(moved, binding)
+    ? { now: 'overtaken', reason: `its resource is gone, and its earlier key ${moved} is asked first` }
+    : undefined;
 }
 
 /** The end of the binding, or of the release, of a resource that no longer exists. */
