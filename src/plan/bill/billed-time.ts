@@ -1,6 +1,6 @@
 import type { AppliedValues, PriceSource } from '../../core/catalogue.ts';
 import { objectName } from '../../core/claims.ts';
-import { isUnconfirmed, effectOf as knownEffect, sentByApi } from '../../core/intent.ts';
+import { isUnconfirmed, effectOf as knownEffect, partsOf, sentByApi } from '../../core/intent.ts';
 import { member } from '../../core/json.ts';
 import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf, type KindName } from '../../core/kind-facts.ts';
@@ -97,7 +97,8 @@ export function billedTime(journal: Iterable<JournalEntry>, intents: readonly In
       const isGone = member(data, 'gone') === true;
       if (isGone) open.delete(name);
       if (!isGone) span.end = { at: now, how: 'released' };
-      else if (intent?.verb === 'delete') span.end = { at: when, how: 'deleted' };
+      else if (intent?.verb === 'delete')
+        span.end = { at: { ...when, earliest: deletedSince(intent, when, intents) }, how: 'deleted' };
       else span.end = { at: sinceProof(span, now), how: 'gone' };
     }
   }
@@ -153,6 +154,17 @@ function effectOf(intent: Intent, ended: number): Bounds {
   const isLong = answer?.taskId !== undefined || answer?.end !== 'reported';
   const atEnd = answer?.apiAt === undefined || (intent.verb !== 'create' && isLong);
   return { earliest, latest: Math.max(earliest, (atEnd ? ended : answer.apiAt) + dateUnitMs) };
+}
+
+/** If the API did not accept the deletion, an earlier one whose answer was lost may have taken effect. */
+function deletedSince(deletion: Intent, { earliest }: Bounds, intents: readonly Intent[]): number {
+  const { key, incarnation } = deletion;
+  if (partsOf(deletion).answer?.to === 'this_send') return earliest;
+  const before = intents.filter(
+    (each) => each.key === key && each.verb === 'delete' && each.incarnation === incarnation,
+  );
+  const sent = before.filter((each) => partsOf(each).outcome !== 'refused').map(sentByApi);
+  return Math.min(earliest, ...sent);
 }
 
 /** Whether the write created the object. A server that reuses an address may take one that is older. */

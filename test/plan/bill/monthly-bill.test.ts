@@ -134,6 +134,21 @@ describe('src/plan/bill/monthly-bill.ts', () => {
     expect(item(story)).toMatchObject({ cost: '5.33', cost_at_least: '5.00' });
   });
 
+  test.each([
+    ['whose answer was lost may have taken effect', { outcome: 'absent' }, {}, '2.00'],
+    ['that the API refused had no effect', { outcome: 'refused' }, {}, '5.00'],
+    ['of another resource of the key had no effect', { outcome: 'absent', incarnation: '0' }, {}, '5.00'],
+    ['had no effect, if the API accepts a later one', { outcome: 'absent' }, { answered: true }, '5.00'],
+  ])('an earlier deletion %s', (_name, earlier, { answered = false }, cost_at_least) => {
+    const story = created('2026-11-01T00:00:00');
+    const lost = { answer: undefined, incarnation: '1' };
+    story.write('2026-11-07T00:00:00', 'delete', { ...lost, ...earlier });
+    const later = answered ? { incarnation: '1' } : lost;
+    const id = story.write('2026-11-16T00:00:00', 'delete', later);
+    story.released('2026-11-17T00:00:00', true, id);
+    expect(item(story)).toMatchObject({ cost_at_least });
+  });
+
   test('a resize changes the price from its answer on', () => {
     const story = created('2026-11-01T00:00:00');
     story.bound('2026-11-16T00:05:00', story.write('2026-11-16T00:00:00', 'update'), { cores: 3 });
