@@ -34,6 +34,7 @@ export interface BilledTime {
 }
 
 type Open = { -readonly [Name in keyof BilledSpan]: BilledSpan[Name] } & {
+  readonly creation?: string | undefined;
   /** The last moment at which a write proved that the object exists. */
   provenAt: number;
   /** From then on, a change may have taken effect whose answer was lost. */
@@ -67,14 +68,19 @@ export function billedTime(journal: Iterable<JournalEntry>, intents: readonly In
           each.end = { at: sinceProof(each, now), how: 'released' };
       named.set(key, name);
       const span = open.get(name);
-      // The API may use an id again: under another address, the id belongs to another object.
-      const isAnother = span !== undefined && intent === undefined && !isSameObject(span, binding);
+      const creation = intent !== undefined && madeBy(intent, binding.kind) ? intent.id : undefined;
+      // The API may use an id again: under another address, or after another creation, it belongs to another object.
+      const isAnother =
+        span !== undefined &&
+        (creation === undefined
+          ? intent === undefined && !isSameObject(span, binding)
+          : creation !== span.creation);
       if (isAnother) span.end = { at: sinceProof(span, now), how: 'gone' };
       if (span === undefined || isAnother) {
-        const began = madeBy(intent, binding.kind) ? 'created' : 'known';
+        const began = creation === undefined ? 'known' : 'created';
         const since = began === 'created' ? when : now;
         const versions = [{ since, binding }];
-        const made: Open = { key, began, versions, end: undefined, provenAt: since.latest };
+        const made: Open = { key, began, versions, end: undefined, creation, provenAt: since.latest };
         open.set(name, made);
         spans.push(made);
         continue;

@@ -135,15 +135,15 @@ describe('src/plan/bill/monthly-bill.ts', () => {
   });
 
   test.each([
-    ['whose answer was lost may have taken effect', { outcome: 'absent' }, {}, '2.00'],
-    ['that the API refused had no effect', { outcome: 'refused' }, {}, '5.00'],
-    ['of another resource of the key had no effect', { outcome: 'absent', incarnation: '0' }, {}, '5.00'],
-    ['had no effect, if the API accepts a later one', { outcome: 'absent' }, { answered: true }, '5.00'],
-  ])('an earlier deletion %s', (_name, earlier, { answered = false }, cost_at_least) => {
+    ['whose answer was lost may have taken effect', { outcome: 'absent' }, false, '2.00'],
+    ['that the API refused had no effect', { outcome: 'refused' }, false, '5.00'],
+    ['of another resource of the key had no effect', { outcome: 'absent', incarnation: '0' }, false, '5.00'],
+    ['had no effect, if the API accepts a later one', { outcome: 'absent' }, true, '5.00'],
+  ])('an earlier deletion %s', (_name, earlier, isAccepted, cost_at_least) => {
     const story = created('2026-11-01T00:00:00');
     const lost = { answer: undefined, incarnation: '1' };
     story.write('2026-11-07T00:00:00', 'delete', { ...lost, ...earlier });
-    const later = answered ? { incarnation: '1' } : lost;
+    const later = isAccepted ? { incarnation: '1' } : lost;
     const id = story.write('2026-11-16T00:00:00', 'delete', later);
     story.released('2026-11-17T00:00:00', true, id);
     expect(item(story)).toMatchObject({ cost_at_least });
@@ -229,6 +229,16 @@ describe('src/plan/bill/monthly-bill.ts', () => {
     expect(story.bill('2026-11', '2027-01-01T00:00:00').items).toMatchObject([
       { id: '1', cost: '5.00', cost_at_least: '0.00', ended: 'gone' },
       { id: '1', cost: '5.00', cost_at_least: '5.00', began: 'known' },
+    ]);
+  });
+
+  test('an id that another creation gives belongs to another object', () => {
+    const story = created('2026-11-01T00:00:00');
+    story.released('2026-11-07T00:00:00', false);
+    created('2026-11-16T00:00:00', 1, story);
+    expect(story.bill('2026-11', '2027-01-01T00:00:00').items).toMatchObject([
+      { id: '1', cost: '5.00', cost_at_least: '0.00', ended: 'gone' },
+      { id: '1', cost: '5.00', cost_at_least: '5.00', began: 'created' },
     ]);
   });
 
