@@ -43,26 +43,31 @@ export function releasing(
 }
 
 /**
- * The key is bound to another object: an earlier binding was wrong. The object goes back to the key that had it before,
- * or that was answered with it. An address that the other server has now stays under its key.
+ * The key is bound to the object with this id. If it is bound to another object, that binding was wrong: the other object
+ * goes back to the key that had it before, or that was answered with it. An address that the server has now stays under
+ * its key.
  */
 export function exchanging(run: Run, key: ResourceKey, by: 'operator' | 'file', id: string): StateChange[] {
-  const staying = boundIn(run, key).filter(
-    (each) => isAddress(each.kind) && String(run.world.ip(each.id)?.server_id) === id,
-  );
-  const changes = releasing(run, key, by, `bound to ${id} instead`).map((change): StateChange => {
-    if (change.type !== 'claim' || change.claim.holder.is !== 'released') return change;
-    const { holder } = change.claim;
-    const earlier = [...(holder.formerKeys ?? [])];
-    const before = earlier.pop();
-    if (before === undefined) return change;
-    const formerKeys = [holder.formerKey, ...earlier];
-    return { ...change, claim: { ...change.claim, holder: { ...holder, formerKey: before, formerKeys } } };
-  });
+  const before = run.bindings.get(key)?.id;
+  if (before === id) return [];
+  const isLive = ({ kind, id: address }: Binding) =>
+    isAddress(kind) && String(run.world.ip(address)?.server_id) === id;
+  const staying = boundIn(run, key).filter(isLive);
+  const changes = before === undefined ? [] : releasing(run, key, by, `bound to ${id} instead`);
   return [
-    ...changes,
+    ...changes.map(withEarlierOwner),
     ...staying.map((each) => ({ type: 'bind', binding: { ...each, parentId: id } }) as const),
   ];
+}
+
+function withEarlierOwner(change: StateChange): StateChange {
+  if (change.type !== 'claim' || change.claim.holder.is !== 'released') return change;
+  const { holder } = change.claim;
+  const earlier = [...(holder.formerKeys ?? [])];
+  const before = earlier.pop();
+  if (before === undefined) return change;
+  const formerKeys = [holder.formerKey, ...earlier];
+  return { ...change, claim: { ...change.claim, holder: { ...holder, formerKey: before, formerKeys } } };
 }
 
 /**

@@ -57,7 +57,7 @@ export async function adoptKey(run: Run, key: ResourceKey, named: string): Promi
     return result([await knowAgain(run, subject, bound), ...warningsOf(run, subject, id)].join(''));
   const binding = bindingOf(run, subject, id, world);
   const before = subject.binding;
-  const exchange = before === undefined ? [] : exchanging(run, key, 'operator', id);
+  const exchange = exchanging(run, key, 'operator', id);
   const left = before === undefined ? [] : [stays(run, before, bindingsOf(run, exchange))];
   const owner = leftOwner(run, binding);
   const changes =

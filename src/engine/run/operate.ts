@@ -313,8 +313,7 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
   // The spec gives another name to a resource whose previous entry is gone: only the previous name ends.
   const renamed =
     owner === undefined ? [] : releasing(run, owner.key, 'file', `its key in the spec is ${subject.key} now`);
-  const before = subject.binding?.id;
-  const left = before === undefined || before === id ? [] : exchanging(run, subject.key, 'file', id);
+  const left = exchanging(run, subject.key, 'file', id);
   await run.deps.store.claimProject(run.desired.projectId);
   await run.state.change([
     ...renamed,
