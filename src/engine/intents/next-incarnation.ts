@@ -162,9 +162,13 @@ function isLost({ bindings, deps, world }: Run, key: ResourceKey): boolean {
   return (verdict.verdict === 'blocked' ? verdict.verb : verdict.verdict) === 'create';
 }
 
-/** Whether this state has asked the next key of a resource. */
-export async function isAsked(run: Run, key: ResourceKey): Promise<boolean> {
-  const { incarnation } = await incarnationOf(run, key, 1);
+/**
+ * Whether this state has asked, or used, the key of the next creation.
+ *
+ * @param ahead 1 for a resource that exists
+ */
+export async function isAsked(run: Run, key: ResourceKey, ahead: 0 | 1 = 1): Promise<boolean> {
+  const { incarnation } = await incarnationOf(run, key, ahead);
   return (await lastAttempt(run, key, String(incarnation))) >= 0;
 }
 

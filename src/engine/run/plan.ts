@@ -31,7 +31,6 @@ import { isInScope } from '../claims/scope.ts';
 import type { EngineDeps, PlanOptions } from '../deps.ts';
 import { contextOf, inWriteSlot, roomToWrite } from '../intents/begin.ts';
 import { giveUp, keyIsFresh } from '../intents/endings.ts';
-import { isAsked } from '../intents/next-incarnation.ts';
 import { pauses } from '../intents/outcome.ts';
 import { withPauses } from '../intents/pauses.ts';
 import { isProvable, type Proof, prove } from '../intents/prove.ts';
@@ -42,7 +41,7 @@ import type { WriteGate } from '../write-gate.ts';
 import { freedBefore } from './approval.ts';
 import { applying, standingFindings, withFurther, withSince } from './findings.ts';
 import { bindingOf } from './operate.ts';
-import { isProven } from './recover.ts';
+import { isNextProven } from './recover.ts';
 import { openRun } from './start.ts';
 
 /** Makes one plan, and writes nothing. */
@@ -91,7 +90,7 @@ async function withRecovery(
   const isAskedFirst = async ({ key, verb, code }: Blocked) =>
     verb === 'create' &&
     (code === 'unmanaged_resources' || (code === 'name_exists' && isNew)) &&
-    !(await (run.bindings.has(key) ? isAsked(run, key) : isProven(run, key)));
+    !(await isNextProven(run, key));
   return Promise.all(
     blocked.map(async (each) =>
       (await isAskedFirst(each)) ? { ...each, remedies: [recovering, ...each.remedies] } : each,

@@ -14,6 +14,7 @@ import { asksKey, close, isReplay, keyIsFresh, questionOf, sentNow, unasked } fr
 import {
   askAgain,
   endReplaced,
+  isAsked,
   requestOf,
   tryNextIncarnation,
   underFormerNames,
@@ -83,7 +84,8 @@ export async function recover(run: Run): Promise<boolean> {
     const earlier = await unprovenKeys(run, resource);
     // An edit with the rename may have replaced the resource, which an earlier key shows then.
     const mayBeAsked = !isIgnored && (!isAlone || earlier.some((key) => !run.intents.has(key)));
-    const isOwnAsked = isResumed(run, resource.key) || (mayBeAsked && !(await isProven(run, resource.key)));
+    const isOwnAsked =
+      isResumed(run, resource.key) || (mayBeAsked && !(await isNextProven(run, resource.key)));
     const own = isOwnAsked ? [resource.key] : [];
     if (await lookUp(run, resource, [...own, ...earlier])) any = true;
     else if (mayBeLater && isBare(resource) && (await lookUpLater(run, resource))) any = true;
@@ -177,8 +179,14 @@ export async function askLineAgain(
   return undefined;
 }
 
+/** Whether this state has used or asked the key under which the resource would be created next. */
+export async function isNextProven(run: Run, key: ResourceKey): Promise<boolean> {
+  if (run.bindings.has(key)) return isAsked(run, key);
+  return (await isProven(run, key)) && isAsked(run, key, 0);
+}
+
 /** Whether this state has used the key, or has asked it to the end. */
-export async function isProven(run: Run, key: ResourceKey): Promise<boolean> {
+async function isProven(run: Run, key: ResourceKey): Promise<boolean> {
   // A question to an API whose keys cannot be asked says nothing about an earlier write.
   const last = await lastCreation(run, key, ({ because }) => because !== 'unaskable');
   if (last === undefined) return false;
