@@ -326,6 +326,24 @@ describe('src/engine/claims/release.ts', () => {
     expect(binds.map((each) => `${each.key} ${each.parentId}`)).toEqual(staying);
   });
 
+  test.each([
+    ['without a server gets one', 2, ['bind servers.x.public_ipv4']],
+    ['without a server gets one that has another address', 3, []],
+    ['whose address no read shows gets one', undefined, []],
+  ])('a key %s', (_name, server_id, expected) => {
+    const ips = server_id === undefined ? [] : [{ id: 51, address: '203.0.113.1', server_id }];
+    const changes = exchanging(knowing([address], { ips }), key('servers.x'), 'file', '2');
+    expect(changes.map((each) => (each.type === 'bind' ? `bind ${each.binding.key}` : each))).toEqual(
+      expected,
+    );
+  });
+
+  test('a key that is bound to the server already exchanges nothing', () => {
+    const ips = [{ id: 51, address: '203.0.113.1', server_id: 1 }];
+    const run = knowing([server, address], { ips });
+    expect(exchanging(run, key('servers.x'), 'file', '1')).toEqual([]);
+  });
+
   test('a released resource keeps its known values, and has no field without a value', () => {
     const claimOf = (more: object) => {
       const binding = bound('servers.x', 'server', '1', more);
