@@ -60,8 +60,8 @@ export async function checkBill(stage: StoryStage, { box, clockWasSet, epoch }: 
       )
         observer.count('bill items of servers that another user made');
       else if (item.assumed !== null) observer.count('bill items priced by the entry');
-      else if (isPutBack && isChanged(item, readings))
-        observer.count('bill items that changed while the state was put back');
+      else if (isPutBack && (story.readings.reuseIds === true || isChanged(item, readings)))
+        observer.count('bill items that may have changed while the state was put back');
       else checkItem(stage, item, month, readings);
     }
   }

@@ -68,7 +68,9 @@ export function billedTime(journal: Iterable<JournalEntry>, intents: readonly In
           each.end = { at: sinceProof(each, now), how: 'released' };
       named.set(key, name);
       const span = open.get(name);
-      const creation = intent !== undefined && madeBy(intent, binding.kind) ? intent.id : undefined;
+      // The creation of a successor also binds the resources that retire.
+      const isIts = intent !== undefined && isWithin(intent.key, key);
+      const creation = isIts && madeBy(intent, binding.kind) ? intent.id : undefined;
       // The API may use an id again: under another address, or after another creation, it belongs to another object.
       const isAnother =
         span !== undefined &&
@@ -154,7 +156,9 @@ export function withRecordedTypes(
 /** When a write took effect: a deletion with a task at its end, other writes at their answer. */
 function effectOf(intent: Intent, ended: number): Bounds {
   const { answer } = knownEffect(intent);
-  const isOwn = answer?.to === 'this_send' && answer.apiAt !== undefined;
+  // The first send of an update may have taken effect without being stored under its key.
+  const isOnly = intent.verb !== 'update' || intent.sends < 2;
+  const isOwn = answer?.to === 'this_send' && answer.apiAt !== undefined && isOnly;
   const first = sentByApi(intent);
   const earliest = isOwn ? Math.max(intent.lastSentAt + shiftOf(intent).earliest, first) : first;
   const isLong = answer?.taskId !== undefined || answer?.end !== 'reported';

@@ -155,6 +155,14 @@ describe('src/plan/bill/monthly-bill.ts', () => {
     expect(item(story)).toMatchObject({ cost: '20.00', monthly: '30.00' });
   });
 
+  test('a resize that was sent twice may have had its effect at the first send', () => {
+    const story = created('2026-11-01T00:00:00');
+    const [answered, last] = [at('2026-11-16T00:00:00'), { lastSentAt: at('2026-11-16T00:00:00'), sends: 2 }];
+    const id = story.write('2026-11-07T00:00:00', 'update', { answered, ...last });
+    story.bound('2026-11-16T00:05:00', id, { cores: 3 });
+    expect(item(story)).toMatchObject({ cost_at_least: '20.00', cost: '26.00' });
+  });
+
   test('a size without a price is named, and the part with a price counts', () => {
     const story = created('2026-11-01T00:00:00');
     story.bound('2026-11-16T00:00:00', undefined, { applied: null });
