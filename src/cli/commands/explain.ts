@@ -1,11 +1,10 @@
 import { questionClasses } from '../../core/codes/explained.ts';
 import { apiCodes, codes, conditionCodes, explanationOf } from '../../core/codes.ts';
-import type { Position } from '../../core/desired.ts';
+import type { DesiredResource } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { endOf, partsOf } from '../../core/intent.ts';
-import type { KeyStatus } from '../../core/key-status.ts';
+import { given } from '../../core/json.ts';
 import { parseKey, type ResourceKey } from '../../core/keys.ts';
-import type { Operation, Warning } from '../../core/plan.ts';
 import { run } from '../../core/remedy.ts';
 import type { Intent } from '../../core/state.ts';
 import { didYouMeanKey, nearMiss } from '../../core/suggest.ts';
@@ -13,7 +12,7 @@ import { capitalised, flowYaml, printable } from '../../core/text.ts';
 import { moment } from '../../core/time.ts';
 import { viewOf } from '../../view/build.ts';
 import { knownIn, type ProjectFacts, time } from '../../view/facts.ts';
-import type { ProjectView } from '../../view/project-view.ts';
+import type { ProjectView, ResourceView } from '../../view/project-view.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { blockedLines, warningLines } from '../render/plan-text.ts';
 import { remedyLines } from '../render/remedies.ts';
@@ -37,19 +36,13 @@ export async function explain(topic: string, flags: StatusFlags, io: Io): Promis
   return isKnown ? exitCodes.done : exitCodes.misuse;
 }
 
-interface Texts {
-  readonly json: object;
-  readonly text: string;
-  readonly isKnown: boolean;
-}
-
-async function keyTexts(topic: string, flags: StatusFlags, io: Io): Promise<Texts> {
+async function keyTexts(topic: string, flags: StatusFlags, io: Io) {
   if (parseKey(topic) === undefined) throw await unknownTopic(topic, flags, io);
   const { facts } = await statusFacts(flags, io);
   const story = storyOf(topic as ResourceKey, facts, viewOf(facts));
   const { declared, bound, planned, open_writes: open, blocked, past_writes: past } = story;
-  const found = planned.length + open.length + blocked.length + past.length;
-  const isKnown = declared !== null || bound !== null || found > 0;
+  const isKnown =
+    (declared ?? bound) !== null || [planned, open, blocked, past].some((each) => each.length > 0);
   const hint = isKnown ? '' : didYouMeanKey(topic, knownKeys(facts));
   return { json: story, text: storyText(story, { isKnown, hint }, paintFor(io.stdout, io)), isKnown };
 }
@@ -166,20 +159,10 @@ function lines(all: readonly string[]): string {
   return `${all.join('\n').trimEnd()}\n`;
 }
 
-/** The public JSON of `vdcsync explain CODE`. */
-interface CodeExplanation {
-  readonly format_version: 1;
-  readonly code: string;
-  readonly meaning: string;
-  /** The reason why vdcsync cannot decide, and the class of the question to the operator; null if nothing is blocked. */
-  readonly cause: string | null;
-  readonly class: string | null;
-  readonly next_step: string;
-  readonly example: { readonly situation: string; readonly ways: readonly string[] };
-}
+type CodeExplanation = NonNullable<ReturnType<typeof codeExplanation>>;
 
-/** `undefined`: no code of vdcsync. */
-function codeExplanation(code: string): CodeExplanation | undefined {
+/** The public JSON of `vdcsync explain CODE`. `undefined`: no code of vdcsync. */
+function codeExplanation(code: string) {
   const explained = explanationOf(code);
   if (explained === undefined) return undefined;
   const { meaning, next, asks, why = null, example, ways = [] } = explained;
@@ -194,49 +177,12 @@ function codeExplanation(code: string): CodeExplanation | undefined {
   };
 }
 
-/** The public JSON of `vdcsync explain KEY`: the story of one key. Null: there is none. */
-interface KeyStory {
-  readonly format_version: 1;
-  readonly key: ResourceKey;
-  readonly declared: {
-    readonly position: Position;
-    readonly managed: boolean;
-    readonly protect: boolean;
-    readonly entry: unknown;
-  } | null;
-  /** Whether a spec was read. Without a spec, no key is declared. */
-  readonly file_read: boolean;
-  readonly bound: {
-    readonly id: string;
-    readonly since: string;
-    readonly standing: KeyStatus;
-    readonly addresses: readonly string[];
-  } | null;
-  /** When the API was read, or the reason why it was not. */
-  readonly observed_at: string | null;
-  readonly offline: string | null;
-  /** The operations of the next plan. */
-  readonly planned: readonly Pick<Operation, 'verb' | 'changes' | 'reason'>[];
-  readonly open_writes: readonly Write[];
-  readonly blocked: ProjectView['blocked'];
-  readonly warnings: readonly Warning[];
-  /** The last writes that have ended, newest first. */
-  readonly past_writes: readonly (Write & { readonly outcome: string; readonly closed_at: string })[];
-}
-
-interface Write {
-  readonly verb: string;
-  readonly phase: string;
-  readonly since: string;
-  readonly detail: string | null;
-  readonly task_id: string | null;
-  readonly request_id: string | null;
-}
-
 const mostPastWrites = 3;
 
-/** All that spec, state and API say about one key. Pure. */
-function storyOf(key: ResourceKey, facts: ProjectFacts, view: ProjectView): KeyStory {
+type KeyStory = ReturnType<typeof storyOf>;
+
+/** The public JSON of `vdcsync explain KEY`: all that spec, state and API say about one key. Null: there is none. Pure. */
+function storyOf(key: ResourceKey, facts: ProjectFacts, view: ProjectView) {
   const isOf = (each: { readonly key: ResourceKey | null }) => each.key === key;
   const desired = facts.offer?.desired;
   const entry = desired?.resources.find(isOf);
@@ -247,30 +193,14 @@ function storyOf(key: ResourceKey, facts: ProjectFacts, view: ProjectView): KeyS
   return {
     format_version: 1,
     key,
-    declared:
-      entry === undefined
-        ? null
-        : {
-            position: entry.position,
-            managed: entry.managed,
-            protect: entry.protect,
-            entry: entry.value,
-          },
+    declared: declaredIn(entry),
     file_read: desired !== undefined,
-    bound:
-      bound === undefined
-        ? null
-        : {
-            id: bound.id ?? '',
-            since: bound.bound_at ?? '',
-            standing: bound.standing,
-            addresses: bound.addresses,
-          },
+    bound: boundIn(bound),
     observed_at: view.observed_at,
     offline: view.offline,
     planned: view.operations
       .filter(isOf)
-      .map(({ verb, changes, reason }) => ({ verb, changes, ...(reason === undefined ? {} : { reason }) })),
+      .map(({ verb, changes, reason }) => ({ verb, changes, ...given({ reason }) })),
     open_writes: open.filter(({ phase }) => phase !== 'blocked').map(writeOf),
     blocked: view.blocked.filter(isOf),
     warnings: view.warnings.filter(isOf),
@@ -282,7 +212,19 @@ function storyOf(key: ResourceKey, facts: ProjectFacts, view: ProjectView): KeyS
   };
 }
 
-function writeOf(intent: Intent): Write {
+function declaredIn(entry: DesiredResource | undefined) {
+  if (entry === undefined) return null;
+  const { position, managed, protect, value } = entry;
+  return { position, managed, protect, entry: value };
+}
+
+function boundIn(resource: ResourceView | undefined) {
+  if (resource === undefined) return null;
+  const { id, bound_at: since, standing, addresses } = resource;
+  return { id: id ?? '', since: since ?? '', standing, addresses };
+}
+
+function writeOf(intent: Intent) {
   const { verb, phase, createdAt, detail, requestId } = intent;
   return {
     verb,
