@@ -108,8 +108,6 @@ export function listenForSignals(
       halt.abort();
     }
   };
-  process.on('SIGINT', onSignal);
-  process.on('SIGTERM', onSignal);
   return {
     stop: stop.signal,
     halt: halt.signal,
@@ -117,37 +115,35 @@ export function listenForSignals(
       say(text);
       stop.abort();
     },
-    dispose: () => {
-      process.off('SIGINT', onSignal);
-      process.off('SIGTERM', onSignal);
-    },
+    dispose: listen({ SIGINT: onSignal, SIGTERM: onSignal }),
   };
 }
 
 /** Resolves at the first SIGINT or SIGTERM; listens no more once `done` is aborted. */
 export function untilSignal(done: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const onSignal = () => resolve();
-    process.once('SIGINT', onSignal);
-    process.once('SIGTERM', onSignal);
-    done.addEventListener('abort', () => {
-      process.off('SIGINT', onSignal);
-      process.off('SIGTERM', onSignal);
-    });
+    const onSignal = () => {
+      dispose();
+      resolve();
+    };
+    const dispose = listen({ SIGINT: onSignal, SIGTERM: onSignal });
+    done.addEventListener('abort', dispose);
   });
 }
 
-/** The requests of signals to a daemon. */
-interface DaemonSignals {
-  readonly stop: AbortSignal;
-  dispose(): void;
+/** Calls each listener at its event of the process, until the result is called. */
+function listen<Given>(listeners: Readonly<Record<string, (given: Given) => void>>): () => void {
+  for (const [event, listener] of Object.entries(listeners)) process.on(event, listener);
+  return () => {
+    for (const [event, listener] of Object.entries(listeners)) process.off(event, listener);
+  };
 }
 
 /** SIGTERM and SIGINT end the daemon in an orderly way, a second signal ends it at once. SIGHUP reads the sources again. */
 export function listenForDaemonSignals(
   log: { info(fields: object, message: string): void; fatal?(fields: object, message: string): void },
   onHangup: () => void,
-): DaemonSignals {
+): Pick<Signals, 'stop' | 'dispose'> {
   const stop = new AbortController();
   const onStop = (signal: NodeJS.Signals) => {
     log.info({ signal }, stop.signal.aborted ? 'stopping at once' : 'stopping');
@@ -164,15 +160,11 @@ export function listenForDaemonSignals(
     log.fatal?.({ error, detail: error instanceof Error ? error.stack : undefined }, 'vdcsync has crashed');
     process.exit(1);
   };
-  process.on('SIGTERM', onStop).on('SIGINT', onStop).on('SIGHUP', onHup);
-  process.on('uncaughtException', onCrash).on('unhandledRejection', onCrash);
-  return {
-    stop: stop.signal,
-    dispose: () => {
-      process.off('SIGTERM', onStop).off('SIGINT', onStop).off('SIGHUP', onHup);
-      process.off('uncaughtException', onCrash).off('unhandledRejection', onCrash);
-    },
-  };
+  const disposals = [
+    listen({ SIGTERM: onStop, SIGINT: onStop, SIGHUP: onHup }),
+    listen({ uncaughtException: onCrash, unhandledRejection: onCrash }),
+  ];
+  return { stop: stop.signal, dispose: () => disposals.forEach((each) => void each()) };
 }
 
 /** From the package's own description, which is two folders up in `src` as in `dist`. */
