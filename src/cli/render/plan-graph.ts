@@ -23,21 +23,23 @@ export interface Node {
   readonly depth: number;
 }
 
-/** The sign in front of a name, so that the sort shows without colours too. */
-const signs = {
-  ...{ create: '+', update: '~', delete: '−', adopt: '=' },
-  ...{ replace: '±', blocked: '!', waits: '…' },
-} as const;
-/** Readable as strokes on white and on black. */
-export const colours = {
-  create: '#2da44e',
-  update: '#bf8700',
-  delete: '#cf222e',
-  adopt: '#1f6feb',
-  replace: '#8250df',
-  blocked: '#cf222e',
-  waits: '#848d97',
-} as const;
+interface SortLook {
+  /** In front of a name, so that the sort shows without colours too. */
+  readonly sign: string;
+  /** Readable as a stroke on white and on black. */
+  readonly colour: string;
+  readonly meaning: string;
+}
+
+export const sortLooks: Readonly<Record<NodeSort, SortLook>> = {
+  create: { sign: '+', colour: '#2da44e', meaning: 'create' },
+  update: { sign: '~', colour: '#bf8700', meaning: 'update' },
+  delete: { sign: '−', colour: '#cf222e', meaning: 'delete' },
+  adopt: { sign: '=', colour: '#1f6feb', meaning: 'adopt' },
+  replace: { sign: '±', colour: '#8250df', meaning: 'replace' },
+  blocked: { sign: '!', colour: '#cf222e', meaning: 'blocked' },
+  waits: { sign: '…', colour: '#848d97', meaning: 'waits for a blocked operation' },
+};
 /** Around operations that are not carried out. */
 export const dashes = '4 3';
 
@@ -61,13 +63,8 @@ export function nodesOf(plan: Plan): Node[] {
     const code = ids.map((each) => codeOf.get(each)).find((each) => each !== undefined);
     for (const each of ids) drawn.add(each);
     const isOpen = code === undefined && operation.open === true;
-    const sort = isOpen
-      ? 'waits'
-      : code === undefined
-        ? other === undefined
-          ? verb
-          : 'replace'
-        : sortOfCode(code);
+    const usual = isOpen ? 'waits' : other === undefined ? verb : 'replace';
+    const sort = code === undefined ? usual : sortOfCode(code);
     const depth = Math.max(-1, ...needs.map((need) => depths.get(need) ?? -1)) + 1;
     for (const each of ids) depths.set(each, depth);
     const lost = isOpen ? openText(operation) : consequences(operation, plan).join('; ');
@@ -76,14 +73,8 @@ export function nodesOf(plan: Plan): Node[] {
   const further = blocked
     .filter(({ key, verb }) => !drawn.has(`${verb}:${key}`))
     .map(({ key, verb, code }): Node => {
-      return {
-        ids: [],
-        needs: [],
-        sort: sortOfCode(code),
-        name: nameOf(sortOfCode(code), `${verb} ${key}`),
-        note: code,
-        depth: 0,
-      };
+      const sort = sortOfCode(code);
+      return { ids: [], needs: [], sort, name: nameOf(sort, `${verb} ${key}`), note: code, depth: 0 };
     });
   return [...nodes, ...further];
 }
@@ -93,7 +84,7 @@ function sortOfCode(code: string): NodeSort {
 }
 
 function nameOf(sort: NodeSort, key: string): string {
-  return `${signs[sort]} ${printable(key)}`;
+  return `${sortLooks[sort].sign} ${printable(key)}`;
 }
 
 /** An arrow, with the reason for the order in a word or two. */

@@ -2,7 +2,6 @@ import type { Position } from '../../core/desired.ts';
 import { inFileOrder, type Plan } from '../../core/plan.ts';
 import { cut, svgText } from '../../core/text.ts';
 import {
-  colours,
   dashes,
   type Edge,
   edgesOf,
@@ -10,6 +9,7 @@ import {
   type Node,
   type NodeSort,
   nodesOf,
+  sortLooks,
 } from './plan-graph.ts';
 import { summaryLine } from './plan-groups.ts';
 
@@ -122,7 +122,6 @@ function wrapped(text: string, most: number, separator: string): readonly string
 
 function drawn({ node, lines, notes, x, y, width }: Placed): string {
   const { name, note, sort } = node;
-  const dashed = isIdle(sort) ? ` stroke-dasharray="${dashes}"` : '';
   const full = [name, note].filter((each) => each !== '').join(': ');
   const texts = [
     ...lines.map((line) => [line, ''] as const),
@@ -133,7 +132,7 @@ function drawn({ node, lines, notes, x, y, width }: Placed): string {
     ([line, style], at) =>
       `<text x="${x + box.padding}" y="${y + 19 + at * box.line}"${style}>${svgText(line)}</text>`,
   );
-  return `<g><title>${svgText(full)}</title><rect x="${x}" y="${y}" width="${width}" height="${height}" rx="7" stroke="${colours[sort]}"${dashed}/>${shown.join('')}</g>`;
+  return `<g><title>${svgText(full)}</title><rect x="${x}" y="${y}" width="${width}" height="${height}" rx="7" ${strokeOf(sort)}/>${shown.join('')}</g>`;
 }
 
 function arrow({ from, to }: Edge, placed: ReadonlyMap<Node, Placed>, rowHeight: number): string {
@@ -164,22 +163,16 @@ function curve(x1: number, y1: number, x2: number, y2: number): string {
   return ` C${bend} ${y1} ${bend} ${y2} ${x2} ${y2}`;
 }
 
-const meanings: Readonly<Record<NodeSort, string>> = {
-  create: '+ create',
-  update: '~ update',
-  delete: '− delete',
-  adopt: '= adopt',
-  replace: '± replace',
-  blocked: '! blocked',
-  waits: '… waits for a blocked operation',
-};
+function strokeOf(sort: NodeSort): string {
+  return `stroke="${sortLooks[sort].colour}"${isIdle(sort) ? ` stroke-dasharray="${dashes}"` : ''}`;
+}
 
 function legend(nodes: readonly Node[]): string[] {
   let x: number = margin.side;
   return [...new Set(nodes.map(({ sort }) => sort))].map((sort) => {
-    const dashed = isIdle(sort) ? ` stroke-dasharray="${dashes}"` : '';
-    const entry = `<rect x="${x}" y="44" width="14" height="14" rx="3" stroke="${colours[sort]}"${dashed}/><text x="${x + 20}" y="56" class="note">${meanings[sort]}</text>`;
-    x += 36 + meanings[sort].length * box.noteLetter;
+    const text = `${sortLooks[sort].sign} ${sortLooks[sort].meaning}`;
+    const entry = `<rect x="${x}" y="44" width="14" height="14" rx="3" ${strokeOf(sort)}/><text x="${x + 20}" y="56" class="note">${text}</text>`;
+    x += 36 + text.length * box.noteLetter;
     return entry;
   });
 }
