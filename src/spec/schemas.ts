@@ -7,17 +7,18 @@ import { type Collection, collections, factsOf } from '../core/kind-facts.ts';
 import { parseDuration } from '../core/time.ts';
 import { registry } from '../reconcilers/registry.ts';
 
-/** A time with its offset. */
-const momentSchema = z
-  .string()
-  .refine(isRealMoment, 'write a valid time, such as 2027-01-31T00:00:00Z')
-  .optional();
-
 /** RFC 3339 with an offset; a moment without one would mean another instant on another machine. */
 const momentPattern =
   /^(\d{4})-(\d\d)-(\d\d)T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/;
 
-const momentMeta = { pattern: momentPattern.source, examples: ['2027-01-31T00:00:00Z'] };
+/** A time with its offset. */
+function momentSchema(description: string) {
+  return z
+    .string()
+    .refine(isRealMoment, 'write a valid time, such as 2027-01-31T00:00:00Z')
+    .optional()
+    .meta({ description, pattern: momentPattern.source, examples: ['2027-01-31T00:00:00Z'] });
+}
 
 const windowSchema = z.strictObject({
   cron: z
@@ -113,11 +114,9 @@ export const settingsSchema = z.strictObject({
   suspend: z
     .strictObject({
       reason: z.string().trim().min(1).describe('vdcsync shows this text with each suspended operation.'),
-      until: momentSchema.meta({
-        description:
-          'A time in RFC 3339. Without this field, the suspension lasts until you remove `suspend`.',
-        ...momentMeta,
-      }),
+      until: momentSchema(
+        'A time in RFC 3339. Without this field, the suspension lasts until you remove `suspend`.',
+      ),
     })
     .nullable()
     .default(null)
@@ -150,10 +149,7 @@ export const projectSchema = z.strictObject({
     .min(1)
     .optional()
     .describe("File that holds this project's token, instead of VDC_TOKEN_FILE; read again when it changes."),
-  expires: momentSchema.meta({
-    description: 'A time in RFC 3339, from which all entries count as removed from the spec.',
-    ...momentMeta,
-  }),
+  expires: momentSchema('A time in RFC 3339, from which all entries count as removed from the spec.'),
 });
 
 /** The top-level fields. The entries of each map are validated one by one. */
@@ -183,10 +179,7 @@ export const commonSchema = z.strictObject({
     .boolean()
     .default(false)
     .describe('true: the resource is never deleted or replaced, not even after its entry has left the spec.'),
-  expires: momentSchema.meta({
-    description: 'A time in RFC 3339, from which the entry counts as removed from the spec.',
-    ...momentMeta,
-  }),
+  expires: momentSchema('A time in RFC 3339, from which the entry counts as removed from the spec.'),
 });
 
 /** Names of the fields that every top-level entry may have in addition to the fields of its kind. */
