@@ -1,14 +1,16 @@
+import type { Desired } from '../../core/desired.ts';
 import { ConfigError, StateError } from '../../core/errors.ts';
 import { run } from '../../core/remedy.ts';
 import { counted, printable } from '../../core/text.ts';
 import { openSession, type Session } from '../compose.ts';
-import { type Diagnosis, type Finding, finding, findingJson } from '../doctor/findings.ts';
+import { type Diagnosis, type Finding, findingJson, found } from '../doctor/findings.ts';
 import { probeKeys } from '../doctor/keys.ts';
-import { checkProfile, checkSpec, checkState, type StateFacts } from '../doctor/local.ts';
+import { checkProfile, checkSpec, checkState } from '../doctor/local.ts';
 import { probeOperations } from '../doctor/probes.ts';
 import { checkBudgets, checkClock, checkFence, checkLevel, checkReach } from '../doctor/remote.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import type { CommonFlags } from '../flags.ts';
+import { present } from '../present.ts';
 import { remedyLines } from '../render/remedies.ts';
 import { type Io, paintFor, type Style } from '../terminal.ts';
 
@@ -20,21 +22,12 @@ export interface DoctorFlags extends CommonFlags {
 
 /** Checks everything that an apply relies on, by safe reads. It sends refused writes only if the operator asks for them. */
 export async function doctor(flags: DoctorFlags, io: Io): Promise<ExitCode> {
-  const { findings: spec, desired } = await checkSpec(flags, io);
-  const { findings: state, facts } = await checkState(flags, io);
+  const { spec, desired } = await checkSpec(flags, io);
+  const { state, recorded } = await checkState(flags, io);
   const profile = checkProfile(flags, io);
-  const local = [...spec, ...state, ...profile];
-  const usable = !profile.some(({ level }) => level === 'error');
-  const remote = usable
-    ? await checkRemote(flags, io, desired?.projectId ?? facts.projectId ?? undefined, facts, () =>
-        openSession(flags, io, {
-          mode: 'read',
-          projectId: desired?.projectId ?? facts.projectId ?? 4711,
-          token: desired?.token,
-        }),
-      )
-    : { findings: [], project: null };
-  const findings = [...local, ...remote.findings];
+  const isUsable = !profile.some(({ level }) => level === 'error');
+  const remote = isUsable ? await checkRemote(flags, io, desired, recorded) : { findings: [], project: null };
+  const findings = [spec, ...state, ...profile, ...remote.findings];
   const healthy = !findings.some(({ level }) => level === 'error');
   const diagnosis: Diagnosis = { format_version: 1, healthy, project: remote.project, findings };
   io.stdout.write(
@@ -48,43 +41,41 @@ export async function doctor(flags: DoctorFlags, io: Io): Promise<ExitCode> {
 async function checkRemote(
   flags: DoctorFlags,
   io: Io,
-  wanted: number | undefined,
-  facts: StateFacts,
-  open: () => Promise<Session>,
-): Promise<Pick<Diagnosis, 'project'> & { findings: Finding[] }> {
+  desired: Desired | undefined,
+  recorded: number | null,
+): Promise<Pick<Diagnosis, 'project' | 'findings'>> {
+  const unread = (...problem: Parameters<typeof found.error>) => {
+    return { project: null, findings: [found.error(...problem)] };
+  };
   if (flags.emulator !== true && !io.env.VDC_BASE_URL) {
     const advice = 'set VDC_BASE_URL and VDC_TOKEN, or try --emulator';
-    return {
-      project: null,
-      findings: [
-        finding('api', 'error', 'VDC_BASE_URL is not set, so vdcsync did not check the API', advice),
-      ],
-    };
+    return unread('api', 'VDC_BASE_URL is not set, so vdcsync did not check the API', advice);
   }
+  const wanted = desired?.projectId ?? recorded ?? undefined;
   let session: Session;
   try {
-    session = await open();
+    session = await openSession(flags, io, {
+      mode: 'read',
+      projectId: wanted ?? 4711,
+      token: desired?.token,
+    });
   } catch (error) {
     if (!(error instanceof ConfigError || error instanceof StateError)) throw error;
-    return { project: null, findings: [finding('api', 'error', error.message)] };
+    return unread('api', error.message);
   }
   try {
     const { findings, project } = await checkReach(session);
     if (project === undefined) return { project: null, findings };
     const { id, name, status } = project;
-    const fence = checkFence(project, wanted, facts.projectId);
+    const fence = checkFence(project, wanted, recorded);
     const level = await checkLevel(session);
-    const all = [
-      ...findings,
-      ...fence,
-      level,
+    const all = present(
+      ...[findings, fence, level],
       await checkClock(session),
-      ...(await probeOperations(session)),
-      ...(flags.probeWrites === true
-        ? await probeKeys(session, fence.length === 0 ? wanted : undefined)
-        : []),
+      await probeOperations(session),
+      flags.probeWrites === true && (await probeKeys(session, fence.length === 0 ? wanted : undefined)),
       await checkBudgets(session),
-    ];
+    );
     // A refused probe shows the level of the token, which the past writes may not show.
     const shown = all.findLast((each) => each.id === level.id);
     return {
@@ -115,7 +106,7 @@ function grouped(findings: readonly Finding[]): readonly Finding[] {
   const advice = [run('doctor', ['--format', 'json'], { when })];
   return [
     ...findings.filter((each) => !isOpen(each)),
-    finding('undocumented_operations', 'unknown', message, advice),
+    found.unknown('undocumented_operations', message, advice),
   ];
 }
 

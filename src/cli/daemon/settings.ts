@@ -1,10 +1,9 @@
-import { readFileSync, realpathSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
 import { isLoopbackHost } from '../../core/text.ts';
 import { parseDuration } from '../../core/time.ts';
 import type { StatusTarget } from '../../daemon/commit-status/forge.ts';
-import { whyEphemeral } from '../../daemon/ephemeral.ts';
 import { defaultPolicy, type RolloutPolicy } from '../../daemon/fleet/rollout.ts';
 import { type Listen, parseListen } from '../../daemon/http/server.ts';
 import type { Receiver } from '../../daemon/notifications/notifier.ts';
@@ -17,7 +16,8 @@ import { SourceError, type SpecSource } from '../../daemon/sources/source.ts';
 import { scaledClock } from '../../platform/system.ts';
 import type { SpecTrust } from '../../spec/environment.ts';
 import { createFolder } from '../../state/sqlite-file.ts';
-import type { CommonFlags } from '../flags.ts';
+import { whyFolderEphemeral } from '../doctor/local.ts';
+import { type CommonFlags, isUrl } from '../flags.ts';
 import { baseUrlOf, profileOf, readText, specFiles, stateLocation } from '../settings/config.ts';
 import { loadFleetConfig } from '../settings/fleet-config.ts';
 import { guardOf, secretOf } from '../settings/secret.ts';
@@ -98,16 +98,10 @@ export function readDaemonSettings(flags: RunFlags, io: Io): DaemonSettings {
   const projects = many ? 'many' : 'one';
   const parallel = flags.parallel ?? 10;
   const trust = trustOf(flags, io);
+  const statusTarget = statusTargetOf(flags, io, pageUrl);
   return {
     ...{ intervalMs, keepMs, mode, listen, projects, files, git, receivers, pageUrl, timeScale, parallel },
-    ...{
-      token,
-      hasShortToken,
-      webhookSecret,
-      approveToken,
-      trust,
-      statusTarget: statusTargetOf(flags, io, pageUrl),
-    },
+    ...{ token, hasShortToken, webhookSecret, approveToken, trust, statusTarget },
     rollout: rolloutOf(flags, io, timeScale),
     metricsPerProject: !many || flags.metricsPerProject === true,
   };
@@ -182,7 +176,6 @@ function gitSettings(url: string, flags: RunFlags, io: Io): GitSettings {
     ...(flags.overlay ?? []).map((path) => ({ path, overlay: true as const })),
   ];
   const location = stateLocation(flags, io);
-  const isFile = !/^\w+:\/\//.test(location);
   const pathOf = (name: string) => (env[name] ? resolve(io.cwd, env[name]) : undefined);
   asConfigured(() => checkGitNames(ref, files), { misuse: true });
   return {
@@ -196,7 +189,7 @@ function gitSettings(url: string, flags: RunFlags, io: Io): GitSettings {
       environment: env,
     },
     ...{ ref, files, allowRewind: flags.gitAllowRewind === true },
-    folder: join(isFile ? dirname(location) : resolve(io.cwd, '.vdcsync'), 'git'),
+    folder: join(isUrl(location) ? resolve(io.cwd, '.vdcsync') : dirname(location), 'git'),
     intervalMs: durationOf('--git-interval', flags.gitInterval ?? '1m'),
   };
 }
@@ -224,44 +217,38 @@ function pageUrlOf({ env }: Io): string | undefined {
 }
 
 function receiversOf(io: Io): Receiver[] {
-  const [json, slack] = [secretOf('VDCSYNC_NOTIFY_URL', io), secretOf('VDCSYNC_SLACK_URL', io)];
-  for (const [name, url] of [
-    ['VDCSYNC_NOTIFY_URL', json],
-    ['VDCSYNC_SLACK_URL', slack],
-  ] as const) {
-    if (url === undefined) continue;
+  const variables = [
+    ['json', 'VDCSYNC_NOTIFY_URL'],
+    ['slack', 'VDCSYNC_SLACK_URL'],
+  ] as const;
+  return variables.flatMap(([form, name]) => {
+    const url = secretOf(name, io);
+    if (url === undefined) return [];
     const parsed = URL.parse(url());
     const isSafe = parsed?.protocol === 'https:' || (parsed !== null && isLoopbackHost(parsed.hostname));
     // The URL is a secret in itself, so that the message does not repeat it.
     if (!isSafe) throw new ConfigError(`${name} must be an https URL`);
-  }
-  return [
-    ...(json === undefined ? [] : [{ form: 'json' as const, url: json }]),
-    ...(slack === undefined ? [] : [{ form: 'slack' as const, url: slack }]),
-  ];
+    return [{ form, url }];
+  });
 }
 
 /** @throws ConfigError where the state's folder would not outlive this container. */
 function refuseEphemeral(flags: CommonFlags, io: Io): void {
   if (io.env.VDCSYNC_ALLOW_EPHEMERAL_STATE === '1') return;
   const location = stateLocation(flags, io);
-  if (/^\w+:\/\//.test(location)) return;
-  const why = whyFolderEphemeral(location);
+  if (isUrl(location)) return;
+  try {
+    createFolder(location);
+  } catch {
+    // Opening the state reports the error.
+    return;
+  }
+  const why = whyFolderEphemeral(dirname(location));
   if (why === undefined) return;
   throw new ConfigError(
     `the state ${location} would be lost: ${why}. Then vdcsync no longer knows its resources. ` +
       'Name a folder on a volume with --state, or set VDCSYNC_ALLOW_EPHEMERAL_STATE=1 for a trial.',
   );
-}
-
-function whyFolderEphemeral(location: string): string | undefined {
-  try {
-    createFolder(location);
-    return whyEphemeral(readFileSync('/proc/self/mountinfo', 'utf8'), realpathSync(dirname(location)));
-  } catch {
-    // Not Linux, or the folder cannot be created: opening the state reports the error.
-    return undefined;
-  }
 }
 
 /** Where the specs come from, as the settings say. */

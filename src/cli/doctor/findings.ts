@@ -17,18 +17,17 @@ export interface Diagnosis {
   readonly findings: readonly Finding[];
 }
 
-export function ok(id: string, message: string): Finding {
-  return { id, level: 'ok', message, remedies: [] };
+function atLevel(level: Finding['level']) {
+  return (id: string, message: string, advice: string | readonly Remedy[] = []): Finding => {
+    return { id, level, message, remedies: typeof advice === 'string' ? [outside(advice)] : advice };
+  };
 }
 
-export function finding(
-  id: string,
-  level: Exclude<Finding['level'], 'ok'>,
-  message: string,
-  advice: string | readonly Remedy[] = [],
-): Finding {
-  return { id, level, message, remedies: typeof advice === 'string' ? [outside(advice)] : advice };
-}
+/** Findings of each level. */
+export const found = {
+  ...{ ok: atLevel('ok'), info: atLevel('info'), unknown: atLevel('unknown') },
+  ...{ warning: atLevel('warning'), error: atLevel('error') },
+};
 
 /** The public JSON of a finding. */
 export function findingJson({ remedies, ...finding }: Finding) {

@@ -6,7 +6,7 @@ import { told } from '../../engine/intents/outcome.ts';
 import { type KeyBehaviour, observeKeys } from '../../engine/intents/probe-key.ts';
 import { systemRandom } from '../../platform/system.ts';
 import type { Session } from '../compose.ts';
-import { type Finding, finding, ok } from './findings.ts';
+import { type Finding, found } from './findings.ts';
 import { levelAdvice } from './remote.ts';
 
 /**
@@ -21,9 +21,7 @@ export async function probeKeys(session: Session, project: number | undefined): 
   if (project === undefined) {
     const reason =
       'vdcsync sends no write here, because neither a spec nor a state names the project of the token';
-    return [
-      finding('idempotency_keys', 'unknown', reason, [run('doctor', ['--probe-writes', '-f', 'FILE'])]),
-    ];
+    return [found.unknown('idempotency_keys', reason, [run('doctor', ['--probe-writes', '-f', 'FILE'])])];
   }
   const findings: Finding[] = [];
   for (const request of await requestsFor(session)) {
@@ -63,9 +61,8 @@ async function probeOne(
     },
   );
   if (accepted)
-    return finding(
+    return found.error(
       id,
-      'error',
       `the API accepted ${request.name} with an invalid body, and may have created a resource`,
       'check the client area, and report this to the provider: vdcsync is not safe with this API',
     );
@@ -74,14 +71,10 @@ async function probeOne(
 
 function inconclusive(id: string, result: WriteResult): Finding {
   const reason = result.type === 'answer' ? told(result) : result.reason;
+  const name = id.replace('keys:', '');
   if (result.type === 'answer' && result.status === 403)
-    return finding(
-      'token_level',
-      'error',
-      `the API refused ${id.replace('keys:', '')} with ${reason}`,
-      levelAdvice,
-    );
-  return finding(id, 'unknown', `the API did not judge the request: ${reason}`, [
+    return found.error('token_level', `the API refused ${name} with ${reason}`, levelAdvice);
+  return found.unknown(id, `the API did not judge the request: ${reason}`, [
     run('doctor', ['--probe-writes']),
   ]);
 }
@@ -96,26 +89,20 @@ function judge(id: string, { storesRefusals, reuse, deviation }: KeyBehaviour): 
       reuse === undefined
         ? 'the API checks the body before the key'
         : `the API checks the key before the body, and refuses a reused key with ${reuse.status} ${reuse.code}`;
-    return ok(
+    return found.ok(
       id,
       `vdcsync can find out the outcome after a lost answer: the API stores refusals and answers with them again. ${capitalised(order)}`,
     );
   }
   const advice =
     'write `unconfirmed_servers: ask` under `settings`, if you create servers without a public address';
-  if (deviation === 'not_replayed')
-    return finding(id, 'warning', `the API does not store refusals. So ${byReads}`, advice);
-  return finding(
-    id,
-    'warning',
-    `${deviations[deviation ?? 'unnamed']}, which differs from the API document. So ${byReads}`,
-    advice,
-  );
+  return found.warning(id, `${deviations[deviation ?? 'unnamed']}. So ${byReads}`, advice);
 }
 
-const deviations: Readonly<Record<Exclude<NonNullable<KeyBehaviour['deviation']>, 'not_replayed'>, string>> =
-  {
-    unnamed: 'the API refuses an unknown field without naming the field',
-    not_refused: 'the API accepts another body under a used key',
-    replaced: 'the API replaces the stored answer by a refusal of another body',
-  };
+const differs = 'which differs from the API document';
+const deviations: Readonly<Record<NonNullable<KeyBehaviour['deviation']>, string>> = {
+  not_replayed: 'the API does not store refusals',
+  unnamed: `the API refuses an unknown field without naming the field, ${differs}`,
+  not_refused: `the API accepts another body under a used key, ${differs}`,
+  replaced: `the API replaces the stored answer by a refusal of another body, ${differs}`,
+};

@@ -4,7 +4,7 @@ import type { UndocumentedOperation } from '../../core/profile.ts';
 import type { ServerId } from '../../core/resources.ts';
 import { TransportError } from '../../core/transport.ts';
 import type { Session } from '../compose.ts';
-import { type Finding, finding, ok } from './findings.ts';
+import { type Finding, found } from './findings.ts';
 
 /** Where an operation may be, and the method that would carry it out. */
 interface Candidate {
@@ -54,7 +54,7 @@ export async function probeOperations(session: Session): Promise<Finding[]> {
   const attached = (await session.reads.ips()).flatMap(({ server_id }) => server_id ?? []);
   const server = await serverFor(session, [...new Set(attached)]);
   const findings: Finding[] = [];
-  const values: Record<string, string | number | undefined> = { id: server };
+  const values: PathValues = { id: server };
   if (server !== undefined) {
     values.interface = (await session.reads.findNetworkInterfaces(server))?.[0]?.id;
     values.backup = (await session.reads.findBackups(server))?.[0]?.id;
@@ -68,11 +68,7 @@ export async function probeOperations(session: Session): Promise<Finding[]> {
     findings.push(seen === undefined ? untried(candidate) : judge(candidate, seen, enabled));
   }
   findings.push(
-    finding(
-      'probe:update_backup_policy',
-      'unknown',
-      'a read cannot show whether the API changes backup policies',
-    ),
+    found.unknown('probe:update_backup_policy', 'a read cannot show whether the API changes backup policies'),
   );
   return findings;
 }
@@ -113,23 +109,19 @@ function candidatesFor({ profile }: Session): Candidate[] {
   });
 }
 
-function filled(
-  path: string,
-  values: Readonly<Record<string, string | number | undefined>>,
-): string | undefined {
-  let complete = true;
-  const text = path.replace(/\{(\w+)\}/g, (_, name: string) => {
-    complete &&= values[name] !== undefined;
-    return encodeURIComponent(String(values[name]));
-  });
-  return complete ? text : undefined;
+type PathValues = Record<string, string | number | undefined>;
+
+/** `undefined` if a value of the path is missing. */
+function filled(path: string, values: PathValues): string | undefined {
+  const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
+  if (names.some((name) => values[name] === undefined)) return undefined;
+  return path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(values[name])));
 }
 
 function untried({ operation, method, path }: Candidate): Finding {
   const lacking = path.includes('{backup}') ? 'server with a backup' : 'server with a public address';
-  return finding(
+  return found.unknown(
     `probe:${operation}`,
-    'unknown',
     `${method} ${path} was not tried, because the project has no ${lacking}`,
   );
 }
@@ -152,39 +144,34 @@ function judge(candidate: Candidate, seen: Seen, enabled: boolean): Finding {
   const { operation, method, path, tabled = false } = candidate;
   const id = `probe:${operation}`;
   const what = `${method} ${path}`;
-  if ('lost' in seen) return finding(id, 'unknown', `${what}: no answer (${seen.lost})`);
+  if ('lost' in seen) return found.unknown(id, `${what}: no answer (${seen.lost})`);
   const { status, allow } = seen;
   const takes = allow === undefined ? '' : `; the path accepts ${allow.join(', ')}`;
   switch (verdictOf(seen, method)) {
     case 'there':
-      if (enabled) return ok(id, `${what} is available, and the API profile enables ${operation}`);
-      return finding(id, 'info', `${what} is available, ${unsure(candidate)}`, entryFor(candidate));
+      if (enabled) return found.ok(id, `${what} is available, and the API profile enables ${operation}`);
+      return found.info(id, `${what} is available, ${unsure(candidate)}`, entryFor(candidate));
     case 'unknown':
-      return finding(
+      return found.unknown(
         id,
-        'unknown',
         `${what}: a GET of this path answers ${status}, which does not show whether the operation exists`,
       );
     case 'absent': {
       const message = `${what} is not available (${status}${takes})${tabled ? ', although it is documented' : ''}`;
-      return enabled
-        ? finding(
-            id,
-            // Every refresh sends this read, so nothing runs without it.
-            method === 'GET' ? 'error' : 'warning',
-            message,
-            'the API profile enables the operation at this path: correct the path, or remove the operation',
-          )
-        : finding(id, 'info', message);
+      if (!enabled) return found.info(id, message);
+      // Every refresh sends the read, so nothing runs without it.
+      return found[method === 'GET' ? 'error' : 'warning'](
+        id,
+        message,
+        'the API profile enables the operation at this path: correct the path, or remove the operation',
+      );
     }
   }
 }
 
 function unsure({ method, tabled }: Candidate): string {
   if (tabled) return 'but its payload is not documented: ask the provider';
-  return method === 'GET'
-    ? 'but not documented'
-    : 'but not documented: ask the provider about its payload and effect';
+  return `but not documented${method === 'GET' ? '' : ': ask the provider about its payload and effect'}`;
 }
 
 function entryFor({ operation, method, path, body }: Candidate): string {

@@ -3,41 +3,31 @@ import type { Project } from '../../core/resources.ts';
 import { moment } from '../../core/time.ts';
 import type { Session } from '../compose.ts';
 import { whyFailed } from '../exit.ts';
+import { present } from '../present.ts';
 import { span } from '../render/values.ts';
-import { type Finding, finding, ok } from './findings.ts';
+import { type Finding, found } from './findings.ts';
 
 /** Whether the API answers this token at all. */
-export async function checkReach(
-  session: Session,
-): Promise<{ findings: Finding[]; project: Project | undefined }> {
+export async function checkReach(session: Session): Promise<{ findings: Finding[]; project?: Project }> {
   try {
     const answer = await session.probe('/project');
     if (answer.status === 401) {
       const code = answer.sort === 'problem' ? ` (${answer.problem.code})` : '';
-      return failed(
-        'token',
-        `the API does not know the token${code}`,
-        `the token is unknown, expired or revoked: ${newToken}`,
-      );
+      const advice = `the token is unknown, expired or revoked: ${newToken}`;
+      return failed('token', `the API does not know the token${code}`, advice);
     }
     if (answer.sort === 'unidentified') {
-      return failed(
-        'api',
-        `the answer does not come from the API: ${answer.reason}`,
-        'check VDC_BASE_URL and any proxy in between',
-      );
+      const problem = `the answer does not come from the API: ${answer.reason}`;
+      return failed('api', problem, 'check VDC_BASE_URL and any proxy in between');
     }
     const project = await session.reads.project();
+    const name = `project ${project.id} ("${project.name}")`;
+    const advice = 'the API refuses new spending until the project is Active';
     const status =
       project.status === 'Active'
-        ? ok('project', `the token belongs to project ${project.id} ("${project.name}"), which is Active`)
-        : finding(
-            'project',
-            'warning',
-            `project ${project.id} ("${project.name}") is ${project.status}`,
-            'the API refuses new spending until the project is Active',
-          );
-    return { findings: [ok('api', 'the API answers'), status], project };
+        ? found.ok('project', `the token belongs to ${name}, which is Active`)
+        : found.warning('project', `${name} is ${project.status}`, advice);
+    return { findings: [found.ok('api', 'the API answers'), status], project };
   } catch (error) {
     const why = whyFailed(error);
     if (why !== undefined)
@@ -47,33 +37,27 @@ export async function checkReach(
 }
 
 function failed(id: string, message: string, advice: string) {
-  return { findings: [finding(id, 'error', message, advice)], project: undefined };
+  return { findings: [found.error(id, message, advice)] };
 }
 
 /** The three that have to be about the same project. */
-export function checkFence(project: Project, wanted: number | undefined, recorded: number | null): Finding[] {
-  return [
-    ...(wanted === undefined || wanted === project.id
-      ? []
-      : [
-          finding(
-            'project',
-            'error',
-            `the spec is for project ${wanted}, and the token belongs to project ${project.id}`,
-            `use a token of project ${wanted}, or correct project.id`,
-          ),
-        ]),
-    ...(recorded === null || recorded === project.id
-      ? []
-      : [
-          finding(
-            'project',
-            'error',
-            `the state belongs to project ${recorded}, and the token to project ${project.id}`,
-            'name another state with --state',
-          ),
-        ]),
-  ];
+export function checkFence({ id }: Project, wanted: number | undefined, recorded: number | null): Finding[] {
+  return present(
+    wanted !== undefined &&
+      wanted !== id &&
+      found.error(
+        'project',
+        `the spec is for project ${wanted}, and the token belongs to project ${id}`,
+        `use a token of project ${wanted}, or correct project.id`,
+      ),
+    recorded !== null &&
+      recorded !== id &&
+      found.error(
+        'project',
+        `the state belongs to project ${recorded}, and the token to project ${id}`,
+        'name another state with --state',
+      ),
+  );
 }
 
 /** The advice after the API has refused a write of the token. */
@@ -96,25 +80,18 @@ export async function checkLevel({ tokenLevels }: Session): Promise<Finding> {
       : `the API refused ${refused.write} at ${moment(refused.at)} with ${refused.code ?? 'no code'}`;
   if (passed === undefined) {
     if (refused !== undefined)
-      return finding(
-        'token_level',
-        'error',
-        `${refusal}, and has accepted no write with this token`,
-        levelAdvice,
-      );
-    return finding(
+      return found.error('token_level', `${refusal}, and has accepted no write with this token`, levelAdvice);
+    return found.unknown(
       'token_level',
-      'unknown',
       'a read cannot show whether the token may write, and this state has no write with this token yet',
       'the first apply shows it; for a plan, a read token is enough',
     );
   }
   const accepted = `the API accepted ${passed.write} at ${moment(passed.at)}`;
   if (refused === undefined || refused.at <= passed.at)
-    return ok('token_level', `the token may write: ${accepted}`);
-  return finding(
+    return found.ok('token_level', `the token may write: ${accepted}`);
+  return found.warning(
     'token_level',
-    'warning',
     `the token may write: ${accepted}. But ${refusal}`,
     'use a token that may do this, or change the permissions of its team member in the client area',
   );
@@ -126,25 +103,24 @@ const secondMs = 1000;
 export async function checkClock(session: Session): Promise<Finding> {
   const { reads, clock, timeScale } = session;
   const apiNow = reads.apiNow();
-  if (apiNow === undefined) return ok('clock', 'the API does not show its clock');
+  if (apiNow === undefined) return found.ok('clock', 'the API does not show its clock');
   const skew = clock.now() - apiNow;
   if (timeScale === 1 && Math.abs(skew) <= 5 * secondMs)
-    return ok('clock', 'the local clock agrees with that of the API');
+    return found.ok('clock', 'the local clock agrees with that of the API');
   const speed = await apiSpeed(session);
   if (Math.abs(speed - timeScale) > Math.max(speedErrorAtMost, timeScale / 10)) {
-    return finding(
+    return found.error(
       'clock',
-      'error',
       `the API's clock runs about ${Math.round(speed)} times as fast as the clock of this machine, and vdcsync expects ${timeScale} times`,
       speed > 1 + speedErrorAtMost
         ? `write \`time_scale: N\` into the API profile, with the N of \`emulator --speed N\`: about ${Math.round(speed)}`
         : 'remove `time_scale` from the API profile',
     );
   }
-  if (timeScale !== 1) return ok('clock', `the API's clock runs ${timeScale} times faster, as expected`);
-  return finding(
+  if (timeScale !== 1)
+    return found.ok('clock', `the API's clock runs ${timeScale} times faster, as expected`);
+  return found[Math.abs(skew) > 10 * 60 * secondMs ? 'error' : 'warning'](
     'clock',
-    Math.abs(skew) > 10 * 60 * secondMs ? 'error' : 'warning',
     `the local clock is ${span(Math.abs(skew))} ${skew < 0 ? 'behind' : 'ahead of'} the clock of the API`,
     'synchronise the clock with NTP: vdcsync computes the ages of idempotency keys with it',
   );
@@ -167,10 +143,9 @@ export async function checkBudgets({ profile, counts }: Session): Promise<Findin
   const { reads, throttled } = counts();
   const each = `${limits.reads} reads and ${limits.writes} writes in ${span(limits.windowMs)}`;
   return throttled === 0
-    ? ok('budgets', `vdcsync stays within ${each}; this command used ${reads} reads`)
-    : finding(
+    ? found.ok('budgets', `vdcsync stays within ${each}; this command used ${reads} reads`)
+    : found.warning(
         'budgets',
-        'warning',
         `the API refused ${throttled} of ${reads} reads because of its request limits, although vdcsync stays within ${each}`,
         'another program uses this token, or the limits of the API profile are too high',
       );
