@@ -3,6 +3,7 @@ import { counted, printable } from '../../core/text.ts';
 import { type Bar, barsSvg, clock, inOrder, named } from '../../view/timeline.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import type { CommonFlags } from '../flags.ts';
+import { present } from '../present.ts';
 import { type Adapted, adapt } from '../rehearse/adapt.ts';
 import { type CalmRun, calmRun } from '../rehearse/calm-run.ts';
 import {
@@ -100,12 +101,9 @@ function rehearsalJson(rehearsal: Rehearsal): Record<string, unknown> {
     duration_ms: Math.round(durationMs),
     seconds_at_least: plan.effort.seconds_at_least,
     requests,
-    operations: bars.map(({ id, startMs, endMs, outcome }) => ({
-      id,
-      start_ms: Math.round(startMs),
-      end_ms: Math.round(endMs),
-      outcome,
-    })),
+    operations: bars.map(({ id, startMs, endMs, outcome }) => {
+      return { id, start_ms: Math.round(startMs), end_ms: Math.round(endMs), outcome };
+    }),
     cost: plan.cost,
     blocked: report.blocked,
     failures: ends
@@ -148,26 +146,18 @@ function rehearsalText(rehearsal: Rehearsal, io: Io): string {
 function questionLines(counts: ReturnType<typeof countsOf>): string[] {
   const asked = Object.entries(counts.asked_by_code).map(([code, times]) => `${code} ${times}`);
   const stopped = counts.stopped_by_refusal;
-  return [
-    ...(asked.length === 0 ? [] : [`Decisions by code: ${asked.join(', ')}`]),
-    ...(stopped === 0
-      ? []
-      : [
-          `In ${counted(stopped, 'trial')}, a run stopped at a refusal of the API or a late task, and a later run converged.`,
-        ]),
-  ];
+  return present(
+    asked.length > 0 && `Decisions by code: ${asked.join(', ')}`,
+    stopped > 0 &&
+      `In ${counted(stopped, 'trial')}, a run stopped at a refusal of the API or a late task, and a later run converged.`,
+  );
 }
 
-function costLine({ cost }: Plan): string[] {
-  const known =
-    Number(cost.known_monthly_delta) === 0
-      ? []
-      : [`${cost.known_monthly_delta} a month with the prices of the emulator`];
-  const unknown =
-    cost.unknown.length === 0
-      ? []
-      : [`the price of ${counted(cost.unknown.length, 'resource')} is not known`];
-  const parts = [...known, ...unknown];
+function costLine({ cost: { known_monthly_delta: delta, unknown } }: Plan): string[] {
+  const parts = present(
+    Number(delta) !== 0 && `${delta} a month with the prices of the emulator`,
+    unknown.length > 0 && `the price of ${counted(unknown.length, 'resource')} is not known`,
+  );
   return parts.length === 0 ? [] : [`Cost: ${parts.join('; ')}`];
 }
 

@@ -3,6 +3,7 @@ import type { Collection } from '../../core/kind-facts.ts';
 import type { BackupPolicy, Firewall, FirewallRule, Iso, Network, Server } from '../../core/resources.ts';
 import { cidrProblem, normalCidr, parseCidr } from '../../reconcilers/cidr.ts';
 import { networkNamePattern } from '../../reconcilers/network.ts';
+import { present } from '../present.ts';
 import type { FoundServer, Inventory } from './inventory.ts';
 import type { Names } from './names.ts';
 
@@ -49,7 +50,7 @@ export function specOf(inventory: Inventory, names: Names): ExportedSpec {
     projectId: project.id,
     head: headOf(inventory, named.length < servers.length),
     entries: {
-      networks: networks.map(({ entry }) => entry),
+      networks,
       ips: ips.map(({ id, address, server_id }) => ({
         name: ipName.get(id) ?? '',
         fields: { id },
@@ -65,49 +66,39 @@ export function specOf(inventory: Inventory, names: Names): ExportedSpec {
 }
 
 function headOf({ project, networks, servers, complete }: Inventory, isNumbered: boolean): string[] {
-  const counted = networks.flatMap(({ id, name, server_count }) => {
+  const counted = networks.map(({ id, name, server_count }) => {
     const found = servers.filter(({ cards }) => cards.some((card) => card.network_id === id)).length;
-    return (server_count ?? 0) > found
-      ? [`Network ${name} has ${server_count} servers, and this spec has only ${found} of them.`]
-      : [];
+    const isMissing = (server_count ?? 0) > found;
+    return (
+      isMissing && `Network ${name} has ${server_count} servers, and this spec has only ${found} of them.`
+    );
   });
   const shownOfAll = (field: keyof Server) =>
     servers.length > 0 && servers.every(({ shown }) => shown?.[field] !== undefined);
   const isSized = servers.length > 0 && servers.every(({ shown }) => shown?.plan_id ?? shown?.cores);
-  const unseen = [
-    'the URL of an ISO',
-    ...(shownOfAll('iso') ? [] : ['the ISO in a drive (iso)']),
-    'images taken from servers (server_images)',
-    'SSH keys, tags, data disks, the router',
-    `the ${['type', ...(shownOfAll('name') ? [] : ['name']), ...(isSized ? [] : ['size'])].join(', ')} and image of a server`,
-  ];
-  return [
+  const ofServer = present('type', !shownOfAll('name') && 'name', !isSized && 'size').join(', ');
+  return present(
     `Project ${project.id} (${project.name}, ${project.status}), as found. With this spec and no state, vdcsync plan shows adoptions only.`,
-    ...(complete
-      ? []
-      : [
-          'Servers were found by their public addresses: the documented API has no list of servers. A server',
-          'without an address is missing here, unless the API profile has list_servers.',
-          ...counted,
-        ]),
+    !complete && [
+      'Servers were found by their public addresses: the documented API has no list of servers. A server',
+      'without an address is missing here, unless the API profile has list_servers.',
+      ...present(...counted),
+    ],
     'Not shown by the API, so not in this spec:',
-    ...unseen.map((each) => `- ${each}`),
-    ...(isNumbered
-      ? ['Before the first apply, you can rename each `server-ID` to the name of that server.']
-      : []),
+    '- the URL of an ISO',
+    !shownOfAll('iso') && '- the ISO in a drive (iso)',
+    '- images taken from servers (server_images)',
+    '- SSH keys, tags, data disks, the router',
+    `- the ${ofServer} and image of a server`,
+    isNumbered && 'Before the first apply, you can rename each `server-ID` to the name of that server.',
     'To add a resource, write an entry without `id:` and with all fields that a creation needs.',
     'This spec contains no backups; existing backups are still billed. To take backups, write `backup: {max_age: 24h}` in a server.',
-  ];
+  );
 }
 
-interface ExportedNetwork {
-  readonly network: Network;
-  readonly entry: ExportedEntry;
-}
-
-function exportNetworks(networks: readonly Network[], names: Names): ExportedNetwork[] {
+function exportNetworks(networks: readonly Network[], names: Names): ExportedEntry[] {
   const seen: Network[] = [];
-  return networks.map((network): ExportedNetwork => {
+  return networks.map((network): ExportedEntry => {
     const { id, cidr, is_default } = network;
     const plain = network.name.trim();
     const key = names.of('network', id, [plain]);
@@ -118,12 +109,12 @@ function exportNetworks(networks: readonly Network[], names: Names): ExportedNet
     if (is_default || unnamed !== undefined) {
       const why = is_default ? 'vdcsync never changes the default network' : `not managed, as ${unnamed}`;
       const fields = { id, managed: false, ...(unnamed === undefined ? named : {}) };
-      return { network, entry: { name: key, fields, notes: [`${cidr}: ${why}`] } };
+      return { name: key, fields, notes: [`${cidr}: ${why}`] };
     }
     const why = clash === undefined ? cidrProblem(normalCidr(cidr)) : `overlaps with that of ${clash.name}`;
     const fields = { id, ...named, ...(why === undefined ? { cidr: normalCidr(cidr) } : {}) };
     const notes = why === undefined ? [] : [`cidr ${cidr} is not compared: ${why}`];
-    return { network, entry: { name: key, fields, notes } };
+    return { name: key, fields, notes };
   });
 }
 
@@ -137,9 +128,10 @@ function whyUnnamed(name: string, seen: readonly Network[]): string | undefined 
 
 function exportIsos({ isos }: Inventory, names: Names, leftOut: string[]): ExportedEntry[] {
   const seen = new Set<string>();
-  return isos.flatMap(({ id, name, download, reason }) => {
-    const plain = name.trim();
-    const why = whyLeftOut({ download, reason, plain, seen });
+  return isos.flatMap((iso) => {
+    const { id } = iso;
+    const plain = iso.name.trim();
+    const why = whyLeftOut(iso, plain, seen);
     if (why !== undefined) {
       leftOut.push(`ISO ${id} (${plain}): ${why}`);
       return [];
@@ -150,12 +142,7 @@ function exportIsos({ isos }: Inventory, names: Names, leftOut: string[]): Expor
   });
 }
 
-function whyLeftOut({
-  download,
-  reason,
-  plain,
-  seen,
-}: Pick<Iso, 'download' | 'reason'> & { plain: string; seen: ReadonlySet<string> }) {
+function whyLeftOut({ download, reason }: Iso, plain: string, seen: ReadonlySet<string>) {
   if (download === 'failed') return `its download failed: ${reason ?? 'no reason given'}`;
   if (seen.has(plain)) return 'another ISO has that name';
   return plain.length >= 1 && plain.length <= 50
@@ -166,16 +153,14 @@ function whyLeftOut({
 function exportServer(
   { id, shown, ips, cards, firewall, policy }: FoundServer,
   { name, called }: { readonly name: string; readonly called: string | undefined },
-  networks: readonly ExportedNetwork[],
+  networks: readonly ExportedEntry[],
   ipName: ReadonlyMap<number, string>,
   isoName: ReadonlyMap<string, string>,
 ): ExportedEntry {
   const [first, ...further] = ips;
   const inside = cards.filter((card) => !card.public && card.network_id !== null);
-  const cardNames = inside.map(
-    (card) => networks.find(({ network }) => network.id === card.network_id)?.entry.name,
-  );
-  const known = [...new Set(cardNames.filter((each) => each !== undefined))];
+  const cardNames = inside.map((card) => networks.find(({ fields }) => fields.id === card.network_id)?.name);
+  const known = [...new Set(present(...cardNames))];
   const { plan_id, cores, memory_mb, disk_gb } = shown ?? {};
   const size = plan_id === undefined ? { cores, memory_mb, disk_gb } : { plan_id };
   const rules = firewall === undefined ? undefined : exportFirewall(firewall);
@@ -194,18 +179,15 @@ function exportServer(
       // An empty drive is not pinned: vdcsync must not remove a disc that an operator inserts for an hour.
       iso: shown?.iso == null ? undefined : (isoName.get(shown.iso) ?? shown.iso),
     }),
-    notes: [
-      ...(further.length === 0 ? [] : [`also has ${further.map(({ address }) => address).join(', ')}`]),
-      ...(known.length === inside.length
-        ? []
-        : [
-            'has several network interfaces in one network, or a network interface in a network that is missing here',
-          ]),
-      ...(rules?.notes ?? []),
-      ...(policy !== undefined && schedule === undefined
-        ? [`its backup policy is not possible in a spec: ${JSON.stringify(policy)}`]
-        : []),
-    ],
+    notes: present(
+      further.length > 0 && `also has ${further.map(({ address }) => address).join(', ')}`,
+      known.length < inside.length &&
+        'has several network interfaces in one network, or a network interface in a network that is missing here',
+      rules?.notes,
+      policy !== undefined &&
+        schedule === undefined &&
+        `its backup policy is not possible in a spec: ${JSON.stringify(policy)}`,
+    ),
   };
 }
 
@@ -222,25 +204,19 @@ const ruleFields = {
 function exportFirewall({ enabled, policy_in, policy_out, rules }: Firewall) {
   const shown = rules.map(exportRule);
   const extra = rules.flatMap((rule, at) => {
-    const left = Object.entries(rule).filter(
-      ([name, value]) => !isEmpty(value) && !Object.hasOwn(shown[at] ?? {}, name),
-    );
-    return left.length === 0
-      ? []
-      : [
-          `rule ${at + 1} also has ${left.map(([name, value]) => `${name}: ${JSON.stringify(value)}`).join(', ')}`,
-        ];
+    const left = Object.entries(rule)
+      .filter(([name, value]) => !isEmpty(value) && !Object.hasOwn(shown[at] ?? {}, name))
+      .map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
+    return left.length === 0 ? [] : `rule ${at + 1} also has ${left.join(', ')}`;
   });
   return {
     fields: given({ enabled, policy_in: policy_in.trim() === '' ? undefined : policy_in, rules: shown }),
-    notes: [
-      ...(policy_out === null || policy_out === 'accept'
-        ? []
-        : [`policy_out is ${policy_out}, which the API does not document how to set`]),
-      ...(extra.length === 0
-        ? []
-        : [`undocumented fields, which vdcsync does not compare: ${extra.join('; ')}`]),
-    ],
+    notes: present(
+      policy_out !== null &&
+        policy_out !== 'accept' &&
+        `policy_out is ${policy_out}, which the API does not document how to set`,
+      extra.length > 0 && `undocumented fields, which vdcsync does not compare: ${extra.join('; ')}`,
+    ),
   };
 }
 
@@ -260,13 +236,8 @@ const days = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
 
 /** A policy that the spec's own schema would refuse is left out. */
 function exportPolicy({ enabled, days: on, hour, minute, keep }: BackupPolicy) {
-  const fits =
-    on.every((day) => days.includes(day)) &&
-    hour >= 0 &&
-    hour < 24 &&
-    minute >= 0 &&
-    minute < 60 &&
-    keep >= 1;
+  const isTime = hour >= 0 && hour < 24 && minute >= 0 && minute < 60;
+  const fits = isTime && keep >= 1 && on.every((day) => days.includes(day));
   return fits ? { enabled, days: [...on], hour, minute, keep } : undefined;
 }
 

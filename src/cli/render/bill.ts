@@ -4,6 +4,7 @@ import { moment } from '../../core/time.ts';
 import { type BillItem, gapsIn, type MonthlyBill } from '../../plan/bill/monthly-bill.ts';
 import { time } from '../../view/facts.ts';
 import { barsSvg } from '../../view/timeline.ts';
+import { present } from '../present.ts';
 import type { Paint } from '../terminal.ts';
 
 /** The parts of a bill that do not come from the journal. */
@@ -26,20 +27,16 @@ export function billText(bill: MonthlyBill, about: BillContext, paint: Paint): s
       ...[item.monthly ?? '?', hasCost(item) ? costText(item) : '?'],
     ]);
   const forecast = [`Run rate: ${sum(bill.run_rate)} a month`, `Forecast for ${name}: ${sum(bill.forecast)}`];
-  const sums = [
-    '',
-    paint('bold', `${isCurrent ? 'Cost so far' : 'Cost'}: ${sum(costText(bill))}`),
-    ...(isCurrent ? forecast : []),
-  ];
-  const lines = [
+  const total = paint('bold', `${isCurrent ? 'Cost so far' : 'Cost'}: ${sum(costText(bill))}`);
+  const lines = present(
     paint('bold', `Bill for ${name} (UTC)${isCurrent ? `, until ${moment(until)}` : ''}`),
-    ...(rows.length === 0
-      ? ['No resource of this state was billed in that month.']
-      : ['', ...table([titles, ...rows])]),
+    rows.length === 0
+      ? 'No resource of this state was billed in that month.'
+      : ['', ...table([titles, ...rows])],
     // A sum of nothing would read as free.
-    ...(rows.length > 0 && !items.some(hasCost) ? [] : sums),
-    ...missing(bill, about),
-  ];
+    (rows.length === 0 || items.some(hasCost)) && present('', total, isCurrent && forecast),
+    missing(bill, about),
+  );
   return `${lines.join('\n')}\n`;
 }
 
@@ -53,23 +50,22 @@ function missing(bill: MonthlyBill, { knownSince, hasPrices }: BillContext): rea
   );
   const them = reasons.length === 1 ? 'it' : 'them';
   const unconfirmed = bill.unconfirmed.map((key) => ({ key }));
-  return [
-    ...(reasons.length === 0
-      ? []
-      : [
-          '',
-          `No price for ${counted(reasons.length, 'resource')}. The cost does not include ${them}:`,
-          ...reasons,
-          `  → ${hasPrices ? '' : 'Add prices with --prices FILE, such as examples/prices.yaml. '}${listed}`,
-        ]),
-    ...named('Adopted: the price is by the values of the entry, which are not confirmed', assumed),
-    ...named('Older than its binding, so the cost before the first moment is not known', older),
-    ...named('Released: it is still billed, and the cost after the last moment is not known', released),
-    ...(knownSince > bill.month.from
-      ? ['', `The state began at ${moment(knownSince)}: the cost before that moment is not known.`]
-      : []),
-    ...named('Not included, because the creation is unconfirmed (vdcsync status)', unconfirmed),
-  ];
+  return present(
+    reasons.length > 0 && [
+      '',
+      `No price for ${counted(reasons.length, 'resource')}. The cost does not include ${them}:`,
+      ...reasons,
+      `  → ${hasPrices ? '' : 'Add prices with --prices FILE, such as examples/prices.yaml. '}${listed}`,
+    ],
+    named('Adopted: the price is by the values of the entry, which are not confirmed', assumed),
+    named('Older than its binding, so the cost before the first moment is not known', older),
+    named('Released: it is still billed, and the cost after the last moment is not known', released),
+    knownSince > bill.month.from && [
+      '',
+      `The state began at ${moment(knownSince)}: the cost before that moment is not known.`,
+    ],
+    named('Not included, because the creation is unconfirmed (vdcsync status)', unconfirmed),
+  );
 }
 
 const listed =

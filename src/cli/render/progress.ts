@@ -12,9 +12,11 @@ import type { ApplyReport, OperationResult, ProgressEvent, Step } from '../../co
 import { counted, printable } from '../../core/text.ts';
 import { moment, timeOfDay } from '../../core/time.ts';
 import { waitsForWindow } from '../../view/condition.ts';
+import { time } from '../../view/facts.ts';
+import { present } from '../present.ts';
 import { type Io, type Paint, paintFor } from '../terminal.ts';
 import { blockedParts } from './plan-groups.ts';
-import { blockedLines, warningLines } from './plan-text.ts';
+import { blockedLines, section, warningLines } from './plan-text.ts';
 import { requestsText, span } from './values.ts';
 
 /** Shows the progress of a run. */
@@ -116,7 +118,7 @@ function patienceOf(): (event: Progressed) => string | undefined {
     if (step !== 'waiting' || deadlineMs === undefined || told.has(name)) return undefined;
     told.add(name);
     return (
-      `${name} waits for free capacity until ${moment(deadlineMs)}. Ctrl-C or --timeout ends the wait, and the next apply continues. ` +
+      `  ${name} waits for free capacity until ${moment(deadlineMs)}. Ctrl-C or --timeout ends the wait, and the next apply continues. ` +
       `To leave out the server: --exclude ${printable(key)}. Further packages in gpu_package are tried in order.`
     );
   };
@@ -142,13 +144,13 @@ function reportsOf(): (result: OperationResult) => boolean {
 function endLine(result: OperationResult, paint: Paint, tally?: Tally): string {
   const { key, verb, outcome, durationMs, requestId, code, detail, exposedMs } = result;
   const name = subject(verb, key);
-  const tail = [
-    ...(outcome === 'done' && tally?.isPlanned === false ? ['begun by an earlier run'] : []),
-    ...(exposedMs === undefined ? [] : [`server was exposed for ${span(exposedMs)}`]),
-    ...(code === undefined || detail?.includes(code) === true ? [] : [`[${printable(code)}]`]),
-    ...(detail === undefined ? [] : [printable(detail)]),
-    ...(requestId === undefined || outcome === 'done' ? [] : [`(request ${printable(requestId)})`]),
-  ].join(' ');
+  const tail = present(
+    outcome === 'done' && tally?.isPlanned === false && 'begun by an earlier run',
+    exposedMs !== undefined && `server was exposed for ${span(exposedMs)}`,
+    code !== undefined && detail?.includes(code) !== true && `[${printable(code)}]`,
+    detail !== undefined && printable(detail),
+    requestId !== undefined && outcome !== 'done' && `(request ${printable(requestId)})`,
+  ).join(' ');
   const after = tail === '' ? '' : `: ${tail}`;
   const count = tally === undefined || tally.text === '' ? '' : `${tally.text}  `;
   switch (outcome) {
@@ -159,7 +161,7 @@ function endLine(result: OperationResult, paint: Paint, tally?: Tally): string {
     case 'failed':
       return `${paint('red', '✗')} ${name} failed${after}`;
     case 'unresolved':
-      return `${paint('yellow', '…')} ${name} not finished${tail === '' ? '' : `: ${tail}`}`;
+      return `${paint('yellow', '…')} ${name} not finished${after}`;
   }
 }
 
@@ -194,10 +196,8 @@ export function eventLines(
       case 'planned':
       case 'started':
         return [];
-      case 'progress': {
-        const bound = patience(event);
-        return [...stepLines(event), ...(bound === undefined ? [] : [`  ${bound}`])];
-      }
+      case 'progress':
+        return present(stepLines(event), patience(event));
       case 'ended':
         return isNew(event.result) ? [endLine(event.result, paint, tally)] : [];
       case 'warning':
@@ -209,9 +209,14 @@ export function eventLines(
 /** Each start, wait and end of an operation as a line on standard error: for logs, pipes and CI. */
 export function plainProgress(io: Io): ProgressView {
   const linesOf = eventLines(paintFor(io.stderr, io), new Tally(), isLogged);
-  const line = (text: string) => void io.stderr.write(text.endsWith('\n') ? text : `${text}\n`);
-  const event = (event: ProgressEvent) => linesOf(event).forEach(line);
-  return { event, line, pause: () => {}, resume: () => {}, end: () => {} };
+  const view = linesOn(io);
+  return { ...view, event: (event) => linesOf(event).forEach(view.line) };
+}
+
+/** The parts of a display that only adds lines. */
+function linesOn({ stderr }: Io) {
+  const line = (text: string) => void stderr.write(text.endsWith('\n') ? text : `${text}\n`);
+  return { line, pause: () => {}, resume: () => {}, end: () => {} };
 }
 
 /** A log shows each check that takes longer than this, in ms. */
@@ -316,22 +321,19 @@ export function reportText(
   const { done } = countOutcomes(results);
   const { throttled } = requests;
   const bill = plan.cost.left_billed.map((text) => `Left behind: ${printable(text)}`);
+  // Each block was found just now, or the plan has shown since when.
+  const undated = blocked.map(({ since: _now, ...each }) => each);
+  const waiting = outcome === 'stopped' ? 'Not begun' : 'Waiting for the operations above';
   const lines = [
-    ...(failures.length === 0
-      ? []
-      : [paint('bold', 'Not done'), ...failures.map((each) => `  ${endLine(each, paint)}`), '']),
-    // Each block was found just now, or the plan has shown since when.
-    ...blockedLines(
-      blocked.map(({ since: _now, ...each }) => each),
-      paint,
+    ...section(
+      paint('bold', 'Not done'),
+      failures.map((each) => `  ${endLine(each, paint)}`),
     ),
-    ...(left.length === 0
-      ? []
-      : [
-          paint('bold', outcome === 'stopped' ? 'Not begun' : 'Waiting for the operations above'),
-          ...left.map(({ verb, key }) => `  · ${verb} ${printable(key)}`),
-          '',
-        ]),
+    ...blockedLines(undated, paint),
+    ...section(
+      paint('bold', waiting),
+      left.map(({ verb, key }) => `  · ${verb} ${printable(key)}`),
+    ),
     ...open.map(
       ({ key, exposedMs }) =>
         `Exposed: ${printable(takeApart(key).parent ?? key)} was public for ${span(exposedMs ?? 0)} before its firewall was set`,
@@ -343,14 +345,12 @@ export function reportText(
   const limited = throttled === 0 ? '' : `, limited ${counted(throttled, 'time')}`;
   const verdictWord = verdictOf(report, destroy);
   const isAll = verdictWord === 'done' || verdictWord === 'deleted';
-  const counts = [
-    `${counted(done, 'operation')}${isAll ? '' : ' done'}`,
-    ...blockedParts(blocked, left),
-  ].join(', ');
-  const further = [
-    ...(outcome === 'stopped' ? [' The next apply continues from here.'] : []),
-    ...plan.warnings.filter(isLeftOut).map(({ message }) => ` ${message}.`),
-  ].join('');
+  const operations = `${counted(done, 'operation')}${isAll ? '' : ' done'}`;
+  const counts = [operations, ...blockedParts(blocked, left)].join(', ');
+  const further = present(
+    outcome === 'stopped' && ' The next apply continues from here.',
+    plan.warnings.filter(isLeftOut).map(({ message }) => ` ${message}.`),
+  ).join('');
   const verdict = `${titles[verdictWord]}: ${counts} in ${span(durationMs)}${pace}; ${requestText}${limited}.${further}`;
   return [...lines, paint('bold', outcome === 'declined' ? `${titles.declined}.` : verdict), ''].join('\n');
 }
@@ -359,42 +359,33 @@ export function reportText(
 export function jsonProgress(io: Io): ProgressView {
   const tally = new Tally();
   const put = (value: object) => void io.stdout.write(`${JSON.stringify(value)}\n`);
-
-  function event(event: ProgressEvent): void {
-    const at = new Date(event.at).toISOString();
-    tally.count(event);
-    switch (event.type) {
-      case 'planned':
-        put({ type: 'planned', at, round: event.round, plan: planJson(event.plan) });
-        return;
-      case 'started': {
-        const { id, key, kind, verb } = event.operation;
-        put({ type: 'started', at, id, key, kind, verb });
-        return;
-      }
-      case 'progress': {
-        const { key, verb, step, detail, untilMs, deadlineMs } = event;
-        const until = untilMs === undefined ? {} : { until: new Date(untilMs).toISOString() };
-        const deadline = deadlineMs === undefined ? {} : { deadline: new Date(deadlineMs).toISOString() };
-        put({ type: 'progress', at, id: `${verb}:${key}`, key, verb, step, detail, ...until, ...deadline });
-        return;
-      }
-      case 'ended':
-        put({ type: 'ended', at, ...resultJson(event.result), done: tally.done, total: tally.total });
-        return;
-      case 'warning':
-        put({ type: 'warning', at, ...event.warning });
-        return;
-    }
-  }
-
   return {
-    event,
-    line: (text) => void io.stderr.write(text.endsWith('\n') ? text : `${text}\n`),
-    pause: () => {},
-    resume: () => {},
-    end: () => {},
+    ...linesOn(io),
+    event: (event) => {
+      tally.count(event);
+      put({ type: event.type, at: time(event.at), ...eventJson(event, tally) });
+    },
     summary: (report, exitCode, destroy) =>
       put({ type: 'summary', ...reportJson(report, destroy), exit_code: exitCode }),
   };
+}
+
+function eventJson(event: ProgressEvent, { done, total }: Tally): object {
+  switch (event.type) {
+    case 'planned':
+      return { round: event.round, plan: planJson(event.plan) };
+    case 'started': {
+      const { id, key, kind, verb } = event.operation;
+      return { id, key, kind, verb };
+    }
+    case 'progress': {
+      const { key, verb, step, detail, untilMs, deadlineMs } = event;
+      const [until, deadline] = [untilMs, deadlineMs].map((ms) => (ms === undefined ? undefined : time(ms)));
+      return { id: `${verb}:${key}`, key, verb, step, detail, ...given({ until, deadline }) };
+    }
+    case 'ended':
+      return { ...resultJson(event.result), done, total };
+    case 'warning':
+      return event.warning;
+  }
 }

@@ -7,6 +7,7 @@ import { moment } from '../../core/time.ts';
 import { ignoredName } from '../../view/bill.ts';
 import { pendingOperations } from '../../view/build.ts';
 import type { BilledView, ProjectView, ResourceView } from '../../view/project-view.ts';
+import { present } from '../present.ts';
 import type { Paint, Style } from '../terminal.ts';
 import { blockedLines, section, warningLines } from './plan-text.ts';
 import { remedyLines } from './remedies.ts';
@@ -170,17 +171,15 @@ function monthlyLines({ plan, idle_monthly: idle }: ProjectView): string[] {
   const monthly = plan?.cost.monthly;
   const sum = (known: string, currency: string | null) =>
     `${known} ${currency === null ? "in the account's currency" : printable(currency)}`;
-  return [
-    ...(monthly === undefined || Number(monthly.known_before) === 0
-      ? []
-      : [
-          `Monthly cost of managed resources: ${sum(monthly.known_before, monthly.currency)}${unknown(monthly.unknown)}`,
-        ]),
-    ...monthLine(plan?.cost.month, monthly?.currency ?? null).map(printable),
-    ...(idle === null || Number(idle.known) === 0
-      ? []
-      : [`Monthly cost of idle addresses: ${sum(idle.known, idle.currency)}`]),
-  ];
+  return present(
+    monthly !== undefined &&
+      Number(monthly.known_before) !== 0 &&
+      `Monthly cost of managed resources: ${sum(monthly.known_before, monthly.currency)}${unknown(monthly.unknown)}`,
+    monthLine(plan?.cost.month, monthly?.currency ?? null).map(printable),
+    idle !== null &&
+      Number(idle.known) !== 0 &&
+      `Monthly cost of idle addresses: ${sum(idle.known, idle.currency)}`,
+  );
 }
 
 /** As many names as are read at a glance. */
