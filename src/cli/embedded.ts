@@ -1,8 +1,8 @@
 import { dirname, join } from 'node:path';
-import { ConfigError } from '../core/errors.ts';
 import type { Transport } from '../core/transport.ts';
 import type { Emulator } from '../emulator/options.ts';
 import { writeWorldFile } from '../emulator/persistence.ts';
+import { usageError } from './exit.ts';
 import { isUrl } from './flags.ts';
 
 /** The address that an embedded emulator answers at. Nothing listens there: it is only a name. */
@@ -14,10 +14,9 @@ export const embeddedSpeed = 60;
 /** The path of an embedded emulator's world: next to the state. */
 export function worldFile(stateLocation: string): string {
   if (isUrl(stateLocation)) {
-    throw new ConfigError(
+    throw usageError(
       '--emulator keeps its resources in a file next to the state: name a file with --state, ' +
         'or start `vdcsync emulator` and set VDC_BASE_URL to its address',
-      true,
     );
   }
   return join(dirname(stateLocation), 'emulator.json');

@@ -11,7 +11,7 @@ import {
   SpecError,
   StateError,
 } from '../core/errors.ts';
-import { newToken } from '../core/remedy.ts';
+import { newToken, type Remedy } from '../core/remedy.ts';
 import { capitalised, printable } from '../core/text.ts';
 import { TransportError } from '../core/transport.ts';
 import { remedyLines } from './render/remedies.ts';
@@ -27,6 +27,11 @@ export const exitCodes = {
   interrupted: 130,
 } as const;
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
+
+/** A mistake in the call itself, which ends with its own exit code. */
+export function usageError(message: string, remedies: readonly Remedy[] = []): ConfigError {
+  return new ConfigError(message, true, remedies);
+}
 
 /** An operator pressed Ctrl-C. */
 export class InterruptedError extends Error {

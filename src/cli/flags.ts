@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { ConfigError } from '../core/errors.ts';
 import { shellWord } from '../core/text.ts';
 import { type Month, monthOf, parseDuration } from '../core/time.ts';
 import type { Forge } from '../daemon/commit-status/forge.ts';
+import { usageError } from './exit.ts';
 import type { Io } from './terminal.ts';
 
 /** Options that every command with a file, a state or the API takes. */
@@ -284,9 +284,8 @@ function refuseFlagsAlone(first: string, args: readonly string[], program: Comma
     options.some(({ long, short }) => long === flag || short === flag),
   );
   if (!isOfCommand || args.includes('--help') || args.includes('-h')) return;
-  throw new ConfigError(
+  throw usageError(
     `no command is given. Put a command before ${flag}, for example: vdcsync plan ${flag} …\nvdcsync --help lists the commands.`,
-    true,
   );
 }
 

@@ -1,7 +1,7 @@
-import { ConfigError } from '../core/errors.ts';
 import { partsOf } from '../core/intent.ts';
 import type { Intent } from '../core/state.ts';
 import { runsOf } from '../view/timeline.ts';
+import { usageError } from './exit.ts';
 
 /** Of one state, for all runs together. */
 export const mostWrites = 100_000;
@@ -37,7 +37,7 @@ export function runNamed(name: string, runs: readonly NamedRun[]): NamedRun {
   const found = runs.find((each) => each.name === name);
   if (found !== undefined) return found;
   const last = runs[0] === undefined ? 'it has sent no write' : `its last run is ${runs[0].name}`;
-  throw new ConfigError(`this state knows no run ${name}: ${last}`, true);
+  throw usageError(`this state knows no run ${name}: ${last}`);
 }
 
 /** When its first write was recorded. */

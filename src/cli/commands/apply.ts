@@ -10,7 +10,7 @@ import type { ApplyOptions } from '../../engine/deps.ts';
 import { systemClock } from '../../platform/system.ts';
 import { isPlanAccepted } from '../check-command.ts';
 import { openSession, type Session } from '../compose.ts';
-import { type ExitCode, exitCodes } from '../exit.ts';
+import { type ExitCode, exitCodes, usageError } from '../exit.ts';
 import { type CommonFlags, type SelectionFlags, selects } from '../flags.ts';
 import { furtherText, nothingManaged, planText } from '../render/plan-text.ts';
 import { jsonProgress, type ProgressView, plainProgress, reportText, verdictOf } from '../render/progress.ts';
@@ -147,15 +147,13 @@ function endInTime({ timeout }: ApplyFlags, { clock }: Session, signals: Signals
 function refuseUnasked({ yes, file = [] }: ApplyFlags, io: Io, command: string): void {
   if (yes === true) return;
   if (file.includes('-')) {
-    throw new ConfigError(
+    throw usageError(
       `${command} asks before it changes anything, and standard input is the spec. Add --yes, or name the spec as a file`,
-      true,
     );
   }
   if (io.stdin.isTTY) return;
-  throw new ConfigError(
+  throw usageError(
     `${command} asks before it changes anything, and there is no terminal. Add --yes, or show the plan with --dry-run`,
-    true,
   );
 }
 

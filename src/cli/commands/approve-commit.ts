@@ -7,7 +7,7 @@ import { type Rollout, readRollouts } from '../../daemon/fleet/rollout.ts';
 import type { PostgresPublications } from '../../state/postgres-publications.ts';
 import { isPostgresUrl } from '../../state/postgres-url.ts';
 import { openQueue } from '../daemon/fleet.ts';
-import { type ExitCode, exitCodes } from '../exit.ts';
+import { type ExitCode, exitCodes, usageError } from '../exit.ts';
 import type { CommonFlags } from '../flags.ts';
 import { ownState, stateLocation } from '../settings/config.ts';
 import type { Io } from '../terminal.ts';
@@ -19,9 +19,8 @@ const answerMs = 20_000;
 export async function approveCommit(change: string, flags: CommonFlags, io: Io): Promise<ExitCode> {
   const location = stateLocation(flags, io);
   if (!isPostgresUrl(location))
-    throw new ConfigError(
+    throw usageError(
       'approve-commit is for a fleet: give the URL of its state with --state or VDCSYNC_STATE',
-      true,
     );
   const { openPublications } = await import('../../state/postgres-publications.ts');
   const options = { mode: 'read', now: 0, lineage: '' } as const;

@@ -1,6 +1,5 @@
 import { appliedServer } from '../../core/applied.ts';
 import type { PriceSource } from '../../core/catalogue.ts';
-import { ConfigError } from '../../core/errors.ts';
 import type { ReadPort } from '../../core/ports.ts';
 import type { StateStore } from '../../core/state.ts';
 import { type Month, monthAt } from '../../core/time.ts';
@@ -10,7 +9,7 @@ import { type BilledTime, withRecordedTypes } from '../../plan/bill/billed-time.
 import { type MonthlyBill, monthlyBill } from '../../plan/bill/monthly-bill.ts';
 import { kinds } from '../../reconcilers/registry.ts';
 import { fromState } from '../compose.ts';
-import { type ExitCode, exitCodes } from '../exit.ts';
+import { type ExitCode, exitCodes, usageError } from '../exit.ts';
 import type { BillFormat } from '../flags.ts';
 import { type OfflineFlags, readLive, whyOffline } from '../live.ts';
 import { type BillContext, billCsv, billJson, billSvg, billText } from '../render/bill.ts';
@@ -48,10 +47,7 @@ export async function bill(flags: BillFlags, io: Io): Promise<ExitCode> {
   const current = monthAt(source.now);
   const { month = current } = flags;
   if (month.from > current.from)
-    throw new ConfigError(
-      `${month.name} has not begun. Choose a month up to ${current.name} with --month.`,
-      true,
-    );
+    throw usageError(`${month.name} has not begun. Choose a month up to ${current.name} with --month.`);
   const made = monthlyBill(read.time, month, source.now, kinds, source);
   const about = { projectId, knownSince: read.info.createdAt, hasPrices: profile.prices !== undefined };
   io.stdout.write(rendered(made, about, flags.format ?? 'text', io));

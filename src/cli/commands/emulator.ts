@@ -6,7 +6,7 @@ import { loadFaults } from '../../emulator/faults-file.ts';
 import { type RunningEmulator, type ServeOptions, startEmulator } from '../../emulator/http-server.ts';
 import { loadProfile } from '../../emulator/profile.ts';
 import { EmulatorInputError } from '../../emulator/readings.ts';
-import { type ExitCode, exitCodes } from '../exit.ts';
+import { type ExitCode, exitCodes, usageError } from '../exit.ts';
 import { readText } from '../settings/config.ts';
 import { type Io, paintFor, untilSignal } from '../terminal.ts';
 
@@ -46,7 +46,7 @@ async function start(flags: EmulatorFlags, io: Io): Promise<RunningEmulator> {
   try {
     return await startEmulator(options);
   } catch (error) {
-    if (error instanceof EmulatorInputError) throw new ConfigError(error.message, true);
+    if (error instanceof EmulatorInputError) throw usageError(error.message);
     const code = error instanceof Error && 'code' in error ? error.code : '';
     if (code === 'EADDRINUSE') throw new ConfigError(`port ${port} is taken; --port 0 picks a free one`);
     if (code === 'EACCES' && port !== undefined)

@@ -1,7 +1,7 @@
 import { questionClasses } from '../../core/codes/explained.ts';
 import { apiCodes, codes, conditionCodes, explanationOf } from '../../core/codes.ts';
 import type { DesiredResource } from '../../core/desired.ts';
-import { ConfigError } from '../../core/errors.ts';
+import type { ConfigError } from '../../core/errors.ts';
 import { endOf, partsOf } from '../../core/intent.ts';
 import { given } from '../../core/json.ts';
 import { parseKey, type ResourceKey } from '../../core/keys.ts';
@@ -13,7 +13,7 @@ import { moment } from '../../core/time.ts';
 import { viewOf } from '../../view/build.ts';
 import { knownIn, type ProjectFacts, time } from '../../view/facts.ts';
 import type { ProjectView, ResourceView } from '../../view/project-view.ts';
-import { type ExitCode, exitCodes } from '../exit.ts';
+import { type ExitCode, exitCodes, usageError } from '../exit.ts';
 import { blockedLines, warningLines } from '../render/plan-text.ts';
 import { remedyLines } from '../render/remedies.ts';
 import { looks, phaseWord } from '../render/status-text.ts';
@@ -56,7 +56,7 @@ async function unknownTopic(topic: string, flags: StatusFlags, io: Io): Promise<
   );
   const hint = near === undefined ? didYouMeanKey(topic, known) : `; did you mean \`${near}\`?`;
   const text = `${JSON.stringify(printable(topic))} is neither a code of vdcsync nor a key such as servers.web-1${hint === '' ? '.' : hint} The message next to a code of the API explains that code.`;
-  return new ConfigError(text, true, near === undefined ? [] : [run('explain', [near])]);
+  return usageError(text, near === undefined ? [] : [run('explain', [near])]);
 }
 
 function knownKeys(facts: ProjectFacts): readonly ResourceKey[] {

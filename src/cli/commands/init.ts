@@ -5,7 +5,7 @@ import { ConfigError } from '../../core/errors.ts';
 import type { ReadPort } from '../../core/ports.ts';
 import { loadSpec } from '../../spec/load.ts';
 import { inSession } from '../compose.ts';
-import { type ExitCode, exitCodes } from '../exit.ts';
+import { type ExitCode, exitCodes, usageError } from '../exit.ts';
 import type { CommonFlags } from '../flags.ts';
 import type { Io } from '../terminal.ts';
 import { writeOut } from './output.ts';
@@ -27,10 +27,7 @@ export async function init(flags: InitFlags, io: Io): Promise<ExitCode> {
   const { project, server } = await lookUp(flags, io);
   const id = flags.project ?? project;
   if (id === undefined) {
-    throw new ConfigError(
-      'init does not know the project. Give --project ID, or set VDC_BASE_URL and VDC_TOKEN',
-      true,
-    );
+    throw usageError('init does not know the project. Give --project ID, or set VDC_BASE_URL and VDC_TOKEN');
   }
   const text = specText(id, server);
   loadSpec([{ file, text }], {});

@@ -8,7 +8,7 @@ import { didYouMeanKey } from '../../core/suggest.ts';
 import { shellWord } from '../../core/text.ts';
 import { refuseOtherProject } from '../../engine/observe.ts';
 import { fromState, inSession } from '../compose.ts';
-import { type ExitCode, exitCodes } from '../exit.ts';
+import { type ExitCode, exitCodes, usageError } from '../exit.ts';
 import type { CommonFlags, OutputFormat } from '../flags.ts';
 import { isShown, type LiveFacts, type Outputs, outputsOf, type ServerOutput } from '../outputs/outputs.ts';
 import { refuseNoState } from '../settings/own-state.ts';
@@ -63,9 +63,8 @@ function withKey(key: string, bindings: readonly Binding[]): readonly Binding[] 
     key,
     bindings.map((each) => each.key),
   );
-  throw new ConfigError(
+  throw usageError(
     `--key ${key}: the state has no network, address, ISO, server or server image with this key${near === '' ? '.' : near} \`vdcsync status\` lists the managed resources.`,
-    true,
   );
 }
 

@@ -11,7 +11,7 @@ import {
 } from '../../daemon/operator-commands/control.ts';
 import type { Resolution } from '../../engine/deps.ts';
 import { inSession } from '../compose.ts';
-import { type ExitCode, exitCodes } from '../exit.ts';
+import { type ExitCode, exitCodes, usageError } from '../exit.ts';
 import { type CommonFlags, isBareName } from '../flags.ts';
 import { remedyLines } from '../render/remedies.ts';
 import { stateLocation } from '../settings/config.ts';
@@ -60,7 +60,7 @@ export async function ignore(names: readonly string[], flags: IgnoreFlags, io: I
 /** Approves the plan that waits for the operator. */
 export async function approve(digest: string, flags: AdoptFlags, io: Io): Promise<ExitCode> {
   if (!/^(sha256:)?[0-9a-f]{12,64}$/.test(digest))
-    throw new ConfigError(`${JSON.stringify(printable(digest))} is not the digest of a plan`, true, [
+    throw usageError(`${JSON.stringify(printable(digest))} is not the digest of a plan`, [
       outside('copy the digest from the log, the notification or the status page of the daemon'),
     ]);
   return settle({ command: 'approve', digest }, flags, io);
@@ -103,22 +103,20 @@ function resolutionOf({ adopt, absent, retry, abandon }: ResolveFlags): Resoluti
   ];
   const [one] = given;
   if (one !== undefined && given.length === 1) return one;
-  throw new ConfigError('resolve takes exactly one of --adopt ID, --absent, --retry and --abandon', true);
+  throw usageError('resolve takes exactly one of --adopt ID, --absent, --retry and --abandon');
 }
 
 /** An id is a number, `net0`, `uiso-1` or a timestamp. Each id becomes part of a path. */
 function checkedId(text: string): string {
   if (/^[A-Za-z0-9][A-Za-z0-9_.:+-]{0,99}$/.test(text)) return text;
-  throw new ConfigError(
+  throw usageError(
     `${JSON.stringify(printable(text))} is not an id of the API. Examples: 2001, net0, uiso-1`,
-    true,
   );
 }
 
 function checkedName(text: string): string {
   if (/^[1-9]\d{0,15}$/.test(text) || isIPv4(text)) return text;
-  throw new ConfigError(
+  throw usageError(
     `${JSON.stringify(printable(text))} is neither the id of a server nor an address. Examples: 2001, 203.0.113.10`,
-    true,
   );
 }

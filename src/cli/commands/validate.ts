@@ -1,10 +1,10 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Desired, isEntry } from '../../core/desired.ts';
-import { ConfigError, type Diagnostic, formatDiagnostic, SpecError } from '../../core/errors.ts';
+import { type Diagnostic, formatDiagnostic, SpecError } from '../../core/errors.ts';
 import { counted, printable } from '../../core/text.ts';
 import { specNames } from '../../spec/load.ts';
-import { type ExitCode, exitCodes } from '../exit.ts';
+import { type ExitCode, exitCodes, usageError } from '../exit.ts';
 import type { CommonFlags } from '../flags.ts';
 import { readSpec } from '../settings/spec-source.ts';
 import type { Io } from '../terminal.ts';
@@ -94,13 +94,13 @@ function filesOfFolder(flags: ValidateFlags, io: Io): string[] | undefined {
   const [folder] = files.filter(isFolder);
   if (folder === undefined) return undefined;
   if (files.length > 1) {
-    throw new ConfigError('-f takes one folder of projects, or the files of one project, not both', true);
+    throw usageError('-f takes one folder of projects, or the files of one project, not both');
   }
   const overlays = new Set(flags.overlay?.map((file) => resolve(io.cwd, file)));
   const found = specNames(readdirSync(resolve(io.cwd, folder))).map((name) => join(folder, name));
   const specs = found.filter((file) => !overlays.has(resolve(io.cwd, file)));
   if (specs.length > 0) return specs;
-  throw new ConfigError(`the folder ${folder} holds no spec: none of its files ends in .yaml or .yml`, true);
+  throw usageError(`the folder ${folder} holds no spec: none of its files ends in .yaml or .yml`);
 }
 
 function flat({ position, message }: Pick<Diagnostic, 'position' | 'message'>) {

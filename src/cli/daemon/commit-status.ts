@@ -1,6 +1,7 @@
 import { ConfigError } from '../../core/errors.ts';
 import { isLoopbackHost } from '../../core/text.ts';
 import { type Forge, forges, type StatusTarget } from '../../daemon/commit-status/forge.ts';
+import { usageError } from '../exit.ts';
 import { secretOf } from '../settings/secret.ts';
 import type { Io } from '../terminal.ts';
 
@@ -20,10 +21,10 @@ export function statusTargetOf(
   const { commitStatus: forge, commitStatusUrl: address, commitStatusName: name = 'vdcsync' } = flags;
   if (forge === undefined) {
     if (address === undefined) return undefined;
-    throw new ConfigError(`--commit-status-url needs --commit-status: ${forges.join(', ')}`, true);
+    throw usageError(`--commit-status-url needs --commit-status: ${forges.join(', ')}`);
   }
   if (flags.gitUrl === undefined) {
-    throw new ConfigError('--commit-status needs --git-url: only specs from Git have commits', true);
+    throw usageError('--commit-status needs --git-url: only specs from Git have commits');
   }
   const token = secretOf('VDCSYNC_COMMIT_STATUS_TOKEN', io);
   if (token === undefined) {
@@ -53,9 +54,8 @@ function derived(forge: Forge, gitUrl: string): string {
   const path = (url?.pathname ?? '').replace(/^\/+|\/+$|\.git\/*$/g, '');
   const isKnown = url !== null && url.hostname !== '' && /^[\w.-]+(\/[\w.-]+)+$/.test(path);
   if (!isKnown) {
-    throw new ConfigError(
+    throw usageError(
       `--commit-status ${forge} needs --commit-status-url: vdcsync cannot derive the URL from --git-url`,
-      true,
     );
   }
   // The port of ssh is not the port of the API.

@@ -17,6 +17,7 @@ import { scaledClock } from '../../platform/system.ts';
 import type { SpecTrust } from '../../spec/environment.ts';
 import { createFolder } from '../../state/sqlite-file.ts';
 import { whyFolderEphemeral } from '../doctor/local.ts';
+import { usageError } from '../exit.ts';
 import { type CommonFlags, isUrl } from '../flags.ts';
 import { baseUrlOf, profileOf, readText, specFiles, stateLocation } from '../settings/config.ts';
 import { loadFleetConfig } from '../settings/fleet-config.ts';
@@ -110,36 +111,30 @@ export function readDaemonSettings(flags: RunFlags, io: Io): DaemonSettings {
 function durationOf(flag: string, text: string): number {
   const ms = parseDuration(text);
   if (ms !== undefined && ms >= 1_000) return ms;
-  throw new ConfigError(
-    `${flag} must be a duration of at least 1 s, such as 5m, not ${JSON.stringify(text)}`,
-    true,
-  );
+  throw usageError(`${flag} must be a duration of at least 1 s, such as 5m, not ${JSON.stringify(text)}`);
 }
 
 /** Longer than the life of any idempotency key: the records that decide about an open write must not be deleted before it. */
 function keepOf(text: string): number {
   const ms = durationOf('--keep-history', text);
   if (ms >= 7 * 24 * 3_600_000) return ms;
-  throw new ConfigError(`--keep-history ${text} is too short: keep at least 7d`, true);
+  throw usageError(`--keep-history ${text} is too short: keep at least 7d`);
 }
 
 function listenOf(text: string): Listen | undefined {
   if (text === 'off') return undefined;
   const listen = parseListen(text);
   if (listen !== undefined) return listen;
-  throw new ConfigError(
-    `--listen ${JSON.stringify(text)} must be HOST:PORT, such as 127.0.0.1:9464, or off`,
-    true,
-  );
+  throw usageError(`--listen ${JSON.stringify(text)} must be HOST:PORT, such as 127.0.0.1:9464, or off`);
 }
 
 function filesOf(flags: RunFlags, io: Io): DaemonSettings['files'] {
   const files = specFiles(flags, io).map((name) => ({ name, path: resolve(io.cwd, name) }));
   if (files.some(({ name }) => name === '-')) {
-    throw new ConfigError('run watches its file, so it cannot be standard input', true);
+    throw usageError('run watches its file, so it cannot be standard input');
   }
   if (files.length > 1 && files.some(({ path }) => isFolder(path))) {
-    throw new ConfigError('-f takes one folder of projects, or the files of one project, not both', true);
+    throw usageError('-f takes one folder of projects, or the files of one project, not both');
   }
   const overlays = (flags.overlay ?? []).map((name) => ({
     name,
@@ -168,7 +163,7 @@ function isFolder(path: string): boolean {
 
 function gitSettings(url: string, flags: RunFlags, io: Io): GitSettings {
   if (flags.file !== undefined)
-    throw new ConfigError('-f and --git-url cannot be used together: give one of them', true);
+    throw usageError('-f and --git-url cannot be used together: give one of them');
   const { env } = io;
   const ref = flags.gitRef ?? 'main';
   const files = [

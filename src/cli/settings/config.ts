@@ -18,6 +18,7 @@ import { type ApiProfile, documentedProfile } from '../../core/profile.ts';
 import { type Remedy, run } from '../../core/remedy.ts';
 import { type LogFormat, type LogLevel, logFormats, logLevels } from '../../platform/log-levels.ts';
 import { systemClock, systemRandom } from '../../platform/system.ts';
+import { usageError } from '../exit.ts';
 import { type CommonFlags, isUrl, stateNameOf } from '../flags.ts';
 import type { Io } from '../terminal.ts';
 import { loadPrices, loadProfile } from './profile.ts';
@@ -38,26 +39,21 @@ export function specFiles(flags: CommonFlags, io: Io): readonly string[] {
   if (flags.file !== undefined && flags.file.length > 0) return flags.file;
   const found = defaultFiles.find((name) => existsSync(join(io.cwd, name)));
   if (found !== undefined) return [found];
-  throw new ConfigError(
-    `no spec: name it with -f FILE, or put a vdcsync.yaml into ${io.cwd}`,
-    true,
-    writingSpec(),
-  );
+  throw usageError(`no spec: name it with -f FILE, or put a vdcsync.yaml into ${io.cwd}`, writingSpec());
 }
 
 /** Where the state is; flags over environment. */
 export function stateLocation(flags: CommonFlags, io: Io): string {
   const named = flags.state ?? io.env.VDCSYNC_STATE;
-  if (named === '') throw new ConfigError('the state needs a path: --state or VDCSYNC_STATE is empty', true);
+  if (named === '') throw usageError('the state needs a path: --state or VDCSYNC_STATE is empty');
   if (named !== undefined && !isUrl(named) && /:\/\/|^[?&]/.test(named)) {
     // Not repeated: a password may be in it.
-    throw new ConfigError(
+    throw usageError(
       'the state is neither a path nor a URL, but contains a part of a URL. Is VDCSYNC_STATE set, and are the quotation marks right?',
-      true,
     );
   }
   if (named === ':memory:')
-    throw new ConfigError('the state needs a file or a database: a state in memory would be lost', true);
+    throw usageError('the state needs a file or a database: a state in memory would be lost');
   const location = named ?? join('.vdcsync', 'state.db');
   return isUrl(location) ? location : resolve(io.cwd, location);
 }
@@ -95,9 +91,8 @@ export function profileOf(flags: CommonFlags, io: Io): { profile: ApiProfile; te
 export function baseUrlOf(io: Io): string {
   const url = io.env.VDC_BASE_URL;
   if (url !== undefined && url.trim() !== '') return url;
-  throw new ConfigError(
+  throw usageError(
     'no API: set VDC_BASE_URL to the URL of the API with its version, such as https://api.example.com/v1, or try --emulator',
-    true,
   );
 }
 
@@ -118,7 +113,7 @@ function oneOf<T extends string>(
   if (given === undefined || given === '') return otherwise;
   const found = known.find((each) => each === given);
   if (found !== undefined) return found;
-  throw new ConfigError(`${name} is ${JSON.stringify(given)}; known: ${known.join(', ')}`, true);
+  throw usageError(`${name} is ${JSON.stringify(given)}; known: ${known.join(', ')}`);
 }
 
 /** A file's text. @throws ConfigError that names the file and its purpose. */
@@ -162,12 +157,12 @@ export function tokenSource(io: Io, place?: TokenPlace): () => readonly string[]
   const { VDC_TOKEN: usual, VDC_TOKEN_FILE: usualFile } = io.env;
   const { value, file, below } =
     place === undefined ? { value: usual, file: usualFile, below: undefined } : namedPlace(place, io);
-  if (value && file) throw new ConfigError('VDC_TOKEN and VDC_TOKEN_FILE are both set: unset one', true);
+  if (value && file) throw usageError('VDC_TOKEN and VDC_TOKEN_FILE are both set: unset one');
   if (value) {
     const token = [checkedToken(value, place?.env ?? 'VDC_TOKEN')];
     return () => token;
   }
-  if (!file) throw new ConfigError('no token: set VDC_TOKEN or VDC_TOKEN_FILE, or try --emulator', true);
+  if (!file) throw usageError('no token: set VDC_TOKEN or VDC_TOKEN_FILE, or try --emulator');
   const path = resolve(io.cwd, file);
   let last = checkedTokens(tokenTexts(path, below), file);
   return () => {
@@ -194,7 +189,7 @@ function namedPlace({ env: name, file, below }: TokenPlace, { env }: Io) {
   if (name === undefined) return { value: undefined, file, below };
   const value = env[name];
   if (value) return { value, file: undefined, below: undefined };
-  throw new ConfigError(`no token: the spec names the variable ${name}, which is not set`, true);
+  throw usageError(`no token: the spec names the variable ${name}, which is not set`);
 }
 
 /** More tokens than this are a mistake: a project has no use for them. */

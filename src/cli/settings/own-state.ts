@@ -5,6 +5,7 @@ import { shellWord } from '../../core/text.ts';
 import type { PostgresInspection } from '../../state/postgres-inspection.ts';
 import { defaultStateName, shownLocation } from '../../state/postgres-url.ts';
 import { fromState } from '../compose.ts';
+import { usageError } from '../exit.ts';
 import { type CommonFlags, isUrl, stateNameOf, stateWord } from '../flags.ts';
 import type { Io } from '../terminal.ts';
 import { ownState, stateLocation } from './config.ts';
@@ -34,9 +35,8 @@ export async function refuseBeside(
   const way = isUrl(own)
     ? `the same URL with state=${stateNameOf(own)}, --state ${stateWord(own, io.env)}`
     : `--state ${there}, or move it away if you no longer need it`;
-  throw new ConfigError(
+  throw usageError(
     `project ${projectId} already has the state ${there}, because a daemon runs with a folder of projects. With ${given} as a second state, vdcsync would create all resources again. Use the first state: ${way}`,
-    true,
   );
 }
 
@@ -49,9 +49,8 @@ export async function refuseNoState(flags: CommonFlags, io: Io): Promise<void> {
     !isUrl(location) && existsSync(location)
       ? `the state at ${place} belongs to no project yet, because no apply has reached the API with it.`
       : `there is no state at ${place}.`;
-  throw new ConfigError(
+  throw usageError(
     `${found} Name an existing state with --state or VDCSYNC_STATE (for a new state in this folder: ./NAME)`,
-    true,
   );
 }
 

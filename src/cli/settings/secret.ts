@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
 import { once } from '../../core/turns.ts';
 import { createLogger } from '../../platform/logger.ts';
+import { usageError } from '../exit.ts';
 import type { Io } from '../terminal.ts';
 import { logSettings, readText } from './config.ts';
 
@@ -16,7 +17,7 @@ import { logSettings, readText } from './config.ts';
 export function secretOf(name: string, io: Io, check?: (text: string) => void): (() => string) | undefined {
   const value = io.env[name];
   const file = io.env[`${name}_FILE`];
-  if (value && file) throw new ConfigError(`${name} and ${name}_FILE are both set: unset one`, true);
+  if (value && file) throw usageError(`${name} and ${name}_FILE are both set: unset one`);
   if (value) {
     const secret = checked(value, name, check);
     return () => secret;

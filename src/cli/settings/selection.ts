@@ -1,5 +1,4 @@
 import type { Desired } from '../../core/desired.ts';
-import { ConfigError } from '../../core/errors.ts';
 import { parseKey, type ResourceKey } from '../../core/keys.ts';
 import { collections } from '../../core/kind-facts.ts';
 import type { Plan, Selection } from '../../core/plan.ts';
@@ -10,6 +9,7 @@ import { type Undoing, undoing } from '../../plan/undo.ts';
 import { kinds } from '../../reconcilers/registry.ts';
 import { undoTexts } from '../../view/consequences.ts';
 import type { Session } from '../compose.ts';
+import { usageError } from '../exit.ts';
 import type { SelectionFlags } from '../flags.ts';
 import { isRunName, mostWrites, runNamed, runsIn } from '../runs.ts';
 
@@ -34,10 +34,7 @@ async function selectionOf(
       const key = parseKey(text)?.key;
       if (key !== undefined && known.has(key)) return key;
       const hint = didYouMeanKey(text, known, '');
-      throw new ConfigError(
-        `${flag} ${printable(text)}: neither the spec nor the state has this key${hint}`,
-        true,
-      );
+      throw usageError(`${flag} ${printable(text)}: neither the spec nor the state has this key${hint}`);
     };
   return { targets: target.map(checked('--target')), excludes: exclude.map(checked('--exclude')) };
 }
@@ -48,9 +45,8 @@ export function refuseOtherSelection(saved: Plan, given: SelectionFlags, path: s
   const [made, asked] = [written(targets, excludes), written(given.target, given.exclude)];
   if (asked === '' || asked === made) return;
   const of = made === '' ? 'for the complete file' : `with ${made}`;
-  throw new ConfigError(
+  throw usageError(
     `${printable(path)} was made ${of}, and this command has ${asked}. Remove these flags, or make the plan again with them`,
-    true,
   );
 }
 
@@ -71,19 +67,18 @@ export function checkedKey(text: string): ResourceKey {
   const meant = parseKey(`${collection}.${rest.join('.')}`)?.key;
   const like = 'examples of keys: servers.web-1, servers.web-1.network_interfaces.backend';
   const hint = meant === undefined ? `: ${like}` : `; did you mean ${printable(meant)}?`;
-  throw new ConfigError(`${JSON.stringify(printable(text))} is not a key${hint}`, true);
+  throw usageError(`${JSON.stringify(printable(text))} is not a key${hint}`);
 }
 
 /** Refused before the command reads or opens anything. */
 export function checkUndo({ undo, target, exclude }: SelectionFlags): void {
   if (undo === undefined) return;
   if (!isRunName(undo))
-    throw new ConfigError(
+    throw usageError(
       `--undo ${printable(undo)} names no run. Take one from vdcsync history, such as 2026-01-31T12:00:00Z`,
-      true,
     );
   if (target !== undefined || exclude !== undefined)
-    throw new ConfigError('--undo selects the resources of its run: leave out --target and --exclude', true);
+    throw usageError('--undo selects the resources of its run: leave out --target and --exclude');
 }
 
 /** The spec and the part of it that a call asks for. */

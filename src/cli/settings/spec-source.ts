@@ -6,6 +6,7 @@ import { ConfigError, SpecError } from '../../core/errors.ts';
 import { systemClock } from '../../platform/system.ts';
 import { allowedEnvironment, isReservedVariable, type SpecTrust } from '../../spec/environment.ts';
 import { decodeSpec, loadSpec, mostBytes, type Source, unreadable } from '../../spec/load.ts';
+import { usageError } from '../exit.ts';
 import { type CommonFlags, isUrl, type TrustFlags } from '../flags.ts';
 import type { Io } from '../terminal.ts';
 import { ownState, reasonOf, specFiles, stateLocation } from './config.ts';
@@ -84,9 +85,9 @@ export function capped(desired: Desired, most: number | undefined): Desired {
 /** The texts of the spec files, not parsed yet. */
 export async function readSources(flags: CommonFlags, io: Io): Promise<readonly Source[]> {
   const files = [...specFiles(flags, io), ...(flags.overlay ?? [])];
-  if (flags.overlay?.includes('-')) throw new ConfigError('--overlay takes a file, not standard input', true);
+  if (flags.overlay?.includes('-')) throw usageError('--overlay takes a file, not standard input');
   const twice = files.find((file, index) => files.indexOf(file) !== index);
-  if (twice !== undefined) throw new ConfigError(`${twice} is given twice`, true);
+  if (twice !== undefined) throw usageError(`${twice} is given twice`);
   const sources: Source[] = [];
   const overlays = new Set(flags.overlay);
   for (const file of files) {
@@ -106,9 +107,8 @@ async function readSource(file: string, io: Io): Promise<Source> {
   try {
     const stats = statSync(path);
     if (stats.isDirectory())
-      throw new ConfigError(
+      throw usageError(
         `${file} is a folder, which only run and validate accept. Name one of its files with -f`,
-        true,
       );
     if (stats.size > mostBytes) throw new SpecError(unreadable(file, 'it is longer than 1 MiB'));
     const source = decodeSpec(readFileSync(path), file);
@@ -131,17 +131,15 @@ export function trustOf(flags: TrustFlags, { env, cwd }: Pick<Io, 'env' | 'cwd'>
   const variables = given.filter((each) => each !== '');
   for (const each of variables) {
     if (name.test(each) && !isReservedVariable(each)) continue;
-    throw new ConfigError(
+    throw usageError(
       `--allow-env ${JSON.stringify(each)} is not possible: specs cannot use VDC_*, VDCSYNC_* and PG*, which belong to vdcsync, nor CI_*, GITHUB_* and ACTIONS_*, which belong to the pipeline`,
-      true,
     );
   }
   const folder = flags.tokenFolder ?? env.VDCSYNC_TOKEN_FOLDER ?? '';
   const prefix = flags.tokenEnvPrefix ?? env.VDCSYNC_TOKEN_ENV_PREFIX ?? '';
   if (prefix !== '' && !name.test(prefix)) {
-    throw new ConfigError(
+    throw usageError(
       `--token-env-prefix ${JSON.stringify(prefix)} cannot be the beginning of a variable name`,
-      true,
     );
   }
   return {
