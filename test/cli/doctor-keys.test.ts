@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
-import { type RunningEmulator, startEmulator } from '../../src/emulator/http-server.ts';
 import type { Readings } from '../../src/emulator/readings.ts';
-import { contentsOf, folderWith, inProcess, oneNetwork } from './run.ts';
+import { contentsOf, folderWith, inProcess, oneNetwork, type Served, served } from './run.ts';
 
 interface Told {
   readonly healthy: boolean;
@@ -13,34 +12,29 @@ interface Told {
 async function probed(
   readings: Partial<Readings>,
   {
-    token = 'readWrite',
+    token = 'env',
     file = oneNetwork,
     prepare = () => undefined,
     flags = ['--probe-writes'],
   }: {
-    readonly token?: 'readWrite' | 'read';
+    readonly token?: 'env' | 'readEnv';
     readonly file?: string;
-    readonly prepare?: (emulator: RunningEmulator['emulator']) => void;
+    readonly prepare?: (emulator: Served['emulator']) => void;
     readonly flags?: readonly string[];
   } = {},
 ) {
-  const running = await startEmulator({ readings });
-  try {
-    prepare(running.emulator);
-    const cwd = folderWith({ 'vdcsync.yaml': file });
-    const before = contentsOf(cwd);
-    const env = { VDC_BASE_URL: running.baseUrl, VDC_TOKEN: running.projects[0]?.tokens[token] ?? '' };
-    const { stdout } = await inProcess(['doctor', '--format', 'json', ...flags], { cwd, env });
-    expect(contentsOf(cwd)).toEqual(before);
-    expect(running.emulator.world.executions).toEqual([]);
-    const { findings, healthy } = JSON.parse(stdout) as Told;
-    const keys = findings.filter(({ id }) => /^(keys:|idempotency_keys)/.test(id));
-    const writes = running.emulator.requests.filter(({ method }) => method !== 'GET');
-    const levels = findings.filter(({ id }) => id === 'token_level');
-    return { keys, levels, writes, healthy };
-  } finally {
-    await running.close();
-  }
+  const { emulator, [token]: env } = await served({ readings });
+  prepare(emulator);
+  const cwd = folderWith({ 'vdcsync.yaml': file });
+  const before = contentsOf(cwd);
+  const { stdout } = await inProcess(['doctor', '--format', 'json', ...flags], { cwd, env });
+  expect(contentsOf(cwd)).toEqual(before);
+  expect(emulator.world.executions).toEqual([]);
+  const { findings, healthy } = JSON.parse(stdout) as Told;
+  const keys = findings.filter(({ id }) => /^(keys:|idempotency_keys)/.test(id));
+  const writes = emulator.requests.filter(({ method }) => method !== 'GET');
+  const levels = findings.filter(({ id }) => id === 'token_level');
+  return { keys, levels, writes, healthy };
 }
 
 const operations = ['create_network', 'allocate_ip', 'add_iso', 'create_server'];
@@ -61,7 +55,7 @@ describe('src/cli/doctor/keys.ts', () => {
   });
 
   test('asks about network interfaces on a server that reads show', async () => {
-    const prepare = (emulator: RunningEmulator['emulator']) =>
+    const prepare = (emulator: Served['emulator']) =>
       void emulator.mutate({ do: 'add_server', name: 'one', public: true });
     const { keys } = await probed({}, { prepare });
 
@@ -69,7 +63,7 @@ describe('src/cli/doctor/keys.ts', () => {
   });
 
   test('an API that does otherwise than every modelled reading is a warning', async () => {
-    const prepare = (emulator: RunningEmulator['emulator']) =>
+    const prepare = (emulator: Served['emulator']) =>
       emulator.setFaults([
         faultRule({ path: 'create_network' }, { do: 'answer', status: 422, code: 'invalid_request' }),
       ]);
@@ -80,7 +74,7 @@ describe('src/cli/doctor/keys.ts', () => {
   });
 
   test('a token that may only read is not fit to run, and gets no further request', async () => {
-    const { keys, levels, writes, healthy } = await probed({}, { token: 'read' });
+    const { keys, levels, writes, healthy } = await probed({}, { token: 'readEnv' });
 
     expect(keys).toEqual([]);
     expect(levels).toMatchObject([

@@ -2,19 +2,16 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
-import { type RunningEmulator, startEmulator } from '../../src/emulator/http-server.ts';
 import { loadProfile } from '../../src/emulator/profile.ts';
-import { contentsOf, folderWith, inProcess, oneNetwork } from './run.ts';
+import { contentsOf, folderWith, inProcess, oneNetwork, type Served, serve, served } from './run.ts';
 
 const profile = readFileSync(new URL('../../examples/profile.yaml', import.meta.url), 'utf8');
 
-let emulator: RunningEmulator;
-let env: Record<string, string>;
+let emulator: Served;
 
 beforeAll(async () => {
-  emulator = await startEmulator({ profile: loadProfile(profile.replace('reads: 60', 'reads: 6000')) });
+  emulator = await serve({ profile: loadProfile(profile.replace('reads: 60', 'reads: 6000')) });
   emulator.emulator.mutate({ do: 'add_server', name: 'one' });
-  env = { VDC_BASE_URL: emulator.baseUrl, VDC_TOKEN: emulator.projects[0]?.tokens.read ?? '' };
 });
 
 afterAll(() => emulator.close());
@@ -33,7 +30,8 @@ async function diagnose(
   cwd: string,
   more: Record<string, string> = {},
 ): Promise<Told & { code: number | null }> {
-  const { code, stdout } = await inProcess(['doctor', '--format', 'json'], { cwd, env: { ...env, ...more } });
+  const env = { ...emulator.readEnv, ...more };
+  const { code, stdout } = await inProcess(['doctor', '--format', 'json'], { cwd, env });
   return { ...(JSON.parse(stdout) as Told), code };
 }
 
@@ -90,71 +88,69 @@ describe('src/cli/commands/doctor.ts', () => {
 
   test('that a token may write is proven by a write under it, and by no other', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
-    const { readWrite: token = '', read = '' } = emulator.projects[0]?.tokens ?? {};
-    expect((await inProcess(['apply', '--yes'], { cwd, env: { ...env, VDC_TOKEN: token } })).code).toBe(0);
+    const { env, readEnv } = emulator;
+    expect((await inProcess(['apply', '--yes'], { cwd, env })).code).toBe(0);
 
     const level = (told: Told) => told.findings.find(({ id }) => id === 'token_level');
-    expect(level(await diagnose(cwd, { VDC_TOKEN: token }))).toMatchObject({
+    expect(level(await diagnose(cwd, env))).toMatchObject({
       level: 'ok',
       message: expect.stringMatching(/^the token may write: the API accepted create_network at 2/),
     });
-    expect(level(await diagnose(cwd, { VDC_TOKEN: read }))).toMatchObject({ level: 'unknown' });
+    expect(level(await diagnose(cwd))).toMatchObject({ level: 'unknown' });
 
     const more = `${oneNetwork}  other: { cidr: 10.21.0.0/24 }\n`;
     writeFileSync(`${cwd}/vdcsync.yaml`, more);
-    expect((await inProcess(['apply', '--yes'], { cwd, env: { ...env, VDC_TOKEN: read } })).code).not.toBe(0);
-    const refused = await diagnose(cwd, { VDC_TOKEN: read });
+    expect((await inProcess(['apply', '--yes'], { cwd, env: readEnv })).code).not.toBe(0);
+    const refused = await diagnose(cwd);
     expect(refused.healthy).toBe(false);
     expect(level(refused)).toMatchObject({
       level: 'error',
       message: expect.stringContaining('with insufficient_scope'),
     });
-    expect(level(await diagnose(cwd, { VDC_TOKEN: token }))).toMatchObject({ level: 'ok' });
+    expect(level(await diagnose(cwd, env))).toMatchObject({ level: 'ok' });
     for (const name of readdirSync(`${cwd}/.vdcsync`)) {
       const kept = readFileSync(`${cwd}/.vdcsync/${name}`).toString('latin1');
-      for (const secret of [token, read]) expect(kept).not.toContain(secret);
+      for (const { VDC_TOKEN: secret } of [env, readEnv]) expect(kept).not.toContain(secret);
     }
   });
 
   test('reports a pause, and the refusal of a token that writes', async () => {
-    const own = await startEmulator({ speed: 60 });
-    const cwd = folderWith({
-      'vdcsync.yaml': `${oneNetwork}ips:\n  one: {}\n`,
-      'p.yaml': 'time_scale: 60\n',
-    });
-    const { readWrite: token = '' } = own.projects[0]?.tokens ?? {};
-    const at = { VDC_BASE_URL: own.baseUrl, VDC_TOKEN: token, VDCSYNC_API_PROFILE: 'p.yaml' };
+    const { env, files, ...own } = await served({ speed: 60 });
+    const cwd = folderWith({ ...files, 'vdcsync.yaml': `${oneNetwork}ips:\n  one: {}\n` });
     const refusal = (status: number, code: string) =>
       own.emulator.setFaults([faultRule({ path: 'allocate_ip' }, { do: 'answer', status, code })]);
     refusal(403, 'insufficient_privileges');
-    expect((await inProcess(['apply', '--yes'], { cwd, env: { ...env, ...at } })).code).toBe(3);
-    const level = (await diagnose(cwd, at)).findings.find(({ id }) => id === 'token_level');
+    expect((await inProcess(['apply', '--yes'], { cwd, env })).code).toBe(3);
+    const level = (await diagnose(cwd, env)).findings.find(({ id }) => id === 'token_level');
     expect(level?.message).toMatch(
       /^the token may write: the API accepted create_network at 2.*\. But the API refused allocate_ip at 2/,
     );
 
     refusal(402, 'payment_required');
-    await inProcess(['resolve', 'ips.one', '--abandon'], { cwd, env: { ...env, ...at } });
-    await inProcess(['apply', '--yes'], { cwd, env: { ...env, ...at } });
-    const held = (await diagnose(cwd, at)).findings.find(({ id }) => id === 'paused');
+    await inProcess(['resolve', 'ips.one', '--abandon'], { cwd, env });
+    await inProcess(['apply', '--yes'], { cwd, env });
+    const held = (await diagnose(cwd, env)).findings.find(({ id }) => id === 'paused');
     expect(held).toMatchObject({ level: 'warning', advice: expect.stringContaining('then vdcsync apply') });
     expect(held?.message).toMatch(/^new spending is paused since 2\d{3}-\d\d-\d\d \d\d:\d\d:\d\d UTC: /);
-    await own.close();
   });
 
   test('a fast clock is reported with its speed and the setting', async () => {
-    const racing = await startEmulator({ speed: 60 });
-    const at = { VDC_BASE_URL: racing.baseUrl, VDC_TOKEN: racing.projects[0]?.tokens.read ?? '' };
-    const cwd = folderWith({ 'right.yaml': 'time_scale: 60\n', 'wrong.yaml': 'time_scale: 600\n' });
-    const clock = async (more: Record<string, string> = {}) =>
-      (await diagnose(cwd, { ...at, ...more })).findings.find(({ id }) => id === 'clock');
+    const { readEnv } = await served({ speed: 60 });
+    const cwd = folderWith({
+      'none.yaml': '',
+      'right.yaml': 'time_scale: 60\n',
+      'wrong.yaml': 'time_scale: 600\n',
+    });
+    const clock = async (profile: string) => {
+      const { findings } = await diagnose(cwd, { ...readEnv, VDCSYNC_API_PROFILE: profile });
+      return findings.find(({ id }) => id === 'clock');
+    };
     await setTimeout(300);
-    const told = await clock();
+    const told = await clock('none.yaml');
     expect(told).toMatchObject({ level: 'error', message: expect.stringMatching(/about (5|6)\d times/) });
     expect(told?.advice).toContain('time_scale: N');
-    expect(await clock({ VDCSYNC_API_PROFILE: 'right.yaml' })).toMatchObject({ level: 'ok' });
-    expect(await clock({ VDCSYNC_API_PROFILE: 'wrong.yaml' })).toMatchObject({ level: 'error' });
-    await racing.close();
+    expect(await clock('right.yaml')).toMatchObject({ level: 'ok' });
+    expect(await clock('wrong.yaml')).toMatchObject({ level: 'error' });
   });
 
   test.each([
@@ -181,7 +177,7 @@ describe('src/cli/commands/doctor.ts', () => {
       'probe:read_server': 'ok',
       'probe:eject_iso': 'warning',
     });
-    const planned = await inProcess(['plan'], { cwd, env: { ...env, ...more } });
+    const planned = await inProcess(['plan'], { cwd, env: { ...emulator.readEnv, ...more } });
     expect(planned.code).toBe(1);
     expect(planned.stderr).toContain(
       'GET /vms answered 404 not_found: The path does not exist; the API profile enables list_servers at this path: correct the path, or remove the operation',

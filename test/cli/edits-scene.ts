@@ -1,11 +1,10 @@
 import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished } from 'vitest';
-import { startEmulator } from '../../src/emulator/http-server.ts';
+import { expect } from 'vitest';
 import type { Emulator } from '../../src/emulator/options.ts';
 import type { Readings } from '../../src/emulator/readings.ts';
 import type { Project } from '../../src/emulator/world.ts';
-import { type Ended, ended, folderWith, inProcess, start } from './run.ts';
+import { type Ended, ended, folderWith, inProcess, served, start } from './run.ts';
 
 /** A faster clock would make the windows of the client shorter than the pauses of a busy machine. */
 const speed = 500;
@@ -34,14 +33,18 @@ export class Scene {
     this.#env = env;
   }
 
-  /** @param level of the token that the operators use */
-  static async start(
-    readings: Partial<Readings> = {},
-    level: 'read' | 'readWrite' = 'readWrite',
-  ): Promise<Scene> {
-    const { emulator, baseUrl, projects, close } = await startEmulator({ speed, readings });
-    onTestFinished(close);
-    return new Scene(emulator, { VDC_BASE_URL: baseUrl, VDC_TOKEN: projects[0]?.tokens[level] ?? '' });
+  /** @param token of the operators */
+  static async start(readings: Partial<Readings> = {}, token: 'env' | 'readEnv' = 'env') {
+    const { emulator, [token]: env } = await served({ speed, readings });
+    const scene = new Scene(emulator, env);
+    return { scene, operator: scene.operator() };
+  }
+
+  /** With an operator who has applied the spec. `bought`: the resources that exist then. */
+  static async applied(sections: Sections, readings: Partial<Readings> = {}) {
+    const { scene, operator } = await Scene.start(readings);
+    await operator.applied(sections);
+    return { scene, operator, bought: scene.live };
   }
 
   operator(): Operator {
@@ -71,7 +74,7 @@ export class Operator {
   readonly #env: Readonly<Record<string, string>>;
 
   constructor(env: Readonly<Record<string, string>>) {
-    this.#env = { ...env, VDCSYNC_API_PROFILE: 'profile.yaml' };
+    this.#env = env;
   }
 
   write(sections: Sections): void {

@@ -11,10 +11,7 @@ const isOwn = (each: object) => !('isDefault' in each && each.isDefault);
 
 /** A rename, with the state lost before it is applied. */
 async function renamedWithoutState(before: object, after: object) {
-  const scene = await Scene.start();
-  const operator = scene.operator();
-  await operator.applied({ ...before });
-  const bought = scene.live;
+  const { scene, operator, bought } = await Scene.applied({ ...before });
   operator.write({ ...after });
   operator.loseState();
   return { scene, operator, bought };
@@ -40,8 +37,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
   ] as const;
 
   test.each(kinds)('of %s, an entry is renamed twice, and the state is lost', async (map, body) => {
-    const scene = await Scene.start();
-    const operator = scene.operator();
+    const { scene, operator } = await Scene.start();
     const named = (name: string, from?: string) => ({
       [map]: { [name]: { ...body, ...(from && { moved: { from: `${map}.${from}` } }) } },
     });
@@ -62,9 +58,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
   ] as const;
 
   test.each(named)('of %s, two entries exchange their names', async (map, body) => {
-    const scene = await Scene.start();
-    const operator = scene.operator();
-    await operator.applied({ ...prune, [map]: { a: body(1), b: body(2) } });
+    const { scene, operator } = await Scene.applied({ ...prune, [map]: { a: body(1), b: body(2) } });
     await operator.applied({
       ...prune,
       [map]: { a: { ...body(1), name: 'b' }, b: { ...body(2), name: 'a' } },
@@ -74,9 +68,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
   });
 
   test('`destroy` with a lost state reports the resources that are still billed', async () => {
-    const scene = await Scene.start();
-    const operator = scene.operator();
-    await operator.applied({ servers: { web: withNew } });
+    const { scene, operator } = await Scene.applied({ servers: { web: withNew } });
     const [id] = scene.live.servers;
     operator.loseState();
     const { code, stdout } = await operator.vdcsync('destroy', '--yes');
@@ -95,10 +87,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
       ['without an address', bare, larger],
       ['with an address', withNew, { ...larger, public_ipv4: { new: true } }],
     ])('a wrong adoption of a server %s is corrected', async (_, a, b) => {
-      const scene = await Scene.start();
-      const operator = scene.operator();
-      await operator.applied({ servers: { a, b } });
-      const bought = scene.live;
+      const { scene, operator, bought } = await Scene.applied({ servers: { a, b } });
       const truth = { 'servers.a': idOf(scene, 'a'), 'servers.b': idOf(scene, 'b') };
       operator.loseState();
       for (const id of [truth['servers.b'], truth['servers.a']]) {
@@ -111,9 +100,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     });
 
     test('a server is bought and renamed after the copy of the state that is put back', async () => {
-      const scene = await Scene.start();
-      const operator = scene.operator();
-      await operator.applied({ ips: { p: {} } });
+      const { scene, operator } = await Scene.applied({ ips: { p: {} } });
       const putBack = operator.copyState();
       await operator.applied({ ips: { p: {} }, servers: { a: bare } });
       await operator.applied({ ips: { p: {} }, servers: { b: from('servers.a', bare) } });
@@ -125,9 +112,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
   });
 
   test('a server is created again, and the older copy of the state that is put back has another name for it', async () => {
-    const scene = await Scene.start();
-    const operator = scene.operator();
-    await operator.applied({ servers: { web: bare } });
+    const { scene, operator } = await Scene.applied({ servers: { web: bare } });
     const putBack = operator.copyState();
     scene.emulator.mutate({ do: 'delete_server', id: Number(scene.live.servers[0]) });
     expect((await operator.apply()).code).toBe(0);
@@ -140,11 +125,8 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
   });
 
   test('a server was edited before the state was lost, and keeps its data once its entry has the true values', async () => {
-    const scene = await Scene.start();
-    const operator = scene.operator();
     const web = { ...bare, replace: 'allowed' };
-    await operator.applied({ servers: { web } });
-    const bought = scene.live;
+    const { scene, operator, bought } = await Scene.applied({ servers: { web } });
     operator.loseState();
     operator.write({ servers: { web: { ...web, image: 'debian-13' } } });
     await operator.converge({ 'servers.web': bought.servers[0] ?? '' });
@@ -156,10 +138,8 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     ['', 'a'],
     [' again', 'z'],
   ])('a server is renamed%s after the copy of the state that is put back in its replacement', async (_again, first) => {
-    const scene = await Scene.start();
-    const operator = scene.operator();
     const edited = { ...bare, image: 'debian-13', replace: 'allowed' };
-    await operator.applied({ servers: { [first]: bare } });
+    const { scene, operator } = await Scene.applied({ servers: { [first]: bare } });
     if (first !== 'a') await operator.applied({ servers: { a: { ...bare, moved: { from: 'servers.z' } } } });
     const putBack = operator.copyState();
     const forbidden = { do: 'answer', status: 403, code: 'forbidden' } as const;
@@ -176,11 +156,9 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
   });
 
   test('a server is replaced a day after its creation, and the state is lost', async () => {
-    const scene = await Scene.start();
-    const operator = scene.operator();
     const networks = { n: { cidr: '10.20.0.0/24' } };
     const edited = { ...bare, image: 'debian-13', replace: 'allowed' };
-    await operator.applied({ networks, servers: { web: bare } });
+    const { scene, operator } = await Scene.applied({ networks, servers: { web: bare } });
     scene.emulator.mutate({ do: 'forward_clock', ms: 25 * 3_600_000 });
     await operator.applied({ networks, servers: { web: edited } });
     const bought = scene.live;
@@ -192,10 +170,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
 
   describe('a second file with the same names and its own empty state', () => {
     async function secondFile(web: object = bare) {
-      const scene = await Scene.start();
-      const first = scene.operator();
-      await first.applied({ ...prune, servers: { web } });
-      const bought = scene.live;
+      const { scene, bought } = await Scene.applied({ ...prune, servers: { web } });
       const second = scene.operator();
       second.write({ ...prune, servers: { web } });
       return { scene, second, bought };
@@ -213,8 +188,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
   });
 
   test('a lost state passes over refusals for an invoice that is paid by now', async () => {
-    const scene = await Scene.start();
-    const operator = scene.operator();
+    const { scene, operator } = await Scene.start();
     operator.write({ servers: { web: bare } });
     scene.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
     for (const _ of Array.from({ length: 10 })) expect((await operator.apply()).code).toBe(3);
@@ -231,10 +205,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     const inX = { project: { id: 4711, scope: 'x' }, ...prune };
 
     test('is corrected after the state was lost', async () => {
-      const scene = await Scene.start();
-      const operator = scene.operator();
-      await operator.applied({ servers });
-      const bought = scene.live;
+      const { scene, operator, bought } = await Scene.applied({ servers });
       operator.loseState();
       operator.write({ project: { id: 4711, scope: 'x' }, servers });
       expect((await operator.apply()).code).toBe(3);
@@ -246,10 +217,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     });
 
     test('counts a deleted server in its own scope alone', async () => {
-      const scene = await Scene.start();
-      const operator = scene.operator();
-      await operator.applied({ servers: { n: bare } });
-      const bought = scene.live;
+      const { scene, operator, bought } = await Scene.applied({ servers: { n: bare } });
       operator.loseState();
       await operator.applied({ ...inX, servers: { n: bare } });
       await operator.applied(inX);
@@ -264,9 +232,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
       ['replaced', [{ n: other }]],
       ['replaced twice', [{ n: other }, { n: { ...bare, replace: 'allowed' } }]],
     ])('has a server that was %s, and that a new state finds', async (_, edits) => {
-      const scene = await Scene.start();
-      const operator = scene.operator();
-      await operator.applied({ servers: { n: bare } });
+      const { scene, operator } = await Scene.applied({ servers: { n: bare } });
       for (const each of edits) await operator.applied({ ...inX, servers: { ...each } });
       const bought = scene.live;
       expect(bought.servers).toHaveLength(1);
@@ -277,9 +243,8 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
   });
 
   test('another user has a free address beside a named one', async () => {
-    const scene = await Scene.start();
+    const { scene, operator } = await Scene.start();
     const { id } = scene.emulator.mutate({ do: 'add_ip' }) as { readonly id: number };
-    const operator = scene.operator();
     operator.write({
       settings: { unmanaged: 'ignore' },
       ips: { web: {} },
@@ -295,9 +260,8 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
   });
 
   test('the address of a living server is declared `new` in place of `reuse`', async () => {
-    const scene = await Scene.start();
+    const { scene, operator } = await Scene.start();
     const { id } = scene.emulator.mutate({ do: 'add_ip' }) as { readonly id: number };
-    const operator = scene.operator();
     const settings = { ...prune.settings, unmanaged: 'ignore' };
     await operator.applied({ settings, servers: { web: { ...bare, public_ipv4: { reuse: true } } } });
     expect(scene.project.ips).toMatchObject([{ id, serverId: scene.live.servers[0] }]);

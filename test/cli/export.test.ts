@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { Plan } from '../../src/core/plan.ts';
-import { type RunningEmulator, startEmulator } from '../../src/emulator/http-server.ts';
 import { loadProfile } from '../../src/emulator/profile.ts';
-import { folderWith, inProcess } from './run.ts';
+import { folderWith, inProcess, type Served, serve, served } from './run.ts';
 
 const profile = readFileSync(new URL('../../examples/profile.yaml', import.meta.url), 'utf8');
 const speed = 2_000;
@@ -14,12 +13,11 @@ const variable = '${env:HOME}';
 /** Characters that turn a text round, or that nobody sees. */
 const hidden = 'gp\u202ej\u200b\u{e0041}';
 
-let emulator: RunningEmulator;
-let env: Record<string, string>;
+let emulator: Served;
 
 /** Twenty servers, with names and contents that a file has a hard time with. */
 beforeAll(async () => {
-  emulator = await startEmulator({
+  emulator = await serve({
     speed,
     profile: loadProfile(profile),
     readings: { driveField: 'iso', serverFields: 'sizes' },
@@ -83,20 +81,24 @@ beforeAll(async () => {
     if (at % 2 === 0)
       mutate({ do: 'set_firewall', server_id: server.id, policy_out: 'drop', rules: [rule, {}] });
   }
-  env = { VDC_BASE_URL: emulator.baseUrl, VDC_TOKEN: emulator.projects[0]?.tokens.readWrite ?? '' };
 });
 
 afterAll(() => emulator.close());
 
-function call(text: string) {
-  const cwd = folderWith({ 'profile.yaml': text });
-  return { cwd, env: { ...env, VDCSYNC_API_PROFILE: 'profile.yaml' } };
-}
-
-const withOperations = () => call(profile.replace('limits:', `time_scale: ${speed}\nlimits:`));
-const documented = () => call(`time_scale: ${speed}\n`);
+const call = (files: Served['files']) => ({ cwd: folderWith(files), env: emulator.env });
+const withOperations = () =>
+  call({ 'profile.yaml': profile.replace('limits:', `time_scale: ${speed}\nlimits:`) });
+const documented = () => call(emulator.files);
 
 describe('src/cli/commands/export.ts', () => {
+  test('a file that is there is not overwritten', async () => {
+    const cwd = folderWith({ 'mine.yaml': 'mine' });
+    const { code, stderr } = await inProcess(['export', '--emulator', '--out', 'mine.yaml'], { cwd });
+    expect(code).toBe(1);
+    expect(stderr).toContain('does not overwrite it');
+    expect(readFileSync(`${cwd}/mine.yaml`, 'utf8')).toBe('mine');
+  });
+
   test.each([
     ['through the documented API', documented, 14, 'yaml'],
     ['where servers can be listed', withOperations, 20, 'yaml'],
@@ -153,14 +155,9 @@ describe('src/cli/commands/export.ts', () => {
   });
 
   test('at the documented limits each wait is one line, also of the command after it', async () => {
-    const ten = await startEmulator({ speed: 10 });
+    const ten = await served({ speed: 10 });
     for (let at = 1; at <= 20; at++) ten.emulator.mutate({ do: 'add_server', name: `web-${at}` });
-    const cwd = folderWith({ 'profile.yaml': 'time_scale: 10\n' });
-    const { read = '' } = ten.projects[0]?.tokens ?? {};
-    const here = {
-      cwd,
-      env: { VDC_BASE_URL: ten.baseUrl, VDC_TOKEN: read, VDCSYNC_API_PROFILE: 'profile.yaml' },
-    };
+    const here = { cwd: folderWith(ten.files), env: ten.readEnv };
     const exported = await inProcess(['export', '--out', 'vdcsync.yaml'], here);
     expect(exported.stderr).toMatch(/^vdcsync: reading 20 servers\n/);
     const planned = await inProcess(['plan'], here);
@@ -174,6 +171,43 @@ describe('src/cli/commands/export.ts', () => {
     const answered = requests.filter(({ status }) => status === 200);
     expect(answered).toHaveLength(4 + 60 + 3 + 60);
     expect(requests.length - answered.length).toBeLessThanOrEqual(2 * 8);
-    await ten.close();
+  });
+
+  test('a moved server keeps its name, and a plan changes nothing', async () => {
+    const server = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+    const file = (entry: string) => `version: 1\nproject: { id: 4711 }\nservers:\n  ${entry}\n`;
+    const cwd = folderWith({
+      'a.yaml': file(`w: {${server}, public_ipv4: {new: true}}`),
+      'b.yaml': file(`w2: {moved: {from: w}, ${server}, public_ipv4: {new: true}}`),
+    });
+    const call = (...args: string[]) => inProcess([...args, '--emulator'], { cwd });
+    for (const name of ['a.yaml', 'b.yaml']) expect((await call('apply', '--yes', '-f', name)).code).toBe(0);
+    expect((await call('export', '--out', 'ex.yaml')).code).toBe(0);
+    const text = readFileSync(`${cwd}/ex.yaml`, 'utf8');
+    const { id, name } = parse(text).servers.w2;
+    expect(name).toBe('w');
+    const plan = JSON.parse((await call('plan', '-f', 'ex.yaml', '--format', 'json')).stdout) as Plan;
+    expect(plan.blocked).toEqual([]);
+    expect([...new Set(plan.operations.map(({ verb }) => verb))]).toEqual(['adopt']);
+
+    writeFileSync(`${cwd}/c.yaml`, file(`w2: {id: ${id}, name: other, public_ipv4: {new: true}}`));
+    const other = JSON.parse((await call('plan', '-f', 'c.yaml', '--format', 'json')).stdout) as Plan;
+    expect(other.blocked.filter(({ key }) => key === 'servers.w2')).toMatchObject([
+      {
+        code: 'entry_incomplete',
+        reason: expect.stringMatching(/^name is "w", not "other"\. .* lacks server_type and image$/),
+        resolve: 'write `name: w` in servers.w2 | set `server_type` and `image` in servers.w2',
+      },
+    ]);
+  });
+
+  test('of the embedded emulator, where nothing is yet', async () => {
+    const { code, stdout } = await inProcess(['export', '--emulator'], { cwd: folderWith() });
+    expect(code).toBe(0);
+    expect(parse(stdout)).toEqual({
+      version: 1,
+      project: { id: 4711 },
+      networks: { default: { id: 31, managed: false } },
+    });
   });
 });

@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { Outputs } from '../../src/cli/outputs/outputs.ts';
-import { startEmulator } from '../../src/emulator/http-server.ts';
 import { lacks } from '../support/programs.ts';
-import { folderWith, inProcess, oneNetwork } from './run.ts';
+import { folderWith, inProcess, oneNetwork, served } from './run.ts';
 
 const shop = readFileSync(new URL('../../examples/shop.yaml', import.meta.url), 'utf8');
 
@@ -81,26 +80,14 @@ describe('src/cli/commands/outputs.ts: output', () => {
   });
 
   test('a server that is gone is left out and named on standard error', async () => {
-    const api = await startEmulator({ speed: 600 });
-    const folder = folderWith({
-      'vdcsync.yaml': `${oneNetwork}servers:\n  a: {server_type: plans-1, plan_id: 51, image: debian-13, network_interfaces: [backend]}\n`,
-      'profile.yaml': 'time_scale: 600\n',
-    });
-    const env = {
-      VDC_BASE_URL: api.baseUrl,
-      VDC_TOKEN: api.emulator.tokens(4711).readWrite,
-      VDCSYNC_API_PROFILE: 'profile.yaml',
-    };
-    try {
-      await inProcess(['apply', '--yes'], { cwd: folder, env });
-      const [server] = api.emulator.world.projects[0]?.servers ?? [];
-      api.emulator.mutate({ do: 'delete_server', id: server?.id ?? 0 });
-      const { stdout, stderr } = await inProcess(['output'], { cwd: folder, env });
-      expect((JSON.parse(stdout) as Outputs).servers).toEqual({});
-      expect(stderr).toContain('servers.a');
-    } finally {
-      await api.close();
-    }
+    const { emulator, env, files } = await served({ speed: 600 });
+    const server = '{server_type: plans-1, plan_id: 51, image: debian-13, network_interfaces: [backend]}';
+    const folder = folderWith({ ...files, 'vdcsync.yaml': `${oneNetwork}servers:\n  a: ${server}\n` });
+    await inProcess(['apply', '--yes'], { cwd: folder, env });
+    emulator.mutate({ do: 'delete_server', id: emulator.world.projects[0]?.servers[0]?.id ?? 0 });
+    const { stdout, stderr } = await inProcess(['output'], { cwd: folder, env });
+    expect((JSON.parse(stdout) as Outputs).servers).toEqual({});
+    expect(stderr).toContain('servers.a');
   });
 
   test('an adopted server: its networks and private addresses, which are bound to no key', async () => {

@@ -12,8 +12,7 @@ const strict = { sizeBounds: 'on', besideUnknownField: 'everything' } as const;
 
 describe('src/engine/run/plan.ts: `plan --prove`', () => {
   test('`plan --prove` names the line of a refused value, creates nothing, and changes no plan', async () => {
-    const scene = await Scene.start(strict);
-    const operator = scene.operator();
+    const { scene, operator } = await Scene.start(strict);
     operator.write({ ips: { web: {} }, ...servers(tooLarge, ['web'], {}) });
     const json = async (...args: string[]) => {
       const { code, stdout, stderr } = await operator.vdcsync('plan', '--format', 'json', ...args);
@@ -46,8 +45,7 @@ describe('src/engine/run/plan.ts: `plan --prove`', () => {
   });
 
   test('`plan --prove` with a token that may only read is an error', async () => {
-    const scene = await Scene.start(strict, 'read');
-    const operator = scene.operator();
+    const { operator } = await Scene.start(strict, 'readEnv');
     operator.write(servers(1, ['web'], {}));
 
     const { code, stderr } = await operator.vdcsync('plan', '--prove');

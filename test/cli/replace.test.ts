@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { type FaultAction, faultRule } from '../../src/emulator/faults.ts';
 import type { Readings } from '../../src/emulator/readings.ts';
-import { type Operator, Scene } from './edits-scene.ts';
+import { Scene, type Sections } from './edits-scene.ts';
 
 const size = { server_type: 'sliders-1', image: 'ubuntu-24.04', memory_mb: 1024, disk_gb: 20 };
 const firewall = { enabled: true, policy_in: 'drop' };
@@ -32,10 +32,8 @@ const shown = ({ project }: Scene) => ({
   ips: project.ips.map(({ id, serverId }) => [id, serverId]),
 });
 
-async function scene(readings: Partial<Readings> = {}): Promise<{ scene: Scene; operator: Operator }> {
-  const started = await Scene.start({ sizeBounds: 'on', besideUnknownField: 'everything', ...readings });
-  return { scene: started, operator: started.operator() };
-}
+const applied = (sections: Sections, readings: Partial<Readings> = {}) =>
+  Scene.applied(sections, { sizeBounds: 'on', besideUnknownField: 'everything', ...readings });
 
 /** One server and one address remain, as the spec asks. */
 function expectOne({ project }: Scene, cores: number): void {
@@ -54,8 +52,7 @@ describe('src/cli: a replacement that the API refuses', () => {
   );
 
   test.each(cases)('%s, %s: the server and its address stay', async (name, order, file, readings, answer) => {
-    const { scene: played, operator } = await scene(readings);
-    await operator.applied(file(1));
+    const { scene: played, operator } = await applied(file(1), readings);
     const before = shown(played);
     const refused: FaultAction = { do: 'answer', effect: 'none', ...answer };
     played.emulator.setFaults([faultRule({ path: 'create_server' }, refused)]);
@@ -82,8 +79,7 @@ describe('src/cli: a replacement that the API refuses', () => {
     const gpu = (entry: object) => ({
       servers: { gpu: { server_type: 'gpu-fixed', replace: 'allowed', ...entry } },
     });
-    const { scene: played, operator } = await scene();
-    await operator.applied(gpu({ gpu_package: 'l40s-1', image: 'ubuntu-24.04' }));
+    const { scene: played, operator } = await applied(gpu({ gpu_package: 'l40s-1', image: 'ubuntu-24.04' }));
     const [old] = played.live.servers;
     for (const { packages } of played.emulator.world.serverTypes)
       for (const sold of packages) sold.capacity = 0;
@@ -105,8 +101,7 @@ describe('src/cli: a replacement that the API refuses', () => {
 
 describe('src/cli: an edit after the first half of a replacement', () => {
   test('renames the entry whose new server waits for a payment: the retired address is released', async () => {
-    const { scene: played, operator } = await scene();
-    await operator.applied(oldFirst(1));
+    const { scene: played, operator } = await applied(oldFirst(1));
     played.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
     operator.write(oldFirst(2));
     await operator.apply();
@@ -128,8 +123,7 @@ const standings = (resources: readonly { readonly key: string; readonly standing
 
 describe('src/cli: a retired server that cannot be deleted', () => {
   test('plan, status and the next apply name it as billed', async () => {
-    const { scene: played, operator } = await scene();
-    await operator.applied(newFirst(1));
+    const { scene: played, operator } = await applied(newFirst(1));
     const [old] = played.live.servers;
     played.emulator.setFaults([
       faultRule({ path: 'delete_server' }, { do: 'answer', status: 403, code: 'locked', effect: 'none' }),
@@ -160,8 +154,7 @@ describe('src/cli: a retired server that cannot be deleted', () => {
   });
 
   test('the impact of the next replacement names the address of its own server', async () => {
-    const { scene: played, operator } = await scene();
-    await operator.applied(newFirst(1));
+    const { scene: played, operator } = await applied(newFirst(1));
     played.emulator.setFaults([
       faultRule(
         { path: 'release_ip' },

@@ -40,6 +40,7 @@ describe('schemas: results as JSON, as their schemas say', () => {
     ['validate', ['validate', '-f', 'wrong.yaml']],
     ['settled', ['adopt', 'networks.backend', '32', '--emulator']],
     ['plan', ['plan', '--emulator', '--target', 'networks.backend']],
+    ['plan', ['plan', '--emulator', '--state', 'new/state.db']],
   ])('%s: %j', async (name, args) => {
     if (name === 'settled') await inProcess(['apply', '--emulator', '--yes'], { cwd });
     const { stdout, stderr } = await inProcess([...args, '--format', 'json'], { cwd });

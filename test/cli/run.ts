@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
 import { main } from '../../src/cli/program.ts';
 import type { Io } from '../../src/cli/terminal.ts';
+import { type RunningEmulator, type ServeOptions, startEmulator } from '../../src/emulator/http-server.ts';
 import { builtCommand } from '../support/built.ts';
 import { newFolder } from '../support/folders.ts';
 import { programEnv } from '../support/program-env.ts';
@@ -72,6 +74,38 @@ export async function ended(child: ChildProcess): Promise<Ended> {
   if (child.stdout === null || child.stderr === null) throw new Error('the child has no pipes');
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
   return { code: await code, stdout, stderr };
+}
+
+/** A served emulator, with the variables that commands need for its first project, and the profile with its speed. */
+export interface Served extends RunningEmulator {
+  readonly env: Readonly<Record<string, string>>;
+  /** With the token that may only read. */
+  readonly readEnv: Readonly<Record<string, string>>;
+  readonly files: Readonly<Record<string, string>>;
+}
+
+/** The caller closes it. */
+export async function serve(options: ServeOptions = {}): Promise<Served> {
+  const running = await startEmulator(options);
+  const { readWrite = '', read = '' } = running.projects[0]?.tokens ?? {};
+  const { speed = 1 } = options;
+  const common = {
+    VDC_BASE_URL: running.baseUrl,
+    ...(speed === 1 ? {} : { VDCSYNC_API_PROFILE: 'profile.yaml' }),
+  };
+  return {
+    ...running,
+    env: { ...common, VDC_TOKEN: readWrite },
+    readEnv: { ...common, VDC_TOKEN: read },
+    files: { 'profile.yaml': `time_scale: ${speed}\n` },
+  };
+}
+
+/** The same until the test has ended. */
+export async function served(options: ServeOptions = {}): Promise<Served> {
+  const api = await serve(options);
+  onTestFinished(() => api.close());
+  return api;
 }
 
 /** A folder of the test's own with these files in it. */

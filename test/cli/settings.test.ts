@@ -2,32 +2,24 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { loadProfile } from '../../src/cli/settings/profile.ts';
-import { type RunningEmulator, startEmulator } from '../../src/emulator/http-server.ts';
-import { contentsOf, folderWith, inProcess, oneNetwork } from './run.ts';
+import { contentsOf, folderWith, inProcess, oneNetwork, type Served, serve } from './run.ts';
 
-let api: RunningEmulator;
-let token: string;
+let api: Served;
 let other: string;
 
 beforeAll(async () => {
-  api = await startEmulator({
+  api = await serve({
     speed: 60,
     projects: [
       { id: 4711, name: 'shop' },
       { id: 4712, name: 'other' },
     ],
   });
-  token = api.emulator.tokens(4711).readWrite;
   other = api.emulator.tokens(4712).readWrite;
 });
 afterAll(() => api.close());
 
-const env = (more: Record<string, string> = {}) => ({
-  VDC_BASE_URL: api.baseUrl,
-  VDC_TOKEN: token,
-  VDCSYNC_API_PROFILE: 'profile.yaml',
-  ...more,
-});
+const env = (more: Record<string, string> = {}) => ({ ...api.env, ...more });
 const files = { 'vdcsync.yaml': oneNetwork, 'profile.yaml': 'time_scale: 60\n' };
 
 async function planned(more: Record<string, string>, args: readonly string[] = []) {

@@ -2,12 +2,11 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
-import { type RunningEmulator, startEmulator } from '../../src/emulator/http-server.ts';
-import { folderWith, inProcess, vdcsync } from './run.ts';
+import { type Call, folderWith, inProcess, type Served, serve, vdcsync } from './run.ts';
 
-let api: RunningEmulator;
+let api: Served;
 beforeAll(async () => {
-  api = await startEmulator({ speed: 60, projects: [{ id: 4711, name: 'shop' }] });
+  api = await serve({ speed: 60 });
 });
 afterAll(() => api.close());
 
@@ -19,20 +18,13 @@ servers:
 `;
 
 describe('src/cli/commands/apply.ts: apply --timeout', () => {
-  let call: { cwd: string; env: Record<string, string> };
+  let call: Call;
   const apply = (...args: string[]) => vdcsync(['apply', '--yes', ...args], call);
   const cards = (capacity: number) =>
     api.emulator.mutate({ do: 'set_capacity', package: 'l40s-1', capacity });
 
   beforeEach(() => {
-    call = {
-      cwd: folderWith({ 'vdcsync.yaml': spec, 'profile.yaml': 'time_scale: 60\n' }),
-      env: {
-        VDC_BASE_URL: api.baseUrl,
-        VDC_TOKEN: api.emulator.tokens(4711).readWrite,
-        VDCSYNC_API_PROFILE: 'profile.yaml',
-      },
-    };
+    call = { cwd: folderWith({ ...api.files, 'vdcsync.yaml': spec }), env: api.env };
   });
 
   test('ends the waiting for graphics cards, does all else, and the next run goes on with the same write', async () => {

@@ -16,9 +16,7 @@ async function runs(operator: Operator): Promise<readonly string[]> {
 
 /** After the first spec and an edit. */
 async function edited(edit: Sections): Promise<{ scene: Scene; operator: Operator; run: string }> {
-  const scene = await Scene.start();
-  const operator = scene.operator();
-  await operator.applied(first);
+  const { scene, operator } = await Scene.applied(first);
   await operator.applied(edit);
   const [run = ''] = await runs(operator);
   return { scene, operator, run };
@@ -108,7 +106,7 @@ describe('src/cli/settings/selection.ts', () => {
     ['a name that is none', ['--undo', 'last'], 64, 'names no run'],
     ['a selection', ['--undo', '2020-01-01T00:00:00Z', '--target', 'ips.api'], 64, 'leave out --target'],
   ])('refuses %s', async (_what, flags, exit, text) => {
-    const operator = (await Scene.start()).operator();
+    const { operator } = await Scene.start();
     operator.write(first);
     const { code, stderr } = await operator.vdcsync('plan', ...flags);
     expect(code).toBe(exit);

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
-import { startEmulator } from '../../src/emulator/http-server.ts';
+import { served } from '../cli/run.ts';
 import { postgresServer } from '../support/postgres.ts';
 import type { Until } from './process.ts';
 import { Scene } from './scene.ts';
@@ -72,8 +72,7 @@ describe('src/cli: golden texts of processes, terminals and decisions', () => {
     ['absent', 'none'],
   ] as const)('resolve --%s', async (decision, effect) => {
     const lost = faultRule({ path: 'create_server', nth: 1 }, { do: 'reset', effect, stored: false });
-    const api = await startEmulator({ speed: 60, faults: [lost] });
-    onTestFinished(() => api.close());
+    const { env, files } = await served({ speed: 60, faults: [lost] });
     const scene = Scene.with({
       'vdcsync.yaml': `version: 1
 project: { id: 4711 }
@@ -81,13 +80,8 @@ settings: { unconfirmed_servers: ask }
 servers:
   gpu: { server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: l40s-1 }
 `,
-      'profile.yaml': 'time_scale: 60\n',
+      ...files,
     });
-    const env = {
-      VDC_BASE_URL: api.baseUrl,
-      VDC_TOKEN: api.projects[0]?.tokens.readWrite ?? '',
-      VDCSYNC_API_PROFILE: 'profile.yaml',
-    };
     const input = { env, realTime: true };
     await scene.silently(['apply', '--yes'], input);
     await scene.run(['status'], input);
@@ -98,19 +92,13 @@ servers:
   });
 
   test('answers that the API should not give', async () => {
-    const api = await startEmulator({ speed: 60 });
-    onTestFinished(() => api.close());
+    const api = await served({ speed: 60 });
     const network = 'version: 1\nproject: { id: 4711 }\nnetworks: { backend: { cidr: 10.20.0.0/24 } }\n';
-    const scene = Scene.with({ 'vdcsync.yaml': network, 'profile.yaml': 'time_scale: 60\n' });
-    const { readWrite: token = '', read = '' } = api.projects[0]?.tokens ?? {};
-    const env = {
-      VDC_BASE_URL: api.baseUrl,
-      VDC_TOKEN: token,
-      VDCSYNC_API_PROFILE: 'profile.yaml',
-      LOG_LEVEL: 'error',
-    };
-    const input = { env, realTime: true };
-    await scene.run(['doctor', '--probe-writes'], { realTime: true, env: { ...env, VDC_TOKEN: read } });
+    const scene = Scene.with({ ...api.files, 'vdcsync.yaml': network });
+    const [input, reading] = [api.env, api.readEnv].map((env) => {
+      return { env: { ...env, LOG_LEVEL: 'error' }, realTime: true };
+    });
+    await scene.run(['doctor', '--probe-writes'], reading);
     for (const then of [{ do: 'malformed' }, { do: 'answer', status: 500 }] as const) {
       api.emulator.setFaults([faultRule({ method: 'GET', path: '/networks' }, then)]);
       await scene.run(['plan'], input);
@@ -139,8 +127,7 @@ servers:
   });
 
   test('approve-commit', async () => {
-    const api = await startEmulator({ speed: 60 });
-    onTestFinished(() => api.close());
+    const api = await served({ speed: 60 });
     const shop = `version: 1
 project: { id: 4711 }
 settings: { prune: true }
@@ -150,15 +137,10 @@ networks:
     const scene = Scene.with({
       'specs/shop.yaml': `${shop}  old: { cidr: 10.21.0.0/24 }\n`,
       'fleet.yaml': 'fleet: { max_deletions: 0 }\n',
-      'profile.yaml': 'time_scale: 60\n',
+      ...api.files,
     });
     await scene.run(['approve-commit', '9f2c41d']);
-    const env = {
-      VDC_BASE_URL: api.baseUrl,
-      VDC_TOKEN: api.projects[0]?.tokens.readWrite ?? '',
-      VDCSYNC_API_PROFILE: 'profile.yaml',
-      VDCSYNC_STATE: postgres.url(),
-    };
+    const env = { ...api.env, VDCSYNC_STATE: postgres.url() };
     const fleet = ['run', '-f', 'specs', '--fleet-config', 'fleet.yaml', '--listen', '127.0.0.1:0'];
     const steps = async (until: Until) => {
       await until(/outcome=converged/);
