@@ -31,10 +31,6 @@ export interface SelectionFlags {
   readonly undo?: string;
 }
 
-export function selects({ target, exclude, undo }: SelectionFlags): boolean {
-  return target !== undefined || exclude !== undefined || undo !== undefined;
-}
-
 /** Does a state's location name a database and not a file? */
 export function isUrl(location: string): boolean {
   return /^\w+:\/\//.test(location);
@@ -73,16 +69,18 @@ function withoutName(location: string): string {
 
 /** The flags that select the project. Each command in the output needs them too. */
 export function callFlags(flags: CommonFlags, environment: Io['env']): string {
+  const given = (flag: string, values: string | readonly string[] = []) =>
+    [values].flat().map((value) => ` ${flag} ${shellWord(value)}`);
   return [
     flags.emulator === true ? ' --emulator' : '',
-    ...(flags.file ?? []).map((file) => ` -f ${shellWord(file)}`),
-    ...(flags.overlay ?? []).map((file) => ` --overlay ${shellWord(file)}`),
+    ...given('-f', flags.file),
+    ...given('--overlay', flags.overlay),
     flags.state === undefined ? '' : ` --state ${stateWord(flags.state, environment)}`,
-    flags.apiProfile === undefined ? '' : ` --api-profile ${shellWord(flags.apiProfile)}`,
-    flags.prices === undefined ? '' : ` --prices ${shellWord(flags.prices)}`,
-    ...(flags.allowEnv ?? []).map((name) => ` --allow-env ${shellWord(name)}`),
-    flags.tokenFolder === undefined ? '' : ` --token-folder ${shellWord(flags.tokenFolder)}`,
-    flags.tokenEnvPrefix === undefined ? '' : ` --token-env-prefix ${shellWord(flags.tokenEnvPrefix)}`,
+    ...given('--api-profile', flags.apiProfile),
+    ...given('--prices', flags.prices),
+    ...given('--allow-env', flags.allowEnv),
+    ...given('--token-folder', flags.tokenFolder),
+    ...given('--token-env-prefix', flags.tokenEnvPrefix),
   ].join('');
 }
 
@@ -137,11 +135,14 @@ export function withChanges(command: Command): Command {
     .option('-y, --yes', 'do not ask for confirmation')
     .option('--dry-run', 'only show the plan; change nothing')
     .option('--timeout <duration>', 'end after this time, such as 30m, even during a wait', duration)
-    .option(
-      '--check-command <command>',
-      'before a plan is applied, give it to this shell command as JSON; any exit code except 0 refuses the plan',
-    )
-    .addOption(textOrJson());
+    .addOption(checkCommand())
+    .addOption(formatIn(textOrJson));
+}
+
+function checkCommand(): Option {
+  const meaning =
+    'before a plan is applied, give it to this shell command as JSON; any exit code except 0 refuses the plan';
+  return new Option('--check-command <command>', meaning);
 }
 
 export function withSelection(command: Command): Command {
@@ -180,10 +181,7 @@ export function withRun(command: Command): Command {
         'plans that always need an approval, even if settings.approval asks for less',
       ).choices(['plan']),
     )
-    .option(
-      '--check-command <command>',
-      'before a plan is applied, give it to this shell command as JSON; any exit code except 0 refuses the plan',
-    )
+    .addOption(checkCommand())
     .option('--git-url <url>', 'take the spec from this Git repository (https or ssh) instead of a file')
     .option('--git-ref <ref>', 'branch or tag to follow (default: main)')
     .option(
@@ -217,8 +215,8 @@ export function withRun(command: Command): Command {
     );
 }
 
-export function textOrJson(): Option {
-  return new Option('--format <format>', 'format of the result (default: text)').choices(['text', 'json']);
+export function formatIn(choices: readonly string[], usual = 'text'): Option {
+  return new Option('--format <format>', `format of the result (default: ${usual})`).choices(choices);
 }
 
 // Parsers of flags with a format. Any other text is a mistake in the call.
@@ -298,6 +296,9 @@ export function inOwnForm(text: string): string {
 }
 
 // The choices of flags and arguments, apart from the commands, whose modules are loaded when they run.
+
+/** The output formats of most commands. */
+export const textOrJson = ['text', 'json'] as const;
 
 /** The output formats of a plan. */
 export const planFormats = ['text', 'json', 'markdown', 'svg'] as const;

@@ -1,6 +1,4 @@
 import { Command, Option } from 'commander';
-import type { ApplyFlags } from './commands/apply.ts';
-import type { RunFlags } from './daemon/settings.ts';
 import { type ExitCode, exitCodes, report } from './exit.ts';
 import {
   asksForJson,
@@ -8,6 +6,7 @@ import {
   type CommonFlags,
   calendarMonth,
   callFlags,
+  formatIn,
   inOwnForm,
   known,
   outputFormats,
@@ -58,13 +57,12 @@ export async function main(args: readonly string[], own: Io): Promise<ExitCode> 
 
 type Action = (...given: unknown[]) => Promise<void>;
 
-/** The parts that each command needs. `end` receives the exit code of the command that ran. */
+/** The parts that each command needs. */
 interface Making {
   readonly command: (name: string, description: string) => Command;
   /** The action that runs a function of a command's own module, with the arguments, the flags and `io`. */
   readonly calls: (load: () => Promise<(...given: never[]) => Promise<ExitCode>>) => Action;
   readonly io: Io;
-  readonly end: (code: ExitCode) => void;
 }
 
 /** Every command and flag, in the order of the help. */
@@ -77,7 +75,7 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
       // The parser gives the arguments, the flags and the command.
       async (...given) =>
         end(await Reflect.apply(await load(), undefined, [...given.slice(0, -1), io])),
-    ...{ io, end },
+    io,
   };
   program
     .description('Keeps one Virtual Data Center project equal to a YAML file.')
@@ -88,8 +86,6 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
     .addHelpText('after', ({ command }) => programHelp(command));
   addPlanAndApply(making);
   addBinding(making);
-  addApproval(making);
-  addFleet(making);
   addReports(making);
   addTools(making);
   addCompletion(making, program);
@@ -97,16 +93,16 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
   return program;
 }
 
-function addPlanAndApply({ command, calls, io, end }: Making): void {
+function addPlanAndApply({ command, calls }: Making): void {
   withFile(
     command('validate', 'check the spec offline, and print every error as file:line:col: message'),
     `${specOrFolder}; - is standard input`,
   )
-    .addOption(textOrJson())
+    .addOption(formatIn(textOrJson))
     .action(calls(async () => (await import('./commands/validate.ts')).validate));
 
   withSelection(withPrices(withApi(command('plan', 'show the operations of the next apply; change nothing'))))
-    .addOption(new Option('--format <format>', 'format of the result (default: text)').choices(planFormats))
+    .addOption(formatIn(planFormats))
     .option('--out <file>', 'write the plan to a file: JSON for `apply --plan`, or the format of --format')
     .addOption(new Option('--dry-run', 'plan is one').hideHelp())
     .addOption(new Option('-y, --yes', 'there is nothing to ask').hideHelp())
@@ -128,39 +124,34 @@ function addPlanAndApply({ command, calls, io, end }: Making): void {
       'maximum number of deletions, instead of settings.max_deletions',
       wholeNumber(0, 1_000_000),
     )
-    .action(async (flags: ApplyFlags) => {
-      const { apply } = await import('./commands/apply.ts');
-      end(await apply(flags, io, true));
-    });
+    .action(calls(async () => (await import('./commands/apply.ts')).destroy));
 
-  withRun(
-    command('run', 'run as a daemon that keeps the project equal to a spec, from a file or a branch'),
-  ).action(async (flags: RunFlags) => {
-    const { keepYoungHeapSmall } = await import('../platform/system.ts');
-    keepYoungHeapSmall();
-    const { run } = await import('./commands/run.ts');
-    end(await run(flags, io));
-  });
+  const running = 'run as a daemon that keeps the project equal to a spec, from a file or a branch';
+  withRun(command('run', running)).action(
+    calls(async () => {
+      const { keepYoungHeapSmall } = await import('../platform/system.ts');
+      keepYoungHeapSmall();
+      return (await import('./commands/run.ts')).run;
+    }),
+  );
 }
 
-/** The commands that bind, release and resolve resources. */
+/** The commands that bind, release and resolve resources, and that approve changes. */
 function addBinding({ command, calls }: Making): void {
   withApi(command('export', 'print a spec of the live project, with the ids of its resources'))
     .option('--out <file>', 'write the spec to a new file')
-    .addOption(
-      new Option('--format <format>', 'format of the result (default: yaml)').choices(['yaml', 'json']),
-    )
+    .addOption(formatIn(['yaml', 'json'], 'yaml'))
     .action(calls(async () => (await import('./commands/export.ts')).exportProject));
 
   withApi(command('adopt', 'bind a key of the spec to a live resource'))
     .argument('<key>', 'such as servers.web-1')
     .argument('<id>', "the API's own id")
-    .addOption(textOrJson())
+    .addOption(formatIn(textOrJson))
     .action(calls(async () => (await import('./commands/settle.ts')).adopt));
 
   withApi(command('forget', 'release a resource: vdcsync no longer manages it, and it stays unchanged'))
     .argument('<key>', 'such as servers.old')
-    .addOption(textOrJson())
+    .addOption(formatIn(textOrJson))
     .action(calls(async () => (await import('./commands/settle.ts')).forget));
 
   withApi(command('ignore', 'mark servers, addresses and backups as not managed by this spec'))
@@ -169,7 +160,7 @@ function addBinding({ command, calls }: Making): void {
       'ids of servers, and addresses such as 203.0.113.10; for the backups of a deleted server, the id of that server',
     )
     .option('--undo', 'remove the mark; `vdcsync status` lists ignored resources')
-    .addOption(textOrJson())
+    .addOption(formatIn(textOrJson))
     .action(calls(async () => (await import('./commands/settle.ts')).ignore));
 
   withApi(command('resolve', 'resolve a blocked write: report its outcome, or give it up'))
@@ -178,18 +169,14 @@ function addBinding({ command, calls }: Making): void {
     .option('--absent', 'the resource does not exist')
     .option('--retry', 'the write had no effect, or the reason of the refusal is gone: send the write again')
     .option('--abandon', 'give up the write')
-    .addOption(textOrJson())
+    .addOption(formatIn(textOrJson))
     .action(calls(async () => (await import('./commands/settle.ts')).resolve));
-}
 
-function addApproval({ command, calls }: Making): void {
   withApi(command('approve', 'approve a plan that a daemon waits to apply (settings.approval)'))
     .argument('<digest>', 'the digest in the log, the notification or the status page')
-    .addOption(textOrJson())
+    .addOption(formatIn(textOrJson))
     .action(calls(async () => (await import('./commands/settle.ts')).approve));
-}
 
-function addFleet({ command, calls }: Making): void {
   command('approve-commit', 'continue a rollout of a fleet that waits for approval or has stopped')
     .option('--state <url>', 'postgres:// URL of the state of the fleet (default: VDCSYNC_STATE)')
     .argument('<commit>', 'the commit or digest in the log, in the notification or in /status of the daemon')
@@ -200,7 +187,7 @@ function addReports({ command, calls }: Making): void {
   withPrices(
     withApi(command('status', 'show managed, blocked, billed and unused resources, and open writes')),
   )
-    .addOption(textOrJson())
+    .addOption(formatIn(textOrJson))
     .option('--offline', 'use the state only')
     .option(
       '--detailed-exitcode',
@@ -214,25 +201,25 @@ function addReports({ command, calls }: Making): void {
       'the month in UTC, such as 2026-11 (default: the current month)',
       calendarMonth,
     )
-    .addOption(new Option('--format <format>', 'format of the result (default: text)').choices(billFormats))
+    .addOption(formatIn(billFormats))
     .option('--offline', 'use the state only; it has no prices of graphics card packages')
     .action(calls(async () => (await import('./commands/bill.ts')).bill));
 
   withApi(command('explain', 'explain a code, or show everything that vdcsync knows about a key'))
     .argument('<code-or-key>', 'such as outcome_unknown or servers.web-1')
     .option('--offline', 'use the state only')
-    .addOption(textOrJson())
+    .addOption(formatIn(textOrJson))
     .action(calls(async () => (await import('./commands/explain.ts')).explain));
 
   withApi(command('output', 'print addresses, ids and names of managed resources for other programs'))
-    .addOption(new Option('--format <format>', 'format of the result (default: json)').choices(outputFormats))
+    .addOption(formatIn(outputFormats, 'json'))
     .option('--key <key>', 'only this resource, such as servers.web-1')
     .option('--offline', 'use the state only; it has no private addresses')
     .option('--out <file>', 'write the result to a file')
     .action(calls(async () => (await import('./commands/outputs.ts')).outputs));
 
   withApi(command('doctor', 'check token, project, clock, state and API; only --probe-writes sends writes'))
-    .addOption(textOrJson())
+    .addOption(formatIn(textOrJson))
     .option(
       '--probe-writes',
       'also check how the API treats idempotency keys, with requests that it must refuse',
@@ -240,7 +227,7 @@ function addReports({ command, calls }: Making): void {
     .action(calls(async () => (await import('./commands/doctor.ts')).doctor));
 
   withState(withFile(command('history', 'show the writes that vdcsync has sent, newest first')))
-    .addOption(textOrJson())
+    .addOption(formatIn(textOrJson))
     .argument('[key-or-run]', 'only this resource, or only this run, such as 2026-01-31T12:00:00Z')
     .option(
       '--limit <count>',
@@ -263,7 +250,7 @@ function addReports({ command, calls }: Making): void {
       'maximum number of crashes and faults (default: all)',
       wholeNumber(1, 100_000),
     )
-    .addOption(textOrJson())
+    .addOption(formatIn(textOrJson))
     .action(calls(async () => (await import('./commands/rehearse.ts')).rehearse));
 }
 
@@ -275,7 +262,7 @@ function addTools({ command, calls, io }: Making): void {
     .option('--faults <file>', 'faults to inject, YAML or JSON')
     .option('--profile <file>', 'API profile: limits and undocumented operations to serve')
     .option('--data <file>', 'keep the resources in this file')
-    .addOption(textOrJson())
+    .addOption(formatIn(textOrJson))
     .action(calls(async () => (await import('./commands/emulator.ts')).emulator));
 
   command('init', 'write a first spec to edit: a network, an address and a server')

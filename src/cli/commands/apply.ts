@@ -11,12 +11,12 @@ import { systemClock } from '../../platform/system.ts';
 import { isPlanAccepted } from '../check-command.ts';
 import { openSession, type Session } from '../compose.ts';
 import { type ExitCode, exitCodes, usageError } from '../exit.ts';
-import { type CommonFlags, type SelectionFlags, selects } from '../flags.ts';
+import type { CommonFlags, SelectionFlags } from '../flags.ts';
 import { furtherText, nothingManaged, planText } from '../render/plan-text.ts';
 import { jsonProgress, type ProgressView, plainProgress, reportText, verdictOf } from '../render/progress.ts';
 import { liveProgress } from '../render/progress-live.ts';
 import { clockOf, readText } from '../settings/config.ts';
-import type { UndoTexts } from '../settings/selection.ts';
+import { askedBy, checkUndo, refuseOtherSelection, type UndoTexts } from '../settings/selection.ts';
 import { capped, readSpecWithState } from '../settings/spec-source.ts';
 import {
   askText,
@@ -57,18 +57,17 @@ interface Carrying {
   undo?: UndoTexts | undefined;
 }
 
-/** Plans, asks, and applies until the project has converged. `destroy` deletes all managed resources. */
+/** Plans, asks, and applies until the project has converged. */
 export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise<ExitCode> {
   if (flags.dryRun === true) {
     const { format, ...common } = flags;
     return planCommand(format === undefined ? common : { ...common, format }, io, destroy);
   }
   refuseUnasked(flags, io, destroy ? 'destroy' : 'apply');
-  const parts = selects(flags) ? await import('../settings/selection.ts') : undefined;
-  parts?.checkUndo(flags);
+  checkUndo(flags);
   const desired = capped(await readSpecWithState(flags, io), flags.maxDeletions);
   const saved = flags.plan === undefined ? undefined : await readPlan(flags.plan, desired.projectId, io);
-  if (saved !== undefined) parts?.refuseOtherSelection(saved, flags, flags.plan ?? '');
+  if (saved !== undefined) refuseOtherSelection(saved, flags, flags.plan ?? '');
   let session: Session | undefined;
   const view = viewFor(flags, io, () => session?.clock ?? clockOf(io));
   const signals = listenForSignals(io, (text) => view.line(text));
@@ -84,8 +83,7 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
       writeLog: (line) => view.line(line),
     });
     endInTime(flags, session, signals, ended.signal);
-    const whole = { desired, selection: saved?.selection, undo: undefined };
-    const asked = (await parts?.askedBy(flags, desired, session, saved)) ?? whole;
+    const asked = await askedBy(flags, desired, session, saved);
     const { selection } = asked;
     call.undo = asked.undo;
     const applying = session.engine.apply(asked.desired, {
@@ -112,6 +110,11 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
     signals.dispose();
     await session?.close();
   }
+}
+
+/** Deletes all managed resources. */
+export function destroy(flags: ApplyFlags, io: Io): Promise<ExitCode> {
+  return apply(flags, io, true);
 }
 
 /** How long the report may take after the second signal, in real ms. A request in flight may take longer. */
