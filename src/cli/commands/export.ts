@@ -9,7 +9,7 @@ import { inSession, type SessionOptions } from '../compose.ts';
 import { worldFile } from '../embedded.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { readInventory } from '../export/inventory.ts';
-import { createNames } from '../export/names.ts';
+import { Names } from '../export/names.ts';
 import { specOf } from '../export/spec.ts';
 import { exportedValue, exportedYaml } from '../export/yaml.ts';
 import { type CommonFlags, callFlags } from '../flags.ts';
@@ -43,19 +43,15 @@ export async function exportProject(flags: ExportFlags, io: Io): Promise<ExitCod
       refuseOtherProject(desired, await reads.project());
       hidden.learn(desired, (await store.info()).lineage);
     }
-    const inventory = await readInventory(reads, live ? counter(io) : once(io));
-    const spec = specOf(inventory, createNames(await store.bindings()));
-    const text =
-      flags.format === 'json'
-        ? `${escapeUnseenInLines(JSON.stringify(exportedValue(spec), null, 2))}\n`
-        : exportedYaml(spec);
+    const inventory = await readInventory(reads, progressOn(io, live));
+    const spec = specOf(inventory, new Names(await store.bindings()));
+    const json = () => `${escapeUnseenInLines(JSON.stringify(exportedValue(spec), null, 2))}\n`;
+    const text = flags.format === 'json' ? json() : exportedYaml(spec);
     if (out === undefined) io.stdout.write(text);
-    else writeOut(out, text, io);
-    if (out !== undefined) {
-      const next = commandLine(
-        run('plan', ['-f', out]),
-        callFlags({ ...flags, file: [], overlay: [] }, io.env),
-      );
+    else {
+      writeOut(out, text, io);
+      const others = callFlags({ ...flags, file: [], overlay: [] }, io.env);
+      const next = commandLine(run('plan', ['-f', out]), others);
       io.stderr.write(`vdcsync: ${out} is written, with project ${spec.projectId}. Next: ${next}\n`);
     }
     if (!inventory.complete) {
@@ -74,13 +70,10 @@ function anyProject(flags: CommonFlags, io: Io): number {
   return readWorldFile(worldFile(stateLocation(flags, io)))?.projects[0]?.id ?? fallback;
 }
 
-function counter(io: Io) {
-  return (done: number, of: number) =>
-    void io.stderr.write(done === of ? '\r\x1b[K' : `\rreading server ${done + 1} of ${of}`);
-}
-
-function once(io: Io) {
+/** In place on a terminal; elsewhere one line. */
+function progressOn({ stderr }: Io, live: boolean) {
   return (done: number, of: number) => {
-    if (done === 0 && of > 0) io.stderr.write(`vdcsync: reading ${counted(of, 'server')}\n`);
+    if (live) stderr.write(done === of ? '\r\x1b[K' : `\rreading server ${done + 1} of ${of}`);
+    else if (done === 0 && of > 0) stderr.write(`vdcsync: reading ${counted(of, 'server')}\n`);
   };
 }

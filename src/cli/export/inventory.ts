@@ -1,42 +1,14 @@
 import type { ReadPort } from '../../core/ports.ts';
-import type {
-  BackupPolicy,
-  Firewall,
-  Ip,
-  Iso,
-  Network,
-  NetworkInterface,
-  Project,
-  Server,
-  ServerId,
-} from '../../core/resources.ts';
+import type { Ip, Server, ServerId } from '../../core/resources.ts';
 
 /** One server with its contents; `shown` if the API profile describes how to read servers. */
-export interface FoundServer {
-  readonly id: ServerId;
-  readonly shown: Server | undefined;
-  readonly ips: readonly Ip[];
-  readonly cards: readonly NetworkInterface[];
-  readonly firewall: Firewall | undefined;
-  readonly policy: BackupPolicy | undefined;
-}
+export type FoundServer = NonNullable<Awaited<ReturnType<typeof readServer>>>;
 
-/** The whole of a live project, as far as it can be read. */
-export interface Inventory {
-  readonly project: Project;
-  readonly networks: readonly Network[];
-  readonly ips: readonly Ip[];
-  readonly isos: readonly Iso[];
-  readonly servers: readonly FoundServer[];
-  /** Servers were listed, and not only found by their addresses. */
-  readonly complete: boolean;
-}
+/** The whole of a live project, as far as it can be read. `complete`: servers were listed, and not only found by their addresses. */
+export type Inventory = Awaited<ReturnType<typeof readInventory>>;
 
 /** Reads everything; servers by their addresses, and by the list where there is one. */
-export async function readInventory(
-  read: ReadPort,
-  onProgress: (done: number, of: number) => void,
-): Promise<Inventory> {
+export async function readInventory(read: ReadPort, onProgress: (done: number, of: number) => void) {
   const project = await read.project();
   const [networks, ips, isos, listed] = await Promise.all([
     read.networks(),
@@ -58,14 +30,8 @@ export async function readInventory(
       return found;
     }),
   );
-  return {
-    project,
-    networks,
-    ips,
-    isos,
-    servers: servers.flatMap((each) => each ?? []),
-    complete: listed !== undefined,
-  };
+  const found = servers.flatMap((each) => each ?? []);
+  return { project, networks, ips, isos, servers: found, complete: listed !== undefined };
 }
 
 /** Reads a server with the profile's reads. If the list shows as much as the read of one server, the list serves for all. */
@@ -85,12 +51,7 @@ async function shower(
 }
 
 /** `undefined`: the server was deleted during the read. */
-async function readServer(
-  read: ReadPort,
-  id: ServerId,
-  shown: Server | undefined,
-  ips: readonly Ip[],
-): Promise<FoundServer | undefined> {
+async function readServer(read: ReadPort, id: ServerId, shown: Server | undefined, ips: readonly Ip[]) {
   const [cards, firewall, policy] = await Promise.all([
     read.findNetworkInterfaces(id),
     read.findFirewall(id),

@@ -5,51 +5,51 @@ import type { Binding } from '../../core/state.ts';
 import { sections } from '../../spec/schemas.ts';
 
 /** Chooses the name of each live resource in the spec: its name in the state, else its name in the project. */
-export interface Names {
-  of(kind: KindName, id: string | number, wanted: readonly (string | undefined)[]): string;
-  /** Whether `of` has made the name from the id, because the resource has no name that fits. */
-  isNumbered(kind: KindName, id: string | number): boolean;
-  /** The name with which the state created the server. */
-  madeAs(server: number): string | undefined;
-}
+export class Names {
+  readonly #names = new Map<string, string>();
+  readonly #taken = new Set<string>();
+  readonly #numbered = new Set<string>();
+  readonly #made = new Map<string, string | undefined>();
 
-export function createNames(bindings: readonly Binding[]): Names {
-  const known = new Map<string, string>(
-    bindings.flatMap(({ kind, id, key }) => {
+  constructor(bindings: readonly Binding[]) {
+    for (const binding of bindings) {
+      const { kind, id, key } = binding;
       const parsed = parseKey(key);
-      return parsed === undefined || parsed.parent !== undefined
-        ? []
-        : [[`${kind} ${id}`, parsed.name] as const];
-    }),
-  );
-  const given = new Map<string, string>();
-  const numbered = new Set<string>();
-  const taken = new Set([...known.entries()].map(([what, name]) => `${what.split(' ')[0]} ${name}`));
-  const made = new Map(
-    bindings.flatMap((binding) =>
-      factsOf(binding.kind).container ? [[binding.id, appliedServer(binding).sentName] as const] : [],
-    ),
-  );
-  return {
-    madeAs: (server) => made.get(String(server)),
-    isNumbered: (kind, id) => numbered.has(`${kind} ${id}`),
-    of(kind, id, wanted) {
-      const what = `${kind} ${id}`;
-      const before = given.get(what) ?? known.get(what);
-      if (before !== undefined) return before;
-      const fit = wanted.map((each) => fitting(kind, each)).find((each) => each !== undefined);
-      if (fit === undefined) numbered.add(what);
-      const base = fit ?? `${kind}-${id}`;
-      let name = base;
-      for (let at = 1; taken.has(`${kind} ${name}`); at += 1) {
-        const tail = at === 1 ? `-${id}` : `-${id}-${at}`;
-        name = base.slice(0, shortest - tail.length) + tail;
-      }
-      taken.add(`${kind} ${name}`);
-      given.set(what, name);
-      return name;
-    },
-  };
+      if (parsed?.parent === undefined && parsed !== undefined) this.#give(kind, id, parsed.name);
+      if (factsOf(kind).container) this.#made.set(id, appliedServer(binding).sentName);
+    }
+  }
+
+  of(kind: KindName, id: string | number, wanted: readonly (string | undefined)[]): string {
+    const what = `${kind} ${id}`;
+    const before = this.#names.get(what);
+    if (before !== undefined) return before;
+    const fit = wanted.map((each) => fitting(kind, each)).find((each) => each !== undefined);
+    if (fit === undefined) this.#numbered.add(what);
+    const base = fit ?? `${kind}-${id}`;
+    let name = base;
+    for (let at = 1; this.#taken.has(`${kind} ${name}`); at += 1) {
+      const tail = at === 1 ? `-${id}` : `-${id}-${at}`;
+      name = base.slice(0, shortest - tail.length) + tail;
+    }
+    return this.#give(kind, id, name);
+  }
+
+  /** Whether `of` has made the name from the id, because the resource has no name that fits. */
+  isNumbered(kind: KindName, id: string | number): boolean {
+    return this.#numbered.has(`${kind} ${id}`);
+  }
+
+  /** The name with which the state created the server. */
+  madeAs(server: number): string | undefined {
+    return this.#made.get(String(server));
+  }
+
+  #give(kind: KindName, id: string | number, name: string): string {
+    this.#names.set(`${kind} ${id}`, name);
+    this.#taken.add(`${kind} ${name}`);
+    return name;
+  }
 }
 
 /** Fits under every map of the spec. */
