@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, relative } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
 import { shellWord } from '../../core/text.ts';
+import { once } from '../../core/turns.ts';
 import type { PostgresInspection } from '../../state/postgres-inspection.ts';
 import { defaultStateName, shownLocation } from '../../state/postgres-url.ts';
 import { fromState } from '../compose.ts';
@@ -66,12 +67,6 @@ async function isPublished(projectId: number, location: string): Promise<boolean
   }
 }
 
-/** The projects of two states; `null`: none, or, for the given one, a state of an embedded emulator. */
-interface BesideStates {
-  own(): Promise<number | null>;
-  given(): Promise<number | null>;
-}
-
 /**
  * Resources that were created with a project's spec alone are in the given state, and not in the project's own state. A
  * daemon that reads the file as part of a folder would buy them again. Returns whether the project's own state
@@ -90,10 +85,10 @@ export async function refuseStateBeside(
   // An embedded emulator has its world next to the state: a new state has a new world.
   if (own === location || flags.emulator === true || (!isUrl(location) && !existsSync(location)))
     return false;
-  const found =
-    inspection === undefined ? openedBeside(own, flags, io) : inspectedBeside(own, location, inspection);
-  if ((await found.own()) !== null) return true;
-  if ((await found.given()) !== projectId) return false;
+  const projectIn =
+    inspection === undefined ? openedStates(flags, io) : inspectedStates([own, location], inspection);
+  if ((await projectIn(own)) !== null) return true;
+  if ((await projectIn(location, 'emulator')) !== projectId) return false;
   const [given, there] = [location, own].map(shownLocation);
   throw new ConfigError(
     `project ${projectId} already has the state ${given}, and a daemon with a folder of projects uses ${there}. ` +
@@ -102,31 +97,19 @@ export async function refuseStateBeside(
   );
 }
 
-function openedBeside(own: string, flags: CommonFlags, io: Io): BesideStates {
-  return {
-    own: async () => (isUrl(own) || existsSync(own) ? projectOf({ ...flags, state: own }, io) : null),
-    given: () => projectOf(flags, io, 'emulator'),
-  };
+/** The project of a state, as `projectOf`; `null` for a file that does not exist. */
+function openedStates(flags: CommonFlags, io: Io) {
+  return async (state: string, but?: 'emulator') =>
+    isUrl(state) || existsSync(state) ? projectOf({ ...flags, state }, io, but) : null;
 }
 
-/** On the connection that a fleet has for inspections: thousands of projects would each open two connections. */
-function inspectedBeside(
-  own: string,
-  location: string,
-  inspection: Pick<PostgresInspection, 'states'>,
-): BesideStates {
-  const names = [own, location].map((each) => stateNameOf(each) ?? defaultStateName);
-  let asked: ReturnType<PostgresInspection['states']> | undefined;
-  const find = async (name: string | undefined) => {
-    asked ??= inspection.states({ names });
-    return (await asked).find((each) => each.name === name);
-  };
-  return {
-    own: async () => (await find(names[0]))?.projectId ?? null,
-    given: async () => {
-      const found = await find(names[1]);
-      return found === undefined || found.service === 'emulator' ? null : found.projectId;
-    },
+/** The same on the connection that a fleet has for inspections: thousands of projects would each open two connections. */
+function inspectedStates(locations: readonly string[], inspection: Pick<PostgresInspection, 'states'>) {
+  const nameIn = (location: string) => stateNameOf(location) ?? defaultStateName;
+  const states = once(() => inspection.states({ names: locations.map(nameIn) }));
+  return async (state: string, but?: 'emulator') => {
+    const found = (await states()).find(({ name }) => name === nameIn(state));
+    return found === undefined || found.service === but ? null : found.projectId;
   };
 }
 
