@@ -3,7 +3,7 @@ import { resolve, sep } from 'node:path';
 import equal from 'fast-deep-equal';
 import type { Desired, Position, Settings, TokenPlace } from '../core/desired.ts';
 import { type Diagnostic, formatDiagnostic, SpecError } from '../core/errors.ts';
-import { canonicalJson, given } from '../core/json.ts';
+import { canonicalJson } from '../core/json.ts';
 import { type ResourceKey, topLevelKey } from '../core/keys.ts';
 import { escapeUnseen } from '../core/text.ts';
 import { checkReferences, checkUniqueness } from './cross-checks.ts';
@@ -106,10 +106,7 @@ export function loadSpec(
     resources: entries.map(({ resource }) => resource),
   };
   const shown = { ...wanted, ...written.environment() };
-  return {
-    ...{ ...shown, digest: digestOf(shown) },
-    ...(token === undefined ? {} : { token }),
-  };
+  return { ...shown, digest: digestOf(shown), ...(token === undefined ? {} : { token }) };
 }
 
 function tooMany(resources: number): string {
@@ -197,42 +194,28 @@ function tokenPlace(
   return typeof file?.value === 'string' ? tokenFile(file.value, file.position, trust, report) : undefined;
 }
 
-function tokenVariable(
-  env: string,
-  position: Position,
-  { tokens }: SpecTrust,
-  report: Report,
-): TokenPlace | undefined {
+function tokenVariable(env: string, position: Position, { tokens }: SpecTrust, report: Report) {
   if (tokens === 'any') return { env, position };
   const { prefix } = tokens;
   if (prefix !== undefined && env.startsWith(prefix) && !isReservedVariable(env)) return { env, position };
-  report(
-    position,
+  const problem =
     prefix === undefined
       ? '`token_env` is not allowed in this spec: allow a prefix of names with --token-env-prefix'
-      : `\`token_env\` may only name a variable that begins with ${prefix}: rename it, or change --token-env-prefix`,
-  );
-  return undefined;
+      : `\`token_env\` may only name a variable that begins with ${prefix}: rename it, or change --token-env-prefix`;
+  return void report(position, problem);
 }
 
-function tokenFile(
-  file: string,
-  position: Position,
-  { tokens }: SpecTrust,
-  report: Report,
-): TokenPlace | undefined {
+function tokenFile(file: string, position: Position, { tokens }: SpecTrust, report: Report) {
   if (tokens === 'any') return { file, position };
   const { folder, base } = tokens;
   const path = resolve(base, file);
   const below = folder !== undefined && path.startsWith(folder.endsWith(sep) ? folder : `${folder}${sep}`);
   if (below && !file.includes('\0')) return { file: path, below: folder, position };
-  report(
-    position,
+  const problem =
     folder === undefined
       ? '`token_file` is not allowed in this spec: allow a folder with --token-folder'
-      : '`token_file` may only name a file in the folder of --token-folder: move the file there, or change the folder',
-  );
-  return undefined;
+      : '`token_file` may only name a file in the folder of --token-folder: move the file there, or change the folder';
+  return void report(position, problem);
 }
 
 function firstOf(diagnostics: readonly Diagnostic[], dropped: number): Diagnostic[] {
@@ -312,24 +295,11 @@ function inOrder(diagnostics: readonly Diagnostic[], sources: readonly Source[])
  * `sha256:…` of everything the spec wants, the values of the environment included, and nothing of how it is written: not the
  * order of fields or entries, not the files it is spread over, not positions and doubts.
  */
-function digestOf({
-  projectId,
-  scope,
-  expires,
-  settings,
-  resources,
-  environment,
-}: Omit<Desired, 'digest'>): string {
+function digestOf({ resources, environment, ...head }: Omit<Desired, 'digest' | 'token'>): string {
   const byKey = [...resources].sort((a, b) => (a.key < b.key ? -1 : 1));
   const wanted = byKey.map(({ position: _, cautions: __, fields: ___, ...resource }) => resource);
-  const text = canonicalJson({
-    version: 1,
-    projectId,
-    ...given({ scope, expires }),
-    settings,
-    resources: wanted,
-    ...(environment === undefined ? {} : { environment: [...environment.texts].sort() }),
-  });
+  const texts = environment === undefined ? {} : { environment: [...environment.texts].sort() };
+  const text = canonicalJson({ version: 1, ...head, resources: wanted, ...texts });
   return `sha256:${createHash('sha256').update(text).digest('hex')}`;
 }
 

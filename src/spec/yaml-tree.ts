@@ -36,18 +36,18 @@ export function readYaml(
   report: Report,
 ): Located | undefined {
   const text = source.startsWith('\uFEFF') ? source.slice(1) : source;
-  const tokens = tokenize(file, text, report);
-  if (tokens === undefined) return undefined;
+  const lines = new LineCounter();
   const at = (offset: number) => {
-    const { line, col } = tokens.lines.linePos(offset);
+    const { line, col } = lines.linePos(offset);
     return { file, line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  const node = compose(tokens, text, at, report);
+  const tokens = tokenize(text, lines, at, report);
+  const node = tokens && compose(tokens, text, at, report);
   return node && locate(node, { environment, trust, report, at });
 }
 
 function compose(
-  { tokens }: Tokens,
+  tokens: readonly CST.Token[],
   source: string,
   at: (offset: number) => Position,
   report: Report,
@@ -239,22 +239,19 @@ const coreTags = new Set([
   ...['str', 'int', 'float', 'bool', 'null', 'map', 'seq'].map((tag) => `!!${tag}`),
 ]);
 
-interface Tokens {
-  readonly tokens: readonly CST.Token[];
-  readonly lines: LineCounter;
-}
-
 /**
  * Cuts YAML into tokens and checks the limits before any collection is built:
  * building nested collections recurses, so a file of brackets alone would exhaust the
  * stack. Reports all errors. Returns `undefined` if the rest is not worth building.
  */
-function tokenize(file: string, text: string, report: Report): Tokens | undefined {
-  if (Buffer.byteLength(text) > maxBytes) {
-    report({ file, line: 1, column: 1 }, 'the file is larger than 1 MiB');
-    return undefined;
-  }
-  const lines = new LineCounter();
+function tokenize(
+  text: string,
+  lines: LineCounter,
+  at: Reading['at'],
+  report: Report,
+): readonly CST.Token[] | undefined {
+  const refuse = (offset: number, problem: string, shown?: string) => void report(at(offset), problem, shown);
+  if (Buffer.byteLength(text) > maxBytes) return refuse(0, 'the file is larger than 1 MiB');
   const parser = new Parser(lines.addNewLine);
   const tokens: CST.Token[] = [];
   lines.addNewLine(0);
@@ -264,41 +261,29 @@ function tokenize(file: string, text: string, report: Report): Tokens | undefine
   for (const lexeme of new Lexer().lex(text)) {
     const { offset } = parser;
     lexemes += 1;
-    if (lexemes > maxLexemes) {
-      report({ file, line: 1, column: 1 }, 'the file holds too many values: split it into several files');
-      return undefined;
-    }
-    if (!content && /^(?:"|'[^']*$)/.test(lexeme) && !/^(["']).*\1$/s.test(lexeme)) {
-      // All lines up to the end belong to the text: the place where it begins shows the mistake.
-      const { line, col: column } = lines.linePos(offset);
-      const position = { file, line, column };
-      report(position, 'the closing quote of this text is missing', excerpt(text, position));
-      return undefined;
-    }
+    if (lexemes > maxLexemes) return refuse(0, 'the file holds too many values: split it into several files');
+    // All lines up to the end belong to the text: the place where it begins shows the mistake.
+    if (!content && /^(?:"|'[^']*$)/.test(lexeme) && !/^(["']).*\1$/s.test(lexeme))
+      return refuse(offset, 'the closing quote of this text is missing', excerpt(text, at(offset)));
     for (const token of parser.next(lexeme)) {
       tokens.push(token);
       if (token.type === 'error') wrong += 1;
     }
     const refused = content ? undefined : refusal(lexeme);
     const long = tooLong(parser.stack);
-    if (long !== undefined) {
-      const { line, col } = lines.linePos(long.offset);
-      report({ file, line, column: col }, long.problem);
-      return undefined;
-    }
+    if (long !== undefined) return refuse(long.offset, long.problem);
     const problem = refused ?? tooDeep(parser.stack);
     // The text of a scalar follows this mark. It may begin with any character.
     content = lexeme === CST.SCALAR;
     if (problem !== undefined) {
-      const { line, col } = lines.linePos(offset);
-      report({ file, line, column: col }, problem);
+      refuse(offset, problem);
       if (refused === undefined) return undefined;
       wrong += 1;
     }
     if (wrong >= maxSyntaxErrors) break;
   }
   for (const token of parser.end()) tokens.push(token);
-  return { tokens, lines };
+  return tokens;
 }
 
 function refusal(lexeme: string): string | undefined {
