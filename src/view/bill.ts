@@ -21,22 +21,8 @@ import type { BilledView, IgnoredObject, ProjectView } from './project-view.ts';
 
 type AddressView = NonNullable<ProjectView['addresses']>[number];
 
-type Bill = Pick<
-  ProjectView,
-  | 'addresses'
-  | 'address_price'
-  | 'billed'
-  | 'idle'
-  | 'idle_monthly'
-  | 'unconfirmed'
-  | 'unconfirmed_creations'
-  | 'unmanaged'
-  | 'ignored'
-  | 'left_backups'
->;
-
 /** The resources that cost money, with and without a use. */
-export function billOf(facts: ProjectFacts): Bill {
+export function billOf(facts: ProjectFacts) {
   const { claims, intents } = knownIn(facts);
   const ips = facts.world?.ips;
   const keyOf = holdersIn(facts);

@@ -12,17 +12,7 @@ export interface Trial {
   readonly story: Story;
 }
 
-/** The result of a trial. `rule` is the invariant that was broken, if any. */
-export interface TrialEnd {
-  readonly name: string;
-  readonly converged: boolean;
-  /** Codes by which an operator was asked to settle an outcome. */
-  readonly asked: readonly string[];
-  /** Something else stopped at a refusal or a late task, which no answer of an operator settles. */
-  readonly stopped: boolean;
-  readonly rule: string | null;
-  readonly message: string | null;
-}
+export type TrialEnd = Awaited<ReturnType<typeof runTrial>>;
 
 const minute = 60_000;
 /** Two resources for one key, or two keys for one resource. */
@@ -46,15 +36,8 @@ const makingWrites: Partial<Record<KindName, string>> = {
 /** A crash at every boundary that a run crosses, spread evenly where there are more than `most`; then each fault on each write. */
 export async function trialsFor(spec: SpecModel, plan: Plan, most: number): Promise<readonly Trial[]> {
   const base: Story = {
-    ...{
-      seed: 1,
-      state: 'memory',
-      readings: {},
-      specs: [spec],
-      faults: [],
-      incidents: [],
-      pausesMs: [minute],
-    },
+    ...{ seed: 1, state: 'memory', readings: {}, specs: [spec] },
+    ...{ faults: [], incidents: [], pausesMs: [minute] },
   };
   const { boundaries } = await play(base);
   const steps = spread(boundaries.get('*') ?? 0, most);
@@ -91,18 +74,17 @@ export function spread(count: number, most: number): readonly number[] {
   return Array.from({ length: most }, (_, at) => Math.round(1 + at * step));
 }
 
-export async function runTrial({ name, story }: Trial): Promise<TrialEnd> {
+/** @returns `rule`: the invariant that was broken, if any */
+export async function runTrial({ name, story }: Trial) {
   const { violation, blockedRuns, questions } = await play(story);
   const codes = [...new Set(questions.map(({ code }) => code))];
+  /** Codes by which an operator was asked to settle an outcome. */
   const asked = codes.filter(settlesAnOutcome);
-  return {
-    name,
-    converged: violation === undefined,
-    asked,
-    stopped: blockedRuns > 0 && asked.length === 0,
-    rule: violation?.rule ?? null,
-    message: violation?.message.split('\n')[0] ?? null,
-  };
+  /** A refusal or a late task, which no answer of an operator settles. */
+  const stopped = blockedRuns > 0 && asked.length === 0;
+  const { rule = null, message } = violation ?? {};
+  const converged = violation === undefined;
+  return { name, converged, asked, stopped, rule, message: message?.split('\n')[0] ?? null };
 }
 
 /** In how many trials each code has asked, most first. */
