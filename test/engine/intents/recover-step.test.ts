@@ -231,183 +231,143 @@ const gone = { verdict: 'not_yet' };
 const web = `servers: {web: {${sliders}, public_ipv4: {new: true}}}\n`;
 
 describe('src/engine/run/recover.ts', () => {
+  const next = (key: string) => `begin ips.a ${key} for ips.a`;
+  const free = 'absent ips.a (unused): no earlier state used this idempotency key';
+  const isFenced = 'absent ips.a: an earlier state fenced this idempotency key';
+  const found = 'absent ips.a (found): found under its idempotency key: 7; found';
+  const isGone = `absent ips.a (gone): 7 was created under this idempotency key, and is gone; ${next('1.0')}`;
+  const unseen = 'void ips.a: reads do not show yet whether 7 exists';
+  const silent = 'void ips.a: the API did not answer for this idempotency key';
+  const conflict = `void ips.a (taken): its idempotency key holds the answer to another request; ${next('1.0')}`;
+  const task = 'task t1 of create_ip within 600 s';
+  const withTask = made('7', { id: 't1' });
+  const gones = [gone, gone];
   test.each<[string, Given, string]>([
-    [
-      'an unused key',
-      { answers: unused },
-      'begin ips.a 0.0 for ips.a; probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
-    ],
+    ['an unused key', { answers: unused }, `probe; probe; ${free}`],
     [
       'a key that an earlier state fenced, and the next one',
       { answers: [fenced, ...unused] },
-      'begin ips.a 0.0 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.1 for ips.a; probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
+      `probe; ${isFenced}; ${next('0.1')}; probe; probe; ${free}`,
     ],
+    ['the answer of a live resource', { answers: [taken, made('7')], seen: [live] }, `probe; send; ${found}`],
     [
-      'the answer of a live resource',
-      { answers: [taken, made('7')], seen: [live] },
-      'begin ips.a 0.0 for ips.a; probe; send; absent ips.a (found): found under its idempotency key: 7; found',
+      'a live resource, whose task runs',
+      { answers: [taken, withTask], seen: [live] },
+      `probe; send; ${found}`,
     ],
-    [
-      'the answer of a live resource, whose task runs',
-      { answers: [taken, made('7', { id: 't1' })], seen: [live] },
-      'begin ips.a 0.0 for ips.a; probe; send; absent ips.a (found): found under its idempotency key: 7; found',
-    ],
-    [
-      'an accepted probe',
-      { answers: [made('7', null, false)], seen: [live] },
-      'begin ips.a 0.0 for ips.a; probe; absent ips.a (found): found under its idempotency key: 7; found',
-    ],
+    ['an accepted probe', { answers: [made('7', null, false)], seen: [live] }, `probe; ${found}`],
     [
       'the answer of a resource that is gone',
-      { answers: [taken, made('7'), ...unused], seen: [gone, gone] },
-      'begin ips.a 0.0 for ips.a; probe; send; sleep 60 s; absent ips.a (gone): 7 was created under this idempotency key, and is gone; begin ips.a 1.0 for ips.a; probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
+      { answers: [taken, made('7'), ...unused], seen: gones },
+      `probe; send; sleep 60 s; ${isGone}; probe; probe; ${free}`,
     ],
     [
       'the answer of a resource that is gone, with a task',
-      { answers: [taken, made('7', { id: 't1' }), ...unused], seen: [gone, gone] },
-      'begin ips.a 0.0 for ips.a; probe; send; task t1 of create_ip within 600 s; sleep 60 s; absent ips.a (gone): 7 was created under this idempotency key, and is gone; begin ips.a 1.0 for ips.a; probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
+      { answers: [taken, withTask, ...unused], seen: gones },
+      `probe; send; ${task}; sleep 60 s; ${isGone}; probe; probe; ${free}`,
     ],
     [
       'the answer of a resource without a task',
-      { answers: [taken, made('7', 'missing'), ...unused], seen: [gone, gone] },
-      'begin ips.a 0.0 for ips.a; probe; send; sleep 5 s; absent ips.a (gone): 7 was created under this idempotency key, and is gone; begin ips.a 1.0 for ips.a; probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
+      { answers: [taken, made('7', 'missing'), ...unused], seen: gones },
+      `probe; send; sleep 5 s; ${isGone}; probe; probe; ${free}`,
     ],
     [
       'the answer of a resource that a later read shows',
       { answers: [taken, made('7')], seen: [gone, live] },
-      'begin ips.a 0.0 for ips.a; probe; send; sleep 60 s; absent ips.a (found): found under its idempotency key: 7; found',
+      `probe; send; sleep 60 s; ${found}`,
     ],
-    [
-      'the answer of a resource that no read answers about',
-      { answers: [taken, made('7')], seen: [undefined] },
-      'begin ips.a 0.0 for ips.a; probe; send; void ips.a: reads do not show yet whether 7 exists',
-    ],
-    [
-      'the answer of a resource that no second read answers about',
-      { answers: [taken, made('7')], seen: [gone] },
-      'begin ips.a 0.0 for ips.a; probe; send; sleep 60 s; void ips.a: reads do not show yet whether 7 exists',
-    ],
+    ['no read', { answers: [taken, made('7')], seen: [undefined] }, `probe; send; ${unseen}`],
+    ['no second read', { answers: [taken, made('7')], seen: [gone] }, `probe; send; sleep 60 s; ${unseen}`],
     [
       'the answer of a resource whose task is stuck',
-      { answers: [taken, made('7', { id: 't1' })], seen: [gone], stuck: true },
-      'begin ips.a 0.0 for ips.a; probe; send; task t1 of create_ip within 600 s; void ips.a: reads do not show yet whether 7 exists',
+      { answers: [taken, withTask], seen: [gone], stuck: true },
+      `probe; send; ${task}; ${unseen}`,
     ],
     [
       'an answer without an id, and a resource that reads show',
       { answers: [taken, made(undefined)], seen: [{ ...live, certain: true }, live] },
-      'begin ips.a 0.0 for ips.a; probe; send; absent ips.a (found): found under its idempotency key: 7; found',
+      `probe; send; ${found}`,
     ],
-    [
-      'an answer without an id, and an uncertain one',
-      { answers: [taken, made(undefined)], seen: [{ ...live, certain: false }] },
-      'begin ips.a 0.0 for ips.a; probe; send; ips.a is unknown',
-    ],
-    [
-      'an answer without an id, and none',
-      { answers: [taken, made(undefined)], seen: [gone] },
-      'begin ips.a 0.0 for ips.a; probe; send; ips.a is unknown',
-    ],
-    [
-      'an answer without an id, and no read',
-      { answers: [taken, made(undefined)], seen: [undefined] },
-      'begin ips.a 0.0 for ips.a; probe; send; ips.a is unknown',
-    ],
+    ...[{ ...live, certain: false }, gone, undefined].map((each): [string, Given, string] => [
+      'an answer without an id, and reads that show no certain resource',
+      { answers: [taken, made(undefined)], seen: [each] },
+      'probe; send; ips.a is unknown',
+    ]),
     [
       'a stored refusal',
       { answers: [taken, refused, ...unused] },
-      'begin ips.a 0.0 for ips.a; probe; send; refused ips.a: the API refused an earlier state under this idempotency key; begin ips.a 0.1 for ips.a; probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
+      `probe; send; refused ips.a: the API refused an earlier state under this idempotency key; ${next('0.1')}; probe; probe; ${free}`,
     ],
     [
       'a key that refuses the original too',
       { answers: [taken, taken, ...unused] },
-      'begin ips.a 0.0 for ips.a; probe; send; void ips.a (taken): its idempotency key holds the answer to another request; begin ips.a 1.0 for ips.a; probe; probe; absent ips.a: no earlier state used this idempotency key; begin ips.a 0.1 for ips.a; ips.a is unknown',
+      `probe; send; ${conflict}; probe; probe; ${free.replace(' (unused)', '')}; ${next('0.1')}; ips.a is unknown`,
     ],
     [
       'a key that refuses the original too, and an earlier replacement',
       { answers: [taken, taken, taken, ...unused] },
-      'begin ips.a 0.0 for ips.a; probe; send; void ips.a (taken): its idempotency key holds the answer to another request; begin ips.a 1.0 for ips.a; probe; void ips.a (taken): an earlier state used this idempotency key; begin ips.a 1.1 for ips.a; probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
+      `probe; send; ${conflict}; probe; void ips.a (taken): an earlier state used this idempotency key; ${next('1.1')}; probe; probe; ${free}`,
     ],
-    [
-      'an answer that is not a replay',
-      { answers: [taken, made('7', null, false)], seen: [live] },
-      'begin ips.a 0.0 for ips.a; probe; send; absent ips.a (found): found under its idempotency key: 7; found',
-    ],
-    ['a lost replay', { answers: [taken, lost] }, 'begin ips.a 0.0 for ips.a; probe; send; ips.a is unknown'],
-    [
-      'a replay that the API refuses for now',
-      { answers: [taken, unpaid] },
-      'begin ips.a 0.0 for ips.a; probe; send; ips.a is unknown',
-    ],
+    ['no replay', { answers: [taken, made('7', null, false)], seen: [live] }, `probe; send; ${found}`],
+    ['a lost replay', { answers: [taken, lost] }, 'probe; send; ips.a is unknown'],
+    ['a replay that the API refuses for now', { answers: [taken, unpaid] }, 'probe; send; ips.a is unknown'],
     [
       'a replay that is not sent',
       { answers: [taken, unsent, taken, made('7')], seen: [live] },
-      'begin ips.a 0.0 for ips.a; probe; send; probe; send; absent ips.a (found): found under its idempotency key: 7; found',
+      `probe; send; probe; send; ${found}`,
     ],
-    [
-      'no answer',
-      { answers: [lost, lost, lost, lost] },
-      'begin ips.a 0.0 for ips.a; probe; probe; probe; void ips.a: the API did not answer for this idempotency key',
-    ],
-    [
-      'no answer at first',
-      { answers: [lost, ...unused] },
-      'begin ips.a 0.0 for ips.a; probe; probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
-    ],
-    [
-      'a refusal for want of payment',
-      { answers: [unpaid, unpaid, unpaid] },
-      'begin ips.a 0.0 for ips.a; probe; probe; probe; void ips.a: the API did not answer for this idempotency key',
-    ],
-    ['a class that is paused before', { held: (spend) => spend === 'none' }, ''],
+    ['no answer', { answers: [lost, lost, lost, lost] }, `probe; probe; probe; ${silent}`],
+    ['no answer at first', { answers: [lost, ...unused] }, `probe; probe; probe; ${free}`],
+    ['a refusal for want of payment', { answers: Array(3).fill(unpaid) }, `probe; probe; probe; ${silent}`],
     [
       'a class that is paused meanwhile',
       { answers: [unpaid], held: (spend, sends) => spend === 'none' && sends > 0 },
-      'begin ips.a 0.0 for ips.a; probe; void ips.a: the API did not answer for this idempotency key',
+      `probe; ${silent}`,
     ],
     [
       'spending that is paused',
       { answers: [taken, taken, taken], held: (spend) => spend === 'adds' },
-      'begin ips.a 0.0 for ips.a; probe; probe; probe; void ips.a: the API did not answer for this idempotency key',
+      `probe; probe; probe; ${silent}`,
     ],
     [
       'an API that stores no refusals',
       { storesRefusals: false },
-      'begin ips.a 0.0 for ips.a; void ips.a (unaskable): no request can ask this API about an idempotency key',
+      'void ips.a (unaskable): no request can ask this API about an idempotency key',
     ],
     [
       'eight keys that earlier states fenced',
       { answers: Array(9).fill(fenced) },
-      'begin ips.a 0.0 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.1 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.2 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.3 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.4 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.5 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.6 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; begin ips.a 0.7 for ips.a; probe; absent ips.a: an earlier state fenced this idempotency key; found',
+      `probe; ${isFenced}; ${[1, 2, 3, 4, 5, 6, 7].map((at) => `${next(`0.${at}`)}; probe; ${isFenced}`).join('; ')}; found`,
     ],
-    ['a request that needs another resource', { impossible: ['ips.a'] }, ''],
     [
       'two entries',
       { file: 'ips: {a: {}, b: {}}\n', answers: [...unused, taken, made('7')], seen: [live] },
-      'begin ips.a 0.0 for ips.a; probe; probe; absent ips.a (unused): no earlier state used this idempotency key; begin ips.b 0.0 for ips.b; probe; send; absent ips.b (found): found under its idempotency key: 7; found',
+      `probe; probe; ${free}; begin ips.b 0.0 for ips.b; probe; send; ${found.replace('ips.a', 'ips.b')}`,
     ],
-  ])('the key shows %s', async (_name, given, steps) => {
-    expect((await play(given)).steps.join('; ')).toBe(steps);
+  ])('the key shows %s (%#)', async (_name, given, steps) => {
+    expect((await play(given)).steps.join('; ')).toBe(`${next('0.0')}; ${steps}`);
+  });
+
+  test.each<[string, Given]>([
+    ['whose class is paused before', { held: (spend) => spend === 'none' }],
+    ['whose request needs another resource', { impossible: ['ips.a'] }],
+  ])('a key %s is not asked', async (_name, given) => {
+    expect((await play(given)).steps).toEqual([]);
   });
 
   const server = 'servers: {web: {id: 9, managed: false}}\n';
+  const network = 'networks: {n: {cidr: 10.1.0.0/24}}\n';
+  const sameName = (...ids: string[]) => ({ observed: { 'networks.n': { sameName: ids } } });
+  const ofFound = { entries: { 'ips.a': { id: '7', held: { by: 'found', identity: {} } } } };
+  const isBound = { bindings: { 'ips.a': '7' } };
+  const writes = { open: [open({ recovers: undefined })] };
+  const old = { ips: [], line: ['ips.z'] };
   test.each<[string, Given, readonly string[]]>([
     ['an empty project', { ips: [] }, []],
     ['a free address', {}, ['ips.a']],
-    ['a network, beside a free address', { file: 'networks: {n: {cidr: 10.1.0.0/24}}\n' }, ['networks.n']],
-    [
-      'a network whose name is taken',
-      {
-        file: 'networks: {n: {cidr: 10.1.0.0/24}}\n',
-        ips: [],
-        observed: { 'networks.n': { sameName: ['3'] } },
-      },
-      ['networks.n'],
-    ],
-    [
-      'a network without another one of its name',
-      { file: 'networks: {n: {cidr: 10.1.0.0/24}}\n', ips: [], observed: { 'networks.n': { sameName: [] } } },
-      [],
-    ],
+    ['a network, beside a free address', { file: network }, ['networks.n']],
+    ['a network whose name is taken', { file: network, ips: [], ...sameName('3') }, ['networks.n']],
+    ['a network without another one of its name', { file: network, ips: [], ...sameName() }, []],
     [
       'a server that no list shows',
       { ips: [], claims: [], networks: [{ id: 3, name: 'n', server_count: 1 }] },
@@ -416,10 +376,7 @@ describe('src/engine/run/recover.ts', () => {
     ['a file that ignores others', { file: `settings: {unmanaged: ignore}\n${spec}` }, []],
     [
       'a file that ignores others, and a network',
-      {
-        file: 'settings: {unmanaged: ignore}\nnetworks: {n: {cidr: 10.1.0.0/24}}\n',
-        observed: { 'networks.n': { sameName: ['3'] } },
-      },
+      { file: `settings: {unmanaged: ignore}\n${network}`, ...sameName('3') },
       ['networks.n'],
     ],
     ['a key that this state has used', { past: [past('ips.a')] }, []],
@@ -429,73 +386,39 @@ describe('src/engine/run/recover.ts', () => {
       ['ips.a'],
     ],
     ['a key that this state has not sent', { past: [past('ips.a', { sends: 0 })] }, ['ips.a']],
-    ['an earlier key, after its own key', { ips: [], line: ['ips.z'] }, ['ips.a', 'ips.z']],
+    ['an earlier key, after its own key', old, ['ips.a', 'ips.z']],
     ['both keys', { line: ['ips.z'] }, ['ips.a', 'ips.z']],
-    ['an earlier key that this state has used', { ips: [], line: ['ips.z'], past: [past('ips.z')] }, []],
+    ['an earlier key that this state has used', { ...old, past: [past('ips.z')] }, []],
     [
       'two networks, of which one has its name taken',
-      {
-        file: 'networks: {m: {cidr: 10.2.0.0/24}, n: {cidr: 10.1.0.0/24}}\n',
-        ips: [],
-        observed: { 'networks.n': { sameName: ['3'] } },
-      },
+      { file: network.replace('{n', '{m: {cidr: 10.2.0.0/24}, n'), ips: [], ...sameName('3') },
       ['networks.m', 'networks.n'],
     ],
-    [
-      'a key with an open write, and an earlier key',
-      { ips: [], line: ['ips.z'], open: [open({ recovers: undefined })] },
-      [],
-    ],
-    ['a bound key', { bindings: { 'ips.a': '7' }, observed: { 'ips.a': { id: '7', live: ip(7) } } }, []],
-    ['a bound key whose resource is gone', { bindings: { 'ips.a': '7' } }, ['ips.a']],
-    [
-      'a bound key whose resource is gone, and no other resource',
-      { bindings: { 'ips.a': '7' }, ips: [] },
-      [],
-    ],
-    [
-      'a bound key whose resource is gone, with an open write',
-      { bindings: { 'ips.a': '7' }, open: [open({ recovers: undefined })] },
-      [],
-    ],
-    ['a key with an open write', { open: [open({ recovers: undefined })] }, []],
+    ['a key with an open write, and an earlier key', { ...old, ...writes }, []],
+    ['a bound key', { ...isBound, observed: { 'ips.a': { id: '7', live: ip(7) } } }, []],
+    ['a bound key whose resource is gone', isBound, ['ips.a']],
+    ['a bound key whose resource is gone, and no other resource', { ...isBound, ips: [] }, []],
+    ['a bound key whose resource is gone, with an open write', { ...isBound, ...writes }, []],
+    ['a key with an open write', writes, []],
     [
       'a part',
       {
-        ...{ file: web, bindings: { 'servers.web': '9' }, ips: [ip(51)] },
+        ...{ file: web, bindings: { 'servers.web': '9' } },
         observed: { 'servers.web': { id: '9', cards: [], addresses: [] } },
       },
       [],
     ],
     ['a resource that is not managed', { file: server }, []],
     ['a resource with an id', { file: 'ips: {a: {id: 7}}\n' }, []],
-    [
-      'a held resource that is not there',
-      { entries: { 'ips.a': { id: '7', held: { by: 'found', identity: {} } } } },
-      ['ips.a'],
-    ],
-    [
-      'a held resource that is there',
-      {
-        entries: { 'ips.a': { id: '7', held: { by: 'found', identity: {} } } },
-        observed: { 'ips.a': { id: '7' } },
-      },
-      [],
-    ],
+    ['a held resource that is not there', ofFound, ['ips.a']],
+    ['a held resource that is there', { ...ofFound, observed: { 'ips.a': { id: '7' } } }, []],
     [
       'a held resource that is not there, and drift is only reported',
-      {
-        file: `settings: {drift: report}\n${spec}`,
-        entries: { 'ips.a': { id: '7', held: { by: 'found', identity: {} } } },
-      },
+      { file: `settings: {drift: report}\n${spec}`, ...ofFound },
       [],
     ],
     ['a file that only reports drift', { file: `settings: {drift: report}\n${spec}` }, ['ips.a']],
-    [
-      'a network and an address, beside a free address',
-      { file: `networks: {n: {cidr: 10.1.0.0/24}}\n${spec}` },
-      ['networks.n', 'ips.a'],
-    ],
+    ['a network and an address, beside a free address', { file: network + spec }, ['networks.n', 'ips.a']],
     ['a run that is to stop', { more: { stop: AbortSignal.abort() } }, []],
     ['a run in which all is paused', { more: { facts: { allPaused: () => ({}) } } }, []],
   ])('%s: the keys that are asked', async (_name, given, expected) => {
@@ -503,17 +426,11 @@ describe('src/engine/run/recover.ts', () => {
     expect(log.flatMap((each) => /^begin (\S+)/.exec(each)?.[1] ?? [])).toEqual(expected);
   });
 
+  const asking = { open: [open({ sends: 0 })], answers: unused };
+  const doubted = { why: 'conflict', question: { stage: 'taken', probes: 1, conflict: true } };
   test.each<[string, Given, string]>([
-    [
-      'a question without an answer',
-      { open: [open({ sends: 0 })], answers: unused },
-      'probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
-    ],
-    [
-      'a question in an empty project',
-      { open: [open({ sends: 0 })], ips: [], answers: unused },
-      'probe; probe; absent ips.a (unused): no earlier state used this idempotency key',
-    ],
+    ['a question without an answer', asking, `probe; probe; ${free}`],
+    ['a question in an empty project', { ...asking, ips: [] }, `probe; probe; ${free}`],
     [
       'a question whose request was sent',
       { open: [open({ phase: 'sending' })], answers: unused },
@@ -524,15 +441,7 @@ describe('src/engine/run/recover.ts', () => {
       { open: [open({ phase: 'sending' })], answers: [fenced] },
       'probe; ips.a is unknown',
     ],
-    [
-      'a conflict',
-      {
-        open: [
-          open({ unconfirmed: { why: 'conflict', question: { stage: 'taken', probes: 1, conflict: true } } }),
-        ],
-      },
-      'ips.a is unknown',
-    ],
+    ['a conflict', { open: [open({ unconfirmed: doubted })] }, 'ips.a is unknown'],
     ['an old question', { open: [open({ firstSentAt: sentAt - 24 * hour })] }, 'ips.a is unknown'],
     [
       'an accepted one',
@@ -541,13 +450,13 @@ describe('src/engine/run/recover.ts', () => {
     ],
     [
       'an earlier key with an open write',
-      { ips: [], line: ['ips.z'], open: [open({ key: 'ips.z', recovers: undefined })] },
+      { ...old, open: [open({ key: 'ips.z', recovers: undefined })] },
       'ips.z is unknown',
     ],
     [
       'an earlier key with an open question',
-      { ips: [], line: ['ips.z'], open: [open({ key: 'ips.z', sends: 0 })], answers: unused },
-      'probe; probe; absent ips.z (unused): no earlier state used this idempotency key',
+      { ...asking, ...old, open: [open({ key: 'ips.z', sends: 0 })] },
+      `probe; probe; ${free.replace('ips.a', 'ips.z')}`,
     ],
   ])('an earlier run left %s', async (_name, given, steps) => {
     expect((await play(given)).steps.join('; ')).toBe(steps);
@@ -608,13 +517,7 @@ describe('src/engine/run/recover.ts', () => {
     [
       'a conflict',
       [taken, taken],
-      [
-        ...sending,
-        {
-          ...{ phase: 'unknown', lost: 0, dueAt: sentAt },
-          unconfirmed: { why: 'conflict', question: { stage: 'taken', probes: 1, conflict: true } },
-        },
-      ],
+      [...sending, { phase: 'unknown', lost: 0, dueAt: sentAt, unconfirmed: doubted }],
     ],
     [
       'a request that did not go',
@@ -668,37 +571,21 @@ describe('src/engine/run/recover.ts', () => {
       ...more,
     });
   test.each<[string, Given, boolean]>([
-    ['a server whose creation is gone', { past: [left()], incarnations: { 'servers.old': 1 } }, true],
-    ['a server whose next incarnation was asked', { past: [left()] }, false],
+    ['a server whose creation is gone', { past: [left()] }, true],
+    ['a server whose next incarnation was asked', { past: [left()], incarnations: {} }, false],
     ['an address', { past: [left({ key: 'ips.z', kind: 'ip' })], incarnations: { 'ips.z': 1 } }, false],
-    [
-      'a server that was created',
-      { past: [left({ outcome: 'done' })], incarnations: { 'servers.old': 1 } },
-      false,
-    ],
-    ['a deletion', { past: [left({ verb: 'delete' })], incarnations: { 'servers.old': 1 } }, false],
+    ['a server that was created', { past: [left({ outcome: 'done' })] }, false],
+    ['a deletion', { past: [left({ verb: 'delete' })] }, false],
     [
       'a server in the spec',
       { past: [left({ key: 'servers.web' })], file: web, incarnations: { 'servers.web': 1 } },
       false,
     ],
-    [
-      'an earlier creation',
-      { past: [left({ id: 'later' }), left()], incarnations: { 'servers.old': 1 } },
-      true,
-    ],
-    [
-      'a creation without an entry',
-      { past: [left({ entry: undefined })], incarnations: { 'servers.old': 1 } },
-      false,
-    ],
-    [
-      'an old creation',
-      { past: [left({ firstSentAt: sentAt - 24 * hour })], incarnations: { 'servers.old': 1 } },
-      false,
-    ],
+    ['an earlier creation', { past: [left({ id: 'later' }), left()] }, true],
+    ['a creation without an entry', { past: [left({ entry: undefined })] }, false],
+    ['an old creation', { past: [left({ firstSentAt: sentAt - 24 * hour })] }, false],
   ])('asks about an entry that has left: %s', async (_name, given, isAsked) => {
-    const { run, log } = running({ ...given, answers: unused });
+    const { run, log } = running({ incarnations: { 'servers.old': 1 }, ...given, answers: unused });
     await recoverLeft(run);
     expect(log.filter((each) => each.startsWith('begin'))).toEqual(
       isAsked ? ['begin servers.old 1.0 as old for servers.old'] : [],
@@ -743,11 +630,7 @@ describe('src/engine/run/recover.ts', () => {
     ['nothing but the default network', { ips: [], networks: main }, []],
     ['an address, and the state is not new', { claims: [baseline] }, ['0.0', '1.0', '2.0', '3.0']],
     ['an ignored address, and the state is not new', { claims: [baseline, ignored] }, []],
-    [
-      'an address, and the server has one too',
-      { file: `servers: {web: {${sliders}, public_ipv4: {new: true}}}\n` },
-      ['0.0'],
-    ],
+    ['an address, and the server has one too', { file: web }, ['0.0']],
     ['the server', { answers: [...unused, taken, made('7')], seen: [live] }, ['0.0', '1.0']],
   ])('the later keys of a server, if the project holds %s', async (_name, given, keys) => {
     const answers = Array.from({ length: 8 }, () => unused).flat();
@@ -781,10 +664,12 @@ describe('src/engine/run/recover.ts', () => {
 
   const z = (more: object = {}) => past('ips.z', { because: 'unused', sends: 0, outcome: 'absent', ...more });
   const asks = 'begin ips.z 0 for ips.a';
+  const askedTwice = [asks, 'probe', 'probe', 'absent ips.z'];
+  const isAsked = (id: string, moment: string) => id === 'past ips.z' && moment === 'asked';
   test.each<[string, Given, readonly string[], string?]>([
-    ['is unused', { past: [z()], answers: unused }, [asks, 'probe', 'probe', 'absent ips.z']],
-    ['was used', { past: [past('ips.z')], answers: unused }, [asks, 'probe', 'probe', 'absent ips.z']],
-    ['was never used', { answers: unused }, [asks, 'probe', 'probe', 'absent ips.z']],
+    ['is unused', { past: [z()], answers: unused }, askedTwice],
+    ['was used', { past: [past('ips.z')], answers: unused }, askedTwice],
+    ['was never used', { answers: unused }, askedTwice],
     ['showed a resource of another entry', { past: [z({ because: 'found', outcome: 'void' })] }, []],
     [
       'has bought since',
@@ -796,21 +681,10 @@ describe('src/engine/run/recover.ts', () => {
     [
       'showed a resource that is gone',
       { past: [z({ because: 'found' })], answers: unused },
-      ['begin ips.z 1 for ips.a', 'probe', 'probe', 'absent ips.z'],
+      ['begin ips.z 1 for ips.a', ...askedTwice.slice(1)],
     ],
-    [
-      'was given up',
-      { past: [z({ because: undefined, outcome: 'void' })], answers: unused },
-      [asks, 'probe', 'probe', 'absent ips.z'],
-    ],
-    [
-      'was asked in this run',
-      {
-        past: [z()],
-        more: { stopwatch: { isMarked: (id: string, at: string) => id === 'past ips.z' && at === 'asked' } },
-      },
-      [],
-    ],
+    ['was given up', { past: [z({ because: undefined, outcome: 'void' })], answers: unused }, askedTwice],
+    ['was asked in this run', { past: [z()], more: { stopwatch: { isMarked: isAsked } } }, []],
     ['is the only one', { past: [past('ips.a')], line: [] }, []],
   ])('before a purchase, an earlier key that %s', async (_name, given, steps, found) => {
     const { run, log, calls } = running({ line: ['ips.z'], ...given });
