@@ -195,25 +195,19 @@ describe('src/engine/intents/endings.ts', () => {
     phase: 'unknown',
     unconfirmed: { why, question: { stage: 'asking', probes: 0 } },
   });
+  const wall = { kind: 'firewall', key: 'servers.x.firewall' };
+  const doubted = { phase: 'waiting', because: 'key_doubted' };
   test.each([
     ['a write that was refused', {}, { now: 'closed', outcome: 'refused' }],
     ['an unconfirmed purchase', { kind: 'ip', key: 'ips.x', ...unconfirmed('lost') }, { now: 'blocked' }],
-    [
-      'an unconfirmed firewall',
-      { kind: 'firewall', key: 'servers.x.firewall', ...unconfirmed('lost') },
-      { now: 'closed', outcome: 'absent' },
-    ],
+    ['an unconfirmed firewall', { ...wall, ...unconfirmed('lost') }, { now: 'closed', outcome: 'absent' }],
     [
       'an unconfirmed deletion',
       { verb: 'delete', ...unconfirmed('lost') },
       { now: 'closed', outcome: 'absent' },
     ],
-    ['a doubted creation', { phase: 'waiting', because: 'key_doubted' }, { now: 'again', afterMs: 0 }],
-    [
-      'a doubted deletion',
-      { phase: 'waiting', because: 'key_doubted', verb: 'delete' },
-      { now: 'closed', outcome: 'refused' },
-    ],
+    ['a doubted creation', doubted, { now: 'again', afterMs: 0 }],
+    ['a doubted deletion', { ...doubted, verb: 'delete' }, { now: 'closed', outcome: 'refused' }],
   ])('%s', async (_name, write, progress) => {
     const { run, ends, recorded } = stubRun();
     expect(await giveUp(run, intentOf(write), 'why', { retryAfterMs: 5 })).toMatchObject(progress);
@@ -281,94 +275,29 @@ describe('src/engine/intents/not-there.ts', () => {
   }
   const next = [{ type: 'next_incarnation', key: 'networks.x' }];
 
-  test.each<[string, object, readonly object[], object, object, object]>([
-    ['the replay of an earlier state', replay(), [], {}, storing, { now: 'closed', retryAfterMs: 0 }],
-    ['a third one', replay(), past(2), {}, storing, { now: 'closed', retryAfterMs: 0 }],
-    [
-      'a third one of an API that may mark too much',
-      replay(),
-      past(2),
-      {},
-      { storesRefusals: false },
-      { now: 'blocked', code: 'not_there' },
-    ],
-    ['a second one of it', replay(), past(1), {}, { storesRefusals: false }, { now: 'closed' }],
-    [
-      'a third one, while writes are paused',
-      replay(),
-      past(2),
-      {},
-      { ...storing, held: true },
-      { now: 'blocked', code: 'not_there' },
-    ],
-    ['a fourth one', replay(), past(3), {}, storing, { now: 'closed' }],
-    ['a fifth one', replay(), past(4), {}, storing, { now: 'blocked', code: 'not_there' }],
-    [
-      'a fifth one, not all replayed',
-      replay(),
-      [...past(2), ...past(2, accepted('this_send'))],
-      {},
-      storing,
-      { now: 'closed' },
-    ],
-    [
-      'a replay without a task that reports no end',
-      replay({ end: 'unreported' }),
-      [],
-      {},
-      storing,
-      { now: 'blocked', code: 'not_there' },
-    ],
-    ['a replay with a task', replay({ end: 'unreported', taskId: 't' }), [], {}, storing, { now: 'closed' }],
-    [
-      'a created resource that is gone',
-      accepted('this_send'),
-      [],
-      { gone: true },
-      storing,
-      { now: 'closed' },
-    ],
-    [
-      'one that may be there',
-      accepted('this_send'),
-      [],
-      { gone: false },
-      storing,
-      { now: 'blocked', code: 'not_there' },
-    ],
-    [
-      'one beside strays',
-      accepted('this_send'),
-      [],
-      { gone: true, strays: true },
-      storing,
-      { now: 'blocked', code: 'not_there' },
-    ],
-    [
-      'one after another end',
-      accepted('this_send'),
-      [ended('failed', accepted('this_send'))],
-      { gone: true },
-      storing,
-      { now: 'closed' },
-    ],
-    [
-      'a fifth one after other ends',
-      replay(),
-      Array(4).fill(ended('failed', { ...replay(), phase: 'closed', outcome: 'failed' })),
-      {},
-      storing,
-      { now: 'closed' },
-    ],
-    [
-      'a second one',
-      accepted('this_send'),
-      past(1),
-      { gone: true },
-      storing,
-      { now: 'blocked', code: 'not_there' },
-    ],
-  ])('%s', async (_name, write, before, evidence, behaviour, expected) => {
+  const again = { now: 'closed', retryAfterMs: 0 };
+  const asks = { now: 'blocked', code: 'not_there' };
+  const mayMark = { storesRefusals: false };
+  const made = accepted('this_send');
+  const failed = (of: object) => ended('failed', { ...of, phase: 'closed', outcome: 'failed' });
+  test.each<[string, object, readonly object[], object, object?, object?]>([
+    ['the replay of an earlier state', replay(), [], again],
+    ['a third one', replay(), past(2), again],
+    ['a third one of an API that may mark too much', replay(), past(2), asks, {}, mayMark],
+    ['a second one of it', replay(), past(1), again, {}, mayMark],
+    ['a third one, while writes are paused', replay(), past(2), asks, {}, { ...storing, held: true }],
+    ['a fourth one', replay(), past(3), again],
+    ['a fifth one', replay(), past(4), asks],
+    ['a fifth one, not all replayed', replay(), [...past(2), ...past(2, made)], again],
+    ['a replay without a task that reports no end', replay({ end: 'unreported' }), [], asks],
+    ['a replay with a task', replay({ end: 'unreported', taskId: 't' }), [], again],
+    ['a created resource that is gone', made, [], again, { gone: true }],
+    ['one that may be there', made, [], asks, { gone: false }],
+    ['one beside strays', made, [], asks, { gone: true, strays: true }],
+    ['one after another end', made, [failed(made)], again, { gone: true }],
+    ['a fifth one after other ends', replay(), Array(4).fill(failed(replay())), again],
+    ['a second one', made, past(1), asks, { gone: true }],
+  ])('%s', async (_name, write, before, expected, evidence, behaviour) => {
     const { progress, changes, ends } = await see(write, before, evidence, behaviour);
     expect(progress).toMatchObject(expected);
     expect(changes).toEqual(progress.now === 'closed' ? next : []);

@@ -227,7 +227,6 @@ describe('src/engine/intents/evidence.ts', () => {
   });
 
   const newIp: Evidence = { verdict: 'done', id: '7', certain: false, called: '203.0.113.1' };
-  const isShared = { exclusive: false };
   const creationBeside = (more: object) => [intentOf({ ...ip, id: 'o', key: 'ips.o', ...more })];
   const beside = (more: object) => ({ found: newIp, open: creationBeside(more) });
   const blocked = { ...unconfirmed(), phase: 'blocked' };
@@ -235,6 +234,11 @@ describe('src/engine/intents/evidence.ts', () => {
     intentOf({ key: 'servers.x', kind: 'server', ...accepted('reported', { at: sentAt + 2 * hour }) }),
   ];
   const candidate: Evidence = { ...verdicts.unseen, verdict: 'unseen', reason: '', candidates: ['9'] };
+  const asks = 'asks outcome_unknown';
+  const absentAt = (ageMs: number, more: object = {}) => ({ found: absent, ageMs, ...more });
+  /** Two reads have not found the resource. */
+  const goneSince = { found: absent, and: seenNot };
+  const notAlone = { found: newIp, settings: { exclusive: false } };
   const dueIn = (ms: number) => ({ and: { dueAt: sentAt + 2 * hour + ms } });
   test.each<[string, string, NonNullable<Parameters<typeof reading>[0]>, string]>([
     ['waits for the request to time out', 'whole unconfirmed', { ageMs: 40_000 }, 'again 10'],
@@ -244,45 +248,15 @@ describe('src/engine/intents/evidence.ts', () => {
     ['reads when they are due after a failed task', 'creation failed', dueIn(0), 'tainted'],
     ['does not wait after a success', 'creation ended', dueIn(5_000), 'closed done'],
     ['reads again if the token was exchanged', 'creation ended', { isExchanged: true }, 'again 0'],
-    [
-      'shows an id that fits no path',
-      'creation ended',
-      { found: { ...newIp, id: '..' } },
-      'asks outcome_unknown',
-    ],
-    [
-      'may show late',
-      'creation unconfirmed',
-      { found: absent, ageMs: 12 * minute, longestMs: 8.5 * minute },
-      'again 45',
-    ],
-    ['shows by now', 'creation unconfirmed', { found: absent, ageMs: 12 * minute }, 'again 60, unknown'],
-    [
-      'shows in half a second',
-      'creation unconfirmed',
-      { found: absent, ageMs: 10 * minute - 500 },
-      'again 0.5',
-    ],
-    [
-      'shows at that moment',
-      'creation unconfirmed',
-      { found: absent, ageMs: 10 * minute },
-      'again 60, unknown',
-    ],
-    ['may have been read too early', 'creation ended', { found: absent, ageMs: 59_000 }, 'again 1'],
+    ['shows an id that fits no path', 'creation ended', { found: { ...newIp, id: '..' } }, asks],
+    ['may show late', 'creation unconfirmed', absentAt(12 * minute, { longestMs: 8.5 * minute }), 'again 45'],
+    ['shows by now', 'creation unconfirmed', absentAt(12 * minute), 'again 60, unknown'],
+    ['shows in half a second', 'creation unconfirmed', absentAt(10 * minute - 500), 'again 0.5'],
+    ['shows at that moment', 'creation unconfirmed', absentAt(10 * minute), 'again 60, unknown'],
+    ['may have been read too early', 'creation ended', absentAt(59_000), 'again 1'],
     ['is read after its end', 'creation ended', { found: absent, sinceMs: { ended: 20_000 } }, 'again 40'],
-    [
-      'is read again later',
-      'creation ended',
-      { found: absent, sinceMs: { not_seen: 20_000 }, and: seenNot },
-      'again 40',
-    ],
-    [
-      'is absent then',
-      'creation ended',
-      { found: absent, sinceMs: { not_seen: minute }, and: seenNot },
-      'closed absent',
-    ],
+    ['is read again later', 'creation ended', { ...goneSince, sinceMs: { not_seen: 20_000 } }, 'again 40'],
+    ['is absent then', 'creation ended', { ...goneSince, sinceMs: { not_seen: minute } }, 'closed absent'],
     ['is at its deadline', 'creation ended', { found: verdicts.pending, ageMs: deadlineMs }, 'again 60'],
     [
       'was answered late',
@@ -298,48 +272,38 @@ describe('src/engine/intents/evidence.ts', () => {
       { found: verdicts.pending, and: { lastSentAt: sentAt + 119 * minute } },
       'again 25',
     ],
-    ['has no task', 'creation replayed', { found: absent, and: seenNot }, 'asks not_there'],
+    ['has no task', 'creation replayed', goneSince, 'asks not_there'],
     [
       'left something',
       'creation failed',
-      { found: { ...absent, strays: true }, and: seenNot },
+      { ...goneSince, found: { ...absent, strays: true } },
       'asks task_failed',
     ],
     [
       'left nothing',
       'creation failed',
-      { found: { ...absent, strays: false }, and: seenNot },
+      { ...goneSince, found: { ...absent, strays: false } },
       'closed failed',
     ],
-    [
-      'has its answer under the key',
-      'creation unreadable',
-      { found: absent, and: seenNot },
-      'key_not_answered, unknown',
-    ],
-    ['has none', 'whole unreadable', { found: absent, bound: ['1'], and: seenNot }, 'closed absent'],
-    ['had one', 'creation unreadable', { found: absent, ageMs: 24 * hour, and: seenNot }, 'asks key_too_old'],
+    ['has its answer under the key', 'creation unreadable', goneSince, 'key_not_answered, unknown'],
+    ['has none', 'whole unreadable', { ...goneSince, bound: ['1'] }, 'closed absent'],
+    ['had one', 'creation unreadable', { ...goneSince, ageMs: 24 * hour }, 'asks key_too_old'],
     ['is shown by a read', 'creation unreadable', {}, 'closed done'],
-    [
-      'is shown by a list',
-      'ip unreadable',
-      { found: newIp, settings: isShared },
-      'key_not_answered, unknown',
-    ],
+    ['is shown by a list', 'ip unreadable', notAlone, 'key_not_answered, unknown'],
     ['shows in no read', 'creation unconfirmed', { found: verdicts.unseen }, 'closed absent'],
     [
       'is asked about',
       'creation unconfirmed',
       { found: verdicts.unseen, settings: { unconfirmed_servers: 'ask' } },
-      'asks outcome_unknown',
+      asks,
     ],
-    ['may have had an effect', 'creation server_error', { found: verdicts.unseen }, 'asks outcome_unknown'],
-    ['was refused later', 'creation refused', { found: verdicts.unseen }, 'asks outcome_unknown'],
-    ['has a candidate', 'creation unconfirmed', { found: candidate }, 'asks outcome_unknown'],
+    ['may have had an effect', 'creation server_error', { found: verdicts.unseen }, asks],
+    ['was refused later', 'creation refused', { found: verdicts.unseen }, asks],
+    ['has a candidate', 'creation unconfirmed', { found: candidate }, asks],
     ['is alone in its project', 'ip unconfirmed', { found: newIp }, 'closed done'],
-    ['is not alone', 'ip unconfirmed', { found: newIp, settings: isShared }, 'asks outcome_unknown'],
-    ['is old', 'ip unconfirmed', { found: newIp, ageMs: 24 * hour }, 'asks outcome_unknown'],
-    ['has a candidate', 'ip failed', { found: newIp, settings: isShared }, 'asks task_failed'],
+    ['is not alone', 'ip unconfirmed', notAlone, asks],
+    ['is old', 'ip unconfirmed', { found: newIp, ageMs: 24 * hour }, asks],
+    ['has a candidate', 'ip failed', notAlone, 'asks task_failed'],
     ['is beside a creation that is sent', 'ip unconfirmed', beside({}), 'again 5'],
     [
       'is beside one that its key settles',
@@ -347,9 +311,9 @@ describe('src/engine/intents/evidence.ts', () => {
       beside(unconfirmed('lost', 'asking')),
       'again 5',
     ],
-    ['is beside an unconfirmed one', 'ip unconfirmed', beside(unconfirmed()), 'asks outcome_unknown'],
+    ['is beside an unconfirmed one', 'ip unconfirmed', beside(unconfirmed()), asks],
     ['is beside one that waits', 'ip unconfirmed', beside({ ...unconfirmed(), phase: 'waiting' }), 'again 5'],
-    ['is beside a blocked one', 'ip unconfirmed', beside(blocked), 'asks outcome_unknown'],
+    ['is beside a blocked one', 'ip unconfirmed', beside(blocked), asks],
     [
       'is beside two',
       'ip unconfirmed',

@@ -16,6 +16,10 @@ const unconfirmed = (why: WhyUnknown, stage = 'asking', more: object = {}) => ({
   unconfirmed: { why, question: { stage, probes: 0, ...more } },
 });
 const put = { key: 'servers.x.firewall', kind: 'firewall', verb: 'update' };
+const unsent: WriteResult = { type: 'unsent', reason: '' };
+const unreadable = said(200, { malformed: 'x' });
+const refusal = said(422, { code: 'no' });
+const doubted = { phase: 'waiting', because: 'key_doubted' };
 const remove = { verb: 'delete', request: { name: 'delete_network', path: { id: 1 } } };
 
 /** The progress after the result of a send, and all that it records. */
@@ -38,30 +42,10 @@ const again = (afterMs: number, stage: object, more: object = {}) => ({
 
 describe('src/engine/intents/record.ts', () => {
   test.each<[string, WriteResult, object, object]>([
-    [
-      'no connection',
-      { type: 'unsent', reason: '' },
-      {},
-      again(1_000, { phase: 'waiting' }, { dueAt: sentAt + 1_000 }),
-    ],
-    [
-      'a third time no connection',
-      { type: 'unsent', reason: '' },
-      { sends: 3 },
-      again(4_000, { phase: 'waiting' }),
-    ],
-    [
-      'a doubtful conflict',
-      said(409, { code: 'odd' }),
-      {},
-      again(5_000, { phase: 'waiting', because: 'key_doubted' }),
-    ],
-    [
-      '429 to a doubted write',
-      said(429),
-      { phase: 'waiting', because: 'key_doubted' },
-      again(0, { phase: 'waiting', because: 'key_doubted' }),
-    ],
+    ['no connection', unsent, {}, again(1_000, { phase: 'waiting' }, { dueAt: sentAt + 1_000 })],
+    ['a third time no connection', unsent, { sends: 3 }, again(4_000, { phase: 'waiting' })],
+    ['a doubtful conflict', said(409, { code: 'odd' }), {}, again(5_000, doubted)],
+    ['429 to a doubted write', said(429), doubted, again(0, doubted)],
     [
       '429 to an unconfirmed write',
       said(429),
@@ -81,18 +65,14 @@ describe('src/engine/intents/record.ts', () => {
       { ...put, ...unconfirmed('lost', 'taken') },
       again(50_000, unconfirmed('lost', 'asking')),
     ],
-    [
-      'a lost answer after a gateway error',
-      lost,
-      unconfirmed('gateway_error'),
-      again(50_000, unconfirmed('gateway_error')),
-    ],
-    [
-      'a lost answer after an unreadable one',
-      lost,
-      unconfirmed('unreadable', 'taken'),
-      again(50_000, unconfirmed('unreadable', 'taken')),
-    ],
+    ...[unconfirmed('gateway_error'), unconfirmed('unreadable', 'taken')].map(
+      (before): [string, WriteResult, object, object] => [
+        'a lost answer after another cause of doubt',
+        lost,
+        before,
+        again(50_000, before),
+      ],
+    ),
     ['a lost answer after a conflict', lost, unconfirmed('conflict'), again(50_000, unconfirmed('lost'))],
     [
       'a server error',
@@ -100,28 +80,23 @@ describe('src/engine/intents/record.ts', () => {
       {},
       again(50_000, unconfirmed('server_error'), { lost: 1, requestId: 'req_1' }),
     ],
-    [
-      'an unreadable answer',
-      said(200, { malformed: 'x' }),
-      {},
-      again(1_000, unconfirmed('unreadable', 'taken'), { lost: 1 }),
-    ],
+    ['an unreadable answer', unreadable, {}, again(1_000, unconfirmed('unreadable', 'taken'), { lost: 1 })],
     [
       'a third unreadable answer',
-      said(200, { malformed: 'x' }),
+      unreadable,
       { lost: 2, ...unconfirmed('unreadable', 'taken') },
       again(1_000, unconfirmed('unreadable', 'open')),
     ],
     ['a third server error', said(500), { lost: 2 }, again(50_000, unconfirmed('server_error', 'asking'))],
     [
       'a refusal that may be that of a used key',
-      said(422, { code: 'no' }),
+      refusal,
       {},
       again(1_000, unconfirmed('refused', 'taken'), { lost: 0 }),
     ],
     [
       'a refusal of the resend',
-      said(422, { code: 'no' }),
+      refusal,
       unconfirmed('lost', 'taken'),
       again(1_000, unconfirmed('conflict', 'asking', { conflict: true }), { lost: 0 }),
     ],
@@ -131,42 +106,39 @@ describe('src/engine/intents/record.ts', () => {
   });
 
   test('a question without a conflict has no mark of one', async () => {
-    const { recorded } = await stepOf(said(422, { code: 'no' }));
+    const { recorded } = await stepOf(refusal);
     expect(recorded[0]?.stage).toEqual(unconfirmed('refused', 'taken'));
     expect((await stepOf(lost)).recorded[0]).not.toHaveProperty('requestId');
-    const { recorded: waiting } = await stepOf({ type: 'unsent', reason: '' });
+    const { recorded: waiting } = await stepOf(unsent);
     expect(waiting[0]?.stage).toEqual({ phase: 'waiting' });
     expect(waiting[0]).not.toHaveProperty('requestId');
   });
 
   const busy = said(409, { code: 'server_busy' });
   const odd = said(409, { code: 'odd' });
+  const blockedBy = (code: string, ends: readonly object[] = []) => ({
+    progress: { now: 'blocked', code },
+    ends,
+  });
+  const closed = (ended: object = { outcome: 'refused' }) => ({
+    progress: { now: 'closed', retryAfterMs: 0 },
+    ends: [ended],
+  });
+  const late = 10 * minute + 1;
   test.each<[string, WriteResult, object, number, object]>([
     ['for ten minutes', busy, {}, 10 * minute, { progress: { now: 'again' } }],
-    [
-      'for longer',
-      busy,
-      {},
-      10 * minute + 1,
-      { progress: { now: 'blocked', code: 'server_busy' }, ends: [] },
-    ],
+    ['for longer', busy, {}, late, blockedBy('server_busy')],
     [
       'by a used key for longer',
       odd,
       {},
-      10 * minute + 1,
+      late,
       {
         progress: { now: 'again', afterMs: 0 },
         recorded: [{}, { stage: unconfirmed('conflict', 'asking', { lasting: 'odd' }) }],
       },
     ],
-    [
-      'for longer, a deletion by a used key',
-      odd,
-      remove,
-      10 * minute + 1,
-      { progress: { now: 'blocked', code: 'odd' }, ends: [{ outcome: 'refused' }] },
-    ],
+    ['for longer, a deletion by a used key', odd, remove, late, blockedBy('odd', [{ outcome: 'refused' }])],
   ])('refused %s', async (_name, result, write, ageMs, step) => {
     expect(await stepOf(result, write, ageMs)).toMatchObject(step);
   });
@@ -186,29 +158,11 @@ describe('src/engine/intents/record.ts', () => {
         ends: [],
       },
     ],
-    [
-      '404',
-      said(404, { code: 'gone' }),
-      {},
-      [],
-      { progress: { now: 'blocked', code: 'gone' }, ends: [{ outcome: 'refused' }] },
-    ],
-    [
-      'for one token',
-      said(403, { ofToken: true }),
-      {},
-      [],
-      { progress: { now: 'closed', retryAfterMs: 0 }, ends: [{ outcome: 'refused' }] },
-    ],
-    [
-      'by a stored answer',
-      stored,
-      {},
-      [],
-      { progress: { now: 'closed', retryAfterMs: 0 }, ends: [{ outcome: 'refused', because: 'replayed' }] },
-    ],
+    ['404', said(404, { code: 'gone' }), {}, [], blockedBy('gone', [{ outcome: 'refused' }])],
+    ['for one token', said(403, { ofToken: true }), {}, [], closed()],
+    ['by a stored answer', stored, {}, [], closed({ outcome: 'refused', because: 'replayed' })],
     ['by a 49th stored answer', stored, {}, rows(48), { progress: { now: 'closed' } }],
-    ['by a 50th stored answer', stored, {}, rows(49), { progress: { now: 'blocked', code: 'no' }, ends: [] }],
+    ['by a 50th stored answer', stored, {}, rows(49), blockedBy('no')],
     [
       'by stored answers, but not in a row',
       stored,
@@ -219,7 +173,7 @@ describe('src/engine/intents/record.ts', () => {
     [
       '402 to a doubted write',
       said(402, { code: 'unpaid' }),
-      { phase: 'waiting', because: 'key_doubted' },
+      doubted,
       [],
       { progress: { now: 'blocked' }, recorded: [{ stage: unconfirmed('conflict') }], ends: [] },
     ],
@@ -237,27 +191,18 @@ describe('src/engine/intents/record.ts', () => {
 
   const data = { id: 7, name: 'x', cidr: '10.0.0.0/24' };
   const task = { id: 't-1', terminal: false } as NonNullable<Conclusive['task']>;
+  const [withTask, replay] = [said(202, { data, task }), said(202, { data, task, replayed: true })];
   test.each<[string, Conclusive, object, object]>([
-    [
-      'with a task',
-      said(202, { data, task }),
-      {},
-      { id: '7', taskId: 't-1', to: 'this_send', end: 'reported' },
-    ],
+    ['with a task', withTask, {}, { id: '7', taskId: 't-1', to: 'this_send', end: 'reported' }],
     ['without a task', said(201, { data, task: null }), {}, { id: '7', to: 'this_send', end: 'reported' }],
     ['202 without a task', said(202, { data, task: null }), {}, { to: 'this_send', end: 'unreported' }],
     ['200 with a task', said(200, { data, task }), {}, { taskId: 't-1', end: 'reported' }],
-    ['to a resend', said(202, { data, task }), unconfirmed('lost'), { to: 'this_send' }],
-    ['by a replay', said(202, { data, task, replayed: true }), {}, { to: 'unknown_send' }],
-    [
-      'by a replay to a resend',
-      said(202, { data, task, replayed: true }),
-      unconfirmed('lost'),
-      { to: 'earlier_send' },
-    ],
+    ['to a resend', withTask, unconfirmed('lost'), { to: 'this_send' }],
+    ['by a replay', replay, {}, { to: 'unknown_send' }],
+    ['by a replay to a resend', replay, unconfirmed('lost'), { to: 'earlier_send' }],
     [
       'by a replay to the question of a new state',
-      said(202, { data, task, replayed: true }),
+      replay,
       { ...unconfirmed('lost'), recovers: 'networks.x' },
       { to: 'unknown_send' },
     ],
@@ -310,27 +255,15 @@ describe('src/engine/intents/record.ts', () => {
   });
 
   test('each wait is told with its end and the code of the refusal', async () => {
-    const busy = await stepOf(said(409, { code: 'server_busy', retryAfterMs: 3_000 }));
-    const told = expect.objectContaining({ untilMs: sentAt + 3_000, code: 'server_busy' });
-    expect(busy.calls).toContainEqual(['tell', expect.anything(), 'waiting', expect.any(String), told]);
-    const looks = await stepOf(said(404, { code: 'gone' }), remove);
-    const look = { untilMs: sentAt + 50_000, code: 'gone' };
-    expect(looks.calls).toContainEqual(['tell', expect.anything(), 'waiting', expect.any(String), look]);
-    const unanswered = await stepOf(lost);
-    const until = { untilMs: sentAt + 50_000 };
-    expect(unanswered.calls).toContainEqual([
-      'tell',
-      expect.anything(),
-      'waiting',
-      expect.any(String),
-      until,
-    ]);
-  });
-
-  test('a pause has the code and the reason of its refusal', async () => {
-    const { calls } = await stepOf(said(402, { code: 'unpaid', title: 'Unpaid' }), unconfirmed('lost'));
-    const refusal = expect.objectContaining({ code: 'unpaid', reason: expect.stringContaining('Unpaid') });
-    expect(calls).toContainEqual(['pause', expect.anything(), expect.anything(), refusal]);
+    const tells = async (result: WriteResult, write: object, wait: object) =>
+      expect((await stepOf(result, write)).calls).toContainEqual([
+        ...['tell', expect.anything(), 'waiting', expect.any(String)],
+        wait,
+      ]);
+    const until = expect.objectContaining({ untilMs: sentAt + 3_000, code: 'server_busy' });
+    await tells(said(409, { code: 'server_busy', retryAfterMs: 3_000 }), {}, until);
+    await tells(said(404, { code: 'gone' }), remove, { untilMs: sentAt + 50_000, code: 'gone' });
+    await tells(lost, {}, { untilMs: sentAt + 50_000 });
   });
 
   test('a firewall waits for as long as the creation of its server may take', async () => {
@@ -458,10 +391,16 @@ describe('src/engine/intents/record.ts', () => {
     expect(names((await stepOf(made)).calls)).not.toContain('event');
   });
 
-  test('a refusal pauses its class only if it is about more than the write', async () => {
-    const unpaid = await stepOf(said(402, { code: 'unpaid', title: 'Unpaid' }));
-    const refusal = expect.objectContaining({ code: 'unpaid', reason: expect.stringContaining('Unpaid') });
-    expect(unpaid.calls).toContainEqual(['pause', 'spending', expect.anything(), refusal]);
+  test('a refusal pauses its class, with its code and reason, only if it is about more than the write', async () => {
+    const unpaid = said(402, { code: 'unpaid', title: 'Unpaid' });
+    const told = expect.objectContaining({ code: 'unpaid', reason: expect.stringContaining('Unpaid') });
+    for (const write of [{}, unconfirmed('lost')])
+      expect((await stepOf(unpaid, write)).calls).toContainEqual([
+        'pause',
+        'spending',
+        expect.anything(),
+        told,
+      ]);
     expect(names((await stepOf(said(404, { code: 'gone' }))).calls)).not.toContain('pause');
   });
 

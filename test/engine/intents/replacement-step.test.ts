@@ -151,39 +151,27 @@ describe('src/engine/intents/revalidate.ts', () => {
     const { run, world } = playing(given);
     return creationAfter(run, world, key(name), verb)?.id;
   };
-  test.each<[string, Given, string, Operation['verb'], string?]>([
-    ['a server', { declared: [web], verdicts: { [web]: replace } }, web, 'delete', 'create:servers.web'],
-    [
-      'the address of a server',
-      { declared: [web, address], verdicts: { [web]: replace } },
-      address,
-      'delete',
-      'create:servers.web',
-    ],
+  /** A project in which each entry has its verdict. */
+  const judged = (given: Given['verdicts'] & object) => ({ declared: Object.keys(given), verdicts: given });
+  test.each<[string, Given, string, string?]>([
+    ['a server', judged({ [web]: replace }), web, 'create:servers.web'],
+    ['the address of a server', judged({ [web]: replace, [address]: remove }), address, 'create:servers.web'],
     [
       'the address of a server without an entry',
       { bound: [address], verdicts: { [address]: create } },
       address,
-      'delete',
     ],
     [
       'the firewall of a server',
-      { declared: [web, firewall], verdicts: { [web]: replace, [firewall]: create } },
+      judged({ [web]: replace, [firewall]: create }),
       firewall,
-      'delete',
       'create:servers.web.firewall',
     ],
-    [
-      'an address of the spec',
-      { declared: ['ips.a'], verdicts: { 'ips.a': create } },
-      'ips.a',
-      'delete',
-      'create:ips.a',
-    ],
-    ['a server that stays deleted', { declared: [web], verdicts: { [web]: remove } }, web, 'delete'],
-    ['an unknown server', {}, web, 'delete'],
-  ])('a deletion makes room for the creation of %s', (_name, given, name, verb, expected) => {
-    expect(creationIn(given, name, verb)).toBe(expected);
+    ['an address of the spec', judged({ 'ips.a': create }), 'ips.a', 'create:ips.a'],
+    ['a server that stays deleted', judged({ [web]: remove }), web],
+    ['an unknown server', {}, web],
+  ])('a deletion makes room for the creation of %s', (_name, given, name, expected) => {
+    expect(creationIn(given, name, 'delete')).toBe(expected);
     for (const other of ['create', 'update', 'adopt'] as const)
       expect(creationIn(given, name, other)).toBeUndefined();
   });
@@ -228,15 +216,10 @@ describe('src/engine/intents/revalidate.ts', () => {
       expect(madeRoomFor(run, world, key(name), verb)).toEqual([]);
   });
 
-  const paused = (scope: string, kind = 'server', verb = 'create') => [
-    {
-      kind: 'project',
-      id: 'p',
-      identity: {},
-      at: 1,
-      holder: { is: 'paused', scope, kind, verb, code: 'odd', reason: 'no', token: 't' },
-    },
-  ];
+  const paused = (scope: string, kind = 'server', verb = 'create') => {
+    const holder = { is: 'paused', scope, kind, verb, code: 'odd', reason: 'no', token: 't' };
+    return { claims: [{ kind: 'project', id: 'p', identity: {}, at: 1, holder }] };
+  };
   const unconfirmed = { why: 'lost', question: { stage: 'fenced', probes: 0 } };
   const unresolved = (phase: string) =>
     intentOf({
@@ -248,61 +231,39 @@ describe('src/engine/intents/revalidate.ts', () => {
       blocked: { candidates: [] },
     });
   const free = { ips: [{ id: 51, address: 'a', server_id: null }] };
-  test.each<[string, Given, object, object?]>([
-    [
-      'a deletion while spending is paused',
-      { claims: paused('spending') },
-      { verb: 'delete' },
-      { now: 'blocked', code: 'odd' },
-    ],
-    [
-      'a deletion while the creation of a part is paused',
-      { claims: paused('operation', 'firewall') },
-      { verb: 'delete' },
-      { now: 'blocked', code: 'odd' },
-    ],
-    [
-      'a deletion while another creation is paused',
-      { claims: paused('operation', 'network') },
-      { verb: 'delete' },
-    ],
+  const beside = { open: [unresolved('blocked')], ...free };
+  test.each<[string, Given, string, string?]>([
+    ['a deletion while spending is paused', paused('spending'), 'delete', 'odd'],
+    ['a deletion while the creation of a part is paused', paused('operation', 'firewall'), 'delete', 'odd'],
+    ['a deletion while another creation is paused', paused('operation', 'network'), 'delete'],
     [
       'a deletion while this run has paused creations',
       { held: { code: 'unpaid', reason: 'r' } },
-      { verb: 'delete' },
-      { now: 'blocked', code: 'unpaid' },
+      'delete',
+      'unpaid',
     ],
-    [
-      'a deletion beside an unresolved creation',
-      { open: [unresolved('blocked')], ...free },
-      { verb: 'delete' },
-      { now: 'blocked', code: 'unresolved_create' },
-    ],
-    [
-      'a deletion that makes no room',
-      { claims: paused('spending'), verdicts: { [web]: remove } },
-      { verb: 'delete' },
-    ],
-    ['an update', { claims: paused('spending') }, { verb: 'update' }],
+    ['a deletion beside an unresolved creation', beside, 'delete', 'unresolved_create'],
+    ['a deletion that makes no room', { ...paused('spending'), verdicts: { [web]: remove } }, 'delete'],
+    ['an update', paused('spending'), 'update'],
     [
       'a creation while the deletion after it is paused',
-      { claims: paused('operation', 'server', 'delete') },
-      { verb: 'create' },
-      { now: 'blocked', code: 'odd' },
+      paused('operation', 'server', 'delete'),
+      'create',
+      'odd',
     ],
-    ['a creation while creations are paused', { claims: paused('operation') }, { verb: 'create' }],
-    ['a creation while all is paused', { claims: paused('everything') }, { verb: 'create' }],
+    ['a creation while creations are paused', paused('operation'), 'create'],
+    ['a creation while all is paused', paused('everything'), 'create'],
     [
       'a creation that replaces nothing',
-      { claims: paused('operation', 'server', 'delete'), verdicts: { [web]: create } },
-      { verb: 'create' },
+      { ...paused('operation', 'server', 'delete'), verdicts: { [web]: create } },
+      'create',
     ],
-    ['a creation beside an unresolved one', { open: [unresolved('blocked')], ...free }, { verb: 'create' }],
-  ])('%s', async (_name, given, write, expected) => {
+    ['a creation beside an unresolved one', beside, 'create'],
+  ])('%s', async (_name, given, verb, code) => {
     const { run, world } = playing({ ...whole, verdicts, ...given });
-    const progress = await secondHalfPaused(run, world, { key: key(web), request: {}, ...write } as never);
-    if (expected === undefined) expect(progress).toBeUndefined();
-    else expect(progress).toMatchObject(expected);
+    const progress = await secondHalfPaused(run, world, { key: key(web), request: {}, verb } as never);
+    if (code === undefined) expect(progress).toBeUndefined();
+    else expect(progress).toMatchObject({ now: 'blocked', code });
   });
 
   test('a creation waits for an unresolved one, or asks about it first', () => {
@@ -333,6 +294,7 @@ describe('src/engine/intents/revalidate.ts', () => {
   const operation = (verb: string, more: object = {}) =>
     ({ key: key(web), kind: 'server', verb, changes: [], ...more }) as unknown as Operation;
   const wanted = 'the project or the spec has changed since the plan';
+  const oldFirst = { ...replace, order: 'delete_first' };
   test.each<[string, object | undefined, Operation, object?]>([
     ['a creation', create, operation('create')],
     ['a creation with another diff', { ...create, changes }, operation('create')],
@@ -355,18 +317,13 @@ describe('src/engine/intents/revalidate.ts', () => {
     ],
     [
       'a creation before the deletion',
-      { ...replace, order: 'delete_first' },
+      oldFirst,
       operation('create'),
       { reason: 'the resource that it replaces still exists' },
     ],
     ['a creation in place of the old server', replace, operation('create')],
-    ['a deletion before the creation', { ...replace, order: 'delete_first' }, operation('delete')],
-    [
-      'an update in place of a replacement',
-      { ...replace, order: 'delete_first' },
-      operation('update'),
-      { reason: wanted },
-    ],
+    ['a deletion before the creation', oldFirst, operation('delete')],
+    ['an update in place of a replacement', oldFirst, operation('update'), { reason: wanted }],
     ['an unknown resource', create, operation('create', { key: key('servers.z') }), { reason: wanted }],
   ])('%s', (_name, verdict, given, expected) => {
     const { run, world } = playing({
@@ -414,66 +371,53 @@ describe('src/engine/intents/revalidate.ts', () => {
   };
   const pruning = { prune: true };
   const old = 'servers.web~1';
-  const retired = { declared: [web, firewall], bound: [web, firewall, old], settings: pruning };
   const ofOld = operation('delete', { key: key(old) });
   const leaves = { [old]: remove };
+  const retired = {
+    ...{ declared: [web, firewall], bound: [web, firewall, old], settings: pruning, verdicts: leaves },
+  };
+  const leaving = (name: string) => ({ bound: [name], verdicts: { [name]: remove } });
+  const added = (name: string) => ({ declared: [name], bound: [], verdicts: { [name]: create } });
+  const ofNetwork = (verb: string) => operation(verb, { key: key('networks.n'), kind: 'network' });
+  const ofIp = (verb: string) => operation(verb, { key: key('ips.a'), kind: 'ip' });
   const ending = { holder: { is: 'baseline' }, kind: 'project', id: '1', identity: {}, at: 1 };
   test.each<[string, Given, Operation, string?]>([
-    ['a creation', { declared: [web], bound: [], verdicts: { [web]: create } }, operation('create')],
+    ['a creation', added(web), operation('create')],
     ['an operation that is not wanted', { declared: [web] }, operation('delete'), wanted],
     ['an unknown resource', {}, operation('create'), wanted],
-    [
-      'a deletion that the spec does not permit',
-      { bound: ['networks.n'], verdicts: { 'networks.n': remove } },
-      operation('delete', { key: key('networks.n'), kind: 'network' }),
-      'prune',
-    ],
+    ['a deletion that the spec does not permit', leaving('networks.n'), ofNetwork('delete'), 'prune'],
     [
       'a deletion that the spec permits',
-      { bound: ['networks.n'], verdicts: { 'networks.n': remove }, settings: pruning },
-      operation('delete', { key: key('networks.n'), kind: 'network' }),
+      { ...leaving('networks.n'), settings: pruning },
+      ofNetwork('delete'),
     ],
-    [
-      'a deletion by `destroy`',
-      { bound: ['networks.n'], verdicts: { 'networks.n': remove }, destroy: true },
-      operation('delete', { key: key('networks.n'), kind: 'network' }),
-    ],
+    ['a deletion by `destroy`', { ...leaving('networks.n'), destroy: true }, ofNetwork('delete')],
     [
       'a creation whose line has an open write',
-      {
-        declared: ['networks.n'],
-        bound: [],
-        verdicts: { 'networks.n': create },
-        line: ['networks.old'],
-        open: [intentOf({ key: 'networks.old' })],
-      },
-      operation('create', { key: key('networks.n'), kind: 'network' }),
+      { ...added('networks.n'), line: ['networks.old'], open: [intentOf({ key: 'networks.old' })] },
+      ofNetwork('create'),
       'networks.old, an earlier key of networks.n, has an open write',
     ],
-    ['a retiring server', { ...retired, verdicts: leaves }, ofOld],
+    ['a retiring server', retired, ofOld],
     [
       'a retiring server whose successor is not bound',
-      { ...retired, bound: [firewall, old], there: [web, firewall, old], verdicts: leaves },
+      { ...retired, bound: [firewall, old], there: [web, firewall, old] },
       ofOld,
       'servers.web is not complete',
     ],
     [
       'a retiring server whose successor does not exist',
-      { ...retired, there: [firewall, old], verdicts: leaves },
+      { ...retired, there: [firewall, old] },
       ofOld,
       'servers.web is not complete',
     ],
     [
       'a retiring server whose successor has an open write',
-      { ...retired, verdicts: leaves, open: [intentOf({ key: web, kind: 'server' })] },
+      { ...retired, open: [intentOf({ key: web, kind: 'server' })] },
       ofOld,
       'servers.web is not complete',
     ],
-    [
-      'a retiring server whose firewall needs no write',
-      { ...retired, bound: [web, old], verdicts: leaves },
-      ofOld,
-    ],
+    ['a retiring server whose firewall needs no write', { ...retired, bound: [web, old] }, ofOld],
     [
       'a retiring server whose firewall is missing',
       { ...retired, verdicts: { ...leaves, [firewall]: create } },
@@ -491,35 +435,19 @@ describe('src/engine/intents/revalidate.ts', () => {
     ],
     [
       'a creation in place of what is still bound',
-      {
-        declared: ['ips.a', 'ips.b'],
-        bound: ['ips.b'],
-        verdicts: { 'ips.a': create },
-        inTheWay: { 'ips.a': ['ips.c', 'ips.b'] },
-      },
-      operation('create', { key: key('ips.a'), kind: 'ip' }),
+      { ...added('ips.a'), bound: ['ips.b'], inTheWay: { 'ips.a': ['ips.c', 'ips.b'] } },
+      ofIp('create'),
       'ips.b must be deleted first',
     ],
     [
       'a creation in place of what is gone',
-      {
-        declared: ['ips.a', 'ips.b'],
-        bound: [],
-        verdicts: { 'ips.a': create },
-        inTheWay: { 'ips.a': ['ips.b'] },
-        claims: [ending],
-      },
-      operation('create', { key: key('ips.a'), kind: 'ip' }),
+      { ...added('ips.a'), inTheWay: { 'ips.a': ['ips.b'] }, claims: [ending] },
+      ofIp('create'),
     ],
     [
       'a deletion beside what is bound',
-      {
-        bound: ['ips.a', 'ips.b'],
-        verdicts: { 'ips.a': remove },
-        inTheWay: { 'ips.a': ['ips.b'] },
-        settings: pruning,
-      },
-      operation('delete', { key: key('ips.a'), kind: 'ip' }),
+      { ...leaving('ips.a'), bound: ['ips.a', 'ips.b'], inTheWay: { 'ips.a': ['ips.b'] }, settings: pruning },
+      ofIp('delete'),
     ],
   ])('with fresh reads, %s', async (_name, given, of, expected) => {
     const { reason } = await check(given, of);
@@ -527,28 +455,21 @@ describe('src/engine/intents/revalidate.ts', () => {
     expect(reason).toContain(expected);
   });
 
-  const replaced = { declared: [web], verdicts: { [web]: { ...replace, order: 'delete_first' } } };
+  const replaced = { declared: [web], verdicts: { [web]: oldFirst } };
   const half = operation('delete', { replacement: 'create:servers.web' });
   test('a deletion that makes room reads the status of the project, and no other write does', async () => {
     const stopped = await check({ ...replaced, standing: 'Suspended' }, half);
     expect(stopped.ages).toEqual([70_000]);
     expect(stopped.reason).toBeDefined();
-    const none = await check(
-      { declared: [web], bound: [], verdicts: { [web]: create }, standing: 'Suspended' },
-      operation('create'),
-    );
+    const none = await check({ ...added(web), standing: 'Suspended' }, operation('create'));
     expect(none.ages).toEqual([]);
   });
 
   test('only a purchase reads the register', async () => {
     const readsOf = async (given: Given, of: Operation) =>
       (await check(given, of)).calls.filter(([name]) => name === 'intents').length > 0;
-    const bought = { declared: [web], bound: [], verdicts: { [web]: create } };
-    expect(await readsOf(bought, operation('create'))).toBe(true);
-    const network = { declared: ['networks.n'], bound: [], verdicts: { 'networks.n': create } };
-    expect(await readsOf(network, operation('create', { key: key('networks.n'), kind: 'network' }))).toBe(
-      false,
-    );
+    expect(await readsOf(added(web), operation('create'))).toBe(true);
+    expect(await readsOf(added('networks.n'), ofNetwork('create'))).toBe(false);
     expect(
       await readsOf({ declared: [web], verdicts: { [web]: update } }, operation('update', { changes })),
     ).toBe(false);
@@ -566,12 +487,7 @@ describe('src/engine/intents/revalidate.ts', () => {
   });
 
   test('the second half of a replacement is no duplicate', async () => {
-    const foreign = {
-      declared: [web],
-      bound: [],
-      verdicts: { [web]: create },
-      ips: [{ id: 51, address: 'a', server_id: 9 }],
-    };
+    const foreign = { ...added(web), ips: [{ id: 51, address: 'a', server_id: 9 }] };
     expect((await check(foreign, operation('create'))).reason).toContain('could be a duplicate');
     expect(
       (await check(foreign, operation('create', { replacement: 'delete:servers.web' }))).reason,

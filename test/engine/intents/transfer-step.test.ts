@@ -135,10 +135,9 @@ describe('src/engine/intents/transfer.ts', () => {
   const put = { key: 'servers.x.firewall', kind: 'firewall', verb: 'update' };
   const backup = { key: 'servers.x.backup', kind: 'backup' };
   const unknown = { ...ip, ...sent('unknown_send') };
-  const addressedIn = (holder: string, id: string) => ({
-    id: Number(id),
-    address: `a${id}`,
-    server_id: Number(holder),
+  const releasedFrom = (formerKey: string, ...formerKeys: string[]) => ({
+    ...{ is: 'released', by: 'file', formerKey },
+    ...(formerKeys.length > 0 && { formerKeys }),
   });
   test.each([
     ['this state has not seen the end of the server before', '1', 'unknown_send', 'replacement'],
@@ -151,29 +150,30 @@ describe('src/engine/intents/transfer.ts', () => {
     expect(first?.type === 'bind' && first.binding.recovered).toBe(recovered);
   });
 
+  const y7 = (more: object = {}) => has('ips.y', 'ip', '7', more);
+  const x8 = has('ips.x', 'ip', '8');
+  const server8 = has('servers.x', 'server', '8');
+  const answeredY = (more: object) => ({
+    open: [intentOf({ ...ip, ...created('7'), key: 'ips.y', ...more })],
+  });
+  const later = { firstSentAt: sentAt + 1 };
+  const bindsX = 'done, bind ips.x 7';
+  const takesY = 'done, release ips.y gone, bind ips.x 7';
+  const replay = { ...ip, ...sent('earlier_send') };
+  const serverBy = (to: string) => ({ ...server, ...sent(to) });
   test.each<[string, object, Given, string]>([
-    ['a creation', ip, {}, 'done, bind ips.x 7'],
+    ['a creation', ip, {}, bindsX],
     ['a deletion', { ...ip, verb: 'delete' }, has('ips.x', 'ip', '7'), 'done, release ips.x gone'],
     ['an update', put, {}, 'done, bind servers.x.firewall 7'],
     ['a question', { ...ip, recovers: 'ips.x' }, {}, 'absent, claim ip 7 found'],
-    ['a creation beside another address', ip, has('ips.y', 'ip', '8'), 'done, bind ips.x 7'],
-    ['an id of another key', ip, has('ips.y', 'ip', '7'), 'done, release ips.y gone, bind ips.x 7'],
-    ['an id that an update found', { ...ip, verb: 'update' }, has('ips.y', 'ip', '7'), 'done, bind ips.x 7'],
-    ['an id that a later key has', ip, has('ips.y', 'ip', '7', { boundAt: sentAt + 1 }), 'bound_already'],
-    ['a key that is bound', ip, has('ips.x', 'ip', '8'), 'bound_already'],
-    ['the same id again', ip, has('ips.x', 'ip', '7'), 'done, bind ips.x 7'],
-    [
-      'a part of a new server',
-      { ...ip, parentId: '2' },
-      has('ips.x', 'ip', '8', { parentId: '1' }),
-      'done, bind ips.x 7',
-    ],
-    [
-      'a key that is a setting',
-      ip,
-      { bindings: [bound('ips.x', 'ip', '8')], setting: true },
-      'done, bind ips.x 7',
-    ],
+    ['a creation beside another address', ip, has('ips.y', 'ip', '8'), bindsX],
+    ['an id of another key', ip, y7(), takesY],
+    ['an id that an update found', { ...ip, verb: 'update' }, y7(), bindsX],
+    ['an id that a later key has', ip, y7({ boundAt: sentAt + 1 }), 'bound_already'],
+    ['a key that is bound', ip, x8, 'bound_already'],
+    ['the same id again', ip, has('ips.x', 'ip', '7'), bindsX],
+    ['a part of a new server', { ...ip, parentId: '2' }, has('ips.x', 'ip', '8', { parentId: '1' }), bindsX],
+    ['a key that is a setting', ip, { ...x8, setting: true }, bindsX],
     [
       'the next backup',
       backup,
@@ -183,15 +183,10 @@ describe('src/engine/intents/transfer.ts', () => {
     [
       'a replacement',
       { ...server, replaces: '8' },
-      has('servers.x', 'server', '8'),
+      server8,
       'done, release servers.x, bind servers.x~8 8, next servers.x, bind servers.x 7',
     ],
-    [
-      'a replacement of another one',
-      { ...server, replaces: '9' },
-      has('servers.x', 'server', '8'),
-      'bound_already',
-    ],
+    ['a replacement of another one', { ...server, replaces: '9' }, server8, 'bound_already'],
     [
       'a replacement with the same id',
       { ...server, replaces: '7' },
@@ -200,101 +195,59 @@ describe('src/engine/intents/transfer.ts', () => {
     ],
     [
       'a replacement whose key was answered with the replaced one',
-      { ...server, replaces: '7', ...created('7', { to: 'unknown_send' }) },
+      { ...serverBy('unknown_send'), replaces: '7' },
       has('servers.x', 'server', '7'),
       'void, next servers.x',
     ],
-    [
-      'an answer to another key',
-      ip,
-      { open: [intentOf({ ...ip, ...created('7'), key: 'ips.y', firstSentAt: sentAt + 1 })] },
-      'again 5000 ips.y',
-    ],
-    [
-      'a question about another key',
-      ip,
-      {
-        open: [intentOf({ ...ip, ...created('7'), key: 'ips.y', phase: 'blocked', firstSentAt: sentAt + 1 })],
-      },
-      'bound_already',
-    ],
-    [
-      'an earlier answer to another key',
-      ip,
-      { open: [intentOf({ ...ip, ...created('7'), id: 'o', key: 'ips.y', firstSentAt: sentAt - 1 })] },
-      'done, bind ips.x 7',
-    ],
-    [
-      'a replay',
-      { ...ip, ...sent('earlier_send') },
-      has('ips.y', 'ip', '7', { identity: { address: 'a7' }, ...earlier }),
-      'done, release ips.y gone, bind ips.x 7',
-    ],
+    ['an answer to another key', ip, answeredY(later), 'again 5000 ips.y'],
+    ['a question about another key', ip, answeredY({ ...later, phase: 'blocked' }), 'bound_already'],
+    ['an earlier answer to another key', ip, answeredY({ id: 'o', firstSentAt: sentAt - 1 }), bindsX],
+    ['a replay', replay, y7({ identity: a7, ...earlier }), takesY],
     [
       'an unknown answer that another key has',
       unknown,
-      has('ips.y', 'ip', '7', { identity: a7, ...earlier }),
+      y7({ identity: a7, ...earlier }),
       'key_conflict, bind ips.y 7',
     ],
-    [
-      'an unknown answer with an id that is used again',
-      unknown,
-      has('ips.y', 'ip', '7', { identity: { address: 'b' } }),
-      'done, release ips.y gone, bind ips.x 7',
-    ],
-    ['an unknown answer', unknown, {}, 'done, bind ips.x 7'],
+    ['an unknown answer with an id that is used again', unknown, y7({ identity: { address: 'b' } }), takesY],
+    ['an unknown answer', unknown, {}, bindsX],
     ['an unknown answer where all others are ignored', unknown, ignoring, 'key_conflict, claim ip 7 found'],
-    [
-      'a replay where all others are ignored',
-      { ...ip, ...sent('earlier_send') },
-      ignoring,
-      'done, bind ips.x 7',
-    ],
+    ['a replay where all others are ignored', replay, ignoring, bindsX],
     ['a network where all others are ignored', sent('unknown_send'), ignoring, 'done, bind networks.x 7'],
     ['an ignored address', unknown, keeps('ip', '7', ofOperator, a7), 'key_conflict, claim ip 7 ignored'],
-    [
-      'an address that the spec ignores with its server',
-      unknown,
-      keeps('ip', '7', ofFile, a7),
-      'done, bind ips.x 7',
-    ],
-    [
-      'another address with the id',
-      unknown,
-      keeps('ip', '7', ofOperator, { address: 'b' }),
-      'done, bind ips.x 7',
-    ],
-    ['an address that was found', unknown, keeps('ip', '7', { is: 'found' }, a7), 'done, bind ips.x 7'],
+    ['an address that the spec ignores with its server', unknown, keeps('ip', '7', ofFile, a7), bindsX],
+    ['another address with the id', unknown, keeps('ip', '7', ofOperator, { address: 'b' }), bindsX],
+    ['an address that was found', unknown, keeps('ip', '7', { is: 'found' }, a7), bindsX],
     [
       'a released address',
       unknown,
-      keeps('ip', '7', { is: 'released', by: 'file', formerKey: 'ips.y' }, a7),
+      keeps('ip', '7', releasedFrom('ips.y'), a7),
       'key_conflict, claim ip 7 released',
     ],
-    ['an ignored address after a fresh answer', ip, keeps('ip', '7', ofOperator, a7), 'done, bind ips.x 7'],
+    ['an ignored address after a fresh answer', ip, keeps('ip', '7', ofOperator, a7), bindsX],
     [
       'an ignored address without an answer',
       { ...ip, phase: 'unknown', answer: undefined },
       keeps('ip', '7', ofOperator, a7),
-      'done, bind ips.x 7',
+      bindsX,
     ],
-    ['an address that no read shows', unknown, { isUnnamed: true }, 'done, bind ips.x 7'],
+    ['an address that no read shows', unknown, { isUnnamed: true }, bindsX],
     [
       'an ignored server',
-      { ...server, ...sent('unknown_send') },
+      serverBy('unknown_send'),
       keeps('server', '7', ofOperator),
       'key_conflict, claim server 7 ignored',
     ],
     [
       'a server that the spec ignores',
-      { ...server, ...sent('earlier_send') },
+      serverBy('earlier_send'),
       keeps('server', '7', ofFile),
       'key_conflict, claim server 7 found',
     ],
     [
       'an ignored server whose id is used again',
-      { ...server, ...sent('unknown_send') },
-      { claims: [claimed('server', '7', ofOperator)], ips: [addressedIn('7', '1')] },
+      serverBy('unknown_send'),
+      { ...keeps('server', '7', ofOperator), ips: [{ id: 1, address: 'a1', server_id: 7 }] },
       'done, bind servers.x 7',
     ],
   ])('%s', async (_name, write, given, expected) => {
@@ -392,7 +345,7 @@ describe('src/engine/intents/transfer.ts', () => {
     const before = await settle(ip, has('ips.x', 'ip', '8'));
     expect(before.recorded).toMatchObject([{ stage: { blocked: { candidates: ['7'] } } }]);
     expect((await settle(unknown, ignoring)).ends).toMatchObject([{ outcome: 'void' }]);
-    const owned = await reasonOf(unknown, has('ips.y', 'ip', '7', { identity: a7, ...earlier }));
+    const owned = await reasonOf(unknown, y7({ identity: a7, ...earlier }));
     expect(owned).toMatchObject({
       now: 'blocked',
       reason: expect.stringMatching(/key of ips\.x before, and address a7 is bound to ips\.y$/),
@@ -427,69 +380,47 @@ describe('src/engine/intents/transfer.ts', () => {
     }
   });
 
-  test.each<[string, Given, object, string, object]>([
-    ['a free object', {}, {}, 'absent, claim ip 7 found', {}],
-    [
-      'an object that was found before',
-      keeps('ip', '7', { is: 'found' }),
-      {},
-      'absent, claim ip 7 found',
-      {},
-    ],
+  const claims7 = 'absent, claim ip 7 found';
+  test.each<[string, Given, string, object?, object?]>([
+    ['a free object', {}, claims7],
+    ['an object that was found before', keeps('ip', '7', { is: 'found' }), claims7],
     [
       'an ignored object',
       keeps('ip', '7', ofOperator),
-      {},
       'void, claim ip 7 ignored',
       { by: 'operator', formerKeys: ['ips.x'] },
     ],
     [
       'an ignored object that was answered before',
       keeps('ip', '7', { ...ofOperator, formerKeys: ['ips.x'] }),
-      {},
       'void',
-      {},
     ],
-    ['an object that the spec ignores', keeps('ip', '7', ofFile), {}, 'absent, claim ip 7 found', {}],
-    [
-      'an object that was released from the key',
-      keeps('ip', '7', { is: 'released', by: 'file', formerKey: 'ips.x' }),
-      {},
-      'void',
-      {},
-    ],
+    ['an object that the spec ignores', keeps('ip', '7', ofFile), claims7],
+    ['an object that was released from the key', keeps('ip', '7', releasedFrom('ips.x')), 'void'],
     [
       'an object that was released from another key',
-      keeps('ip', '7', { is: 'released', by: 'file', formerKey: 'ips.y', formerKeys: ['ips.z'] }),
-      {},
+      keeps('ip', '7', releasedFrom('ips.y', 'ips.z')),
       'void, claim ip 7 released',
       { formerKey: 'ips.y', formerKeys: ['ips.z', 'ips.x'] },
     ],
-    ['an object of the same key', has('ips.x', 'ip', '7'), {}, 'void', {}],
-    [
-      'an object of another key',
-      has('ips.y', 'ip', '7'),
-      {},
-      'void, bind ips.y 7',
-      { formerKeys: ['ips.x'] },
-    ],
-    ['an object that had the key before', has('ips.y', 'ip', '7', { formerKeys: ['ips.x'] }), {}, 'void', {}],
+    ['an object of the same key', has('ips.x', 'ip', '7'), 'void'],
+    ['an object of another key', y7(), 'void, bind ips.y 7', { formerKeys: ['ips.x'] }],
+    ['an object that had the key before', y7({ formerKeys: ['ips.x'] }), 'void'],
     [
       'an object with other earlier keys',
-      has('ips.y', 'ip', '7', { formerKeys: ['ips.z'] }),
-      {},
+      y7({ formerKeys: ['ips.z'] }),
       'void, bind ips.y 7',
       { formerKeys: ['ips.z', 'ips.x'] },
     ],
-    ['an object of another kind', has('networks.y', 'network', '7'), {}, 'absent, claim ip 7 found', {}],
+    ['an object of another kind', has('networks.y', 'network', '7'), claims7],
     [
       'a free object of the line',
       {},
-      { recovers: 'ips.new' },
-      'absent, claim ip 7 found',
+      claims7,
       { key: 'ips.x', askedFor: 'ips.new' },
+      { recovers: 'ips.new' },
     ],
-  ])('a question is answered with %s', async (_name, given, write, expected, more) => {
+  ])('a question is answered with %s', async (_name, given, expected, more = {}, write = {}) => {
     const { run, changes, ends } = running(given);
     const progress = await found(run, intentOf({ ...ip, ...write }), '7');
     expect(progress).toMatchObject({ now: 'closed', retryAfterMs: 0 });
@@ -552,75 +483,42 @@ describe('src/engine/intents/transfer.ts', () => {
   const own = { key: 'ips.x', kind: 'ip', id: '7', identity: {} } as never;
   const other = (more: object) => intentOf({ ...ip, ...created('7'), id: 'o', key: 'ips.y', ...more });
   const image = { kind: 'server_image', entry: { value: { name: '7' }, protect: false } };
+  const opens = (more: object) => ({ open: [other(more)] });
+  const byY = [{ key: 'ips.y' }];
+  const laterBound = y7({ boundAt: sentAt + 1 });
   test.each<[string, Given, object, boolean, object]>([
-    [
-      'a later answer',
-      { open: [other({ firstSentAt: sentAt + 1 })] },
-      {},
-      false,
-      { key: 'ips.y', isOpen: true },
-    ],
-    [
-      'a later answer that is superseded by a fresh one',
-      { open: [other({ firstSentAt: sentAt + 1 })] },
-      {},
-      true,
-      [],
-    ],
-    ['an answer at the same time', { open: [other({})] }, created('7'), false, []],
+    ['a later answer', opens(later), {}, false, { key: 'ips.y', isOpen: true }],
+    ['a later answer that is superseded by a fresh one', opens(later), {}, true, []],
+    ['an answer at the same time', opens({}), created('7'), false, []],
     [
       'a later answer to a send at the same time',
-      { open: [other(created('7', { at: sentAt + 1 }))] },
+      opens(created('7', { at: sentAt + 1 })),
       created('7'),
       false,
       { key: 'ips.y' },
     ],
     [
       'an answer to a send at the same time, without its own',
-      { open: [other(created('7', { at: 1 }))] },
+      opens(created('7', { at: 1 })),
       {},
       false,
       { key: 'ips.y' },
     ],
-    [
-      'an answer that is asked about',
-      { open: [other({ phase: 'blocked', firstSentAt: sentAt + 1 })] },
-      {},
-      false,
-      { isOpen: false },
-    ],
-    [
-      'a binding of the same moment',
-      has('ips.y', 'ip', '7', { boundAt: sentAt }),
-      {},
-      false,
-      [{ key: 'ips.y' }],
-    ],
-    [
-      'a later binding',
-      has('ips.y', 'ip', '7', { boundAt: sentAt + 1 }),
-      {},
-      false,
-      { key: 'ips.y', isOpen: false },
-    ],
+    ['an answer that is asked about', opens({ ...later, phase: 'blocked' }), {}, false, { isOpen: false }],
+    ['a binding of the same moment', y7({ boundAt: sentAt }), {}, false, byY],
+    ['a later binding', laterBound, {}, false, { key: 'ips.y', isOpen: false }],
     [
       'a later binding, of a fresh answer',
-      has('ips.y', 'ip', '7', { boundAt: sentAt + 1 }),
+      laterBound,
       {},
       true,
       [{ key: 'ips.y', gone: true, reason: 'its id 7 was given to ips.x' }],
     ],
-    ['a name that the request gave', has('ips.y', 'ip', '7'), image, false, []],
-    ['a name of an address', has('ips.y', 'ip', '7'), { entry: image.entry }, false, [{ key: 'ips.y' }]],
-    [
-      'another name',
-      has('ips.y', 'ip', '7'),
-      { ...image, entry: { value: { name: '8' } } },
-      false,
-      [{ key: 'ips.y' }],
-    ],
-    ['a name without an entry', has('ips.y', 'ip', '7'), { kind: 'server_image' }, false, [{ key: 'ips.y' }]],
-    ['a backup', has('ips.y', 'ip', '7'), { kind: 'backup' }, false, []],
+    ['a name that the request gave', y7(), image, false, []],
+    ['a name of an address', y7(), { entry: image.entry }, false, byY],
+    ['another name', y7(), { ...image, entry: { value: { name: '8' } } }, false, byY],
+    ['a name without an entry', y7(), { kind: 'server_image' }, false, byY],
+    ['a backup', y7(), { kind: 'backup' }, false, []],
     ['no rival', {}, {}, false, []],
   ])('%s', async (_name, given, write, isFresh, expected) => {
     const { run } = running(given);
@@ -724,22 +622,13 @@ describe('src/engine/intents/bound-by.ts', () => {
     expect(movedFrom(undefined)).toEqual({});
   });
 
+  const [ofA, ofB] = [{ facts: { address: 'a' } }, { facts: { address: 'b' } }];
   test.each<[string, object, object, object]>([
-    ['the answer named the resource', created('7', { facts: { address: 'a' } }), {}, { address: 'a' }],
-    [
-      'the answer named none',
-      created(undefined, { id: undefined, facts: { address: 'a' } }),
-      {},
-      { address: 'a' },
-    ],
-    ['the answer named another', created('8', { facts: { address: 'a' } }), {}, {}],
-    [
-      'the reads show more',
-      created('7', { facts: { address: 'a' } }),
-      { facts: { address: 'b' } },
-      { address: 'b' },
-    ],
-    ['no answer', {}, { facts: { address: 'b' } }, { address: 'b' }],
+    ['the answer named the resource', created('7', ofA), {}, ofA.facts],
+    ['the answer named none', created(undefined, { id: undefined, ...ofA }), {}, ofA.facts],
+    ['the answer named another', created('8', ofA), {}, {}],
+    ['the reads show more', created('7', ofA), ofB, ofB.facts],
+    ['no answer', {}, ofB, ofB.facts],
   ])('the facts of the binding, where %s', (_name, write, more, facts) => {
     const { given } = bind(write, {}, more);
     expect(given.map((each) => (each as { facts: object }).facts)).toEqual([facts, facts]);
@@ -765,25 +654,15 @@ describe('src/engine/intents/bound-by.ts', () => {
     expect([older(unknown, {}), older(created('7'), { byOperator: true })]).toEqual([true, true]);
   });
 
+  const isRecovered = has('ips.x', 'ip', '7', { recovered: true });
   test.each<[string, object, Given, unknown?, object?]>([
     ['a fresh answer', created('7'), {}],
     ['an unknown answer', unknown, {}, true],
-    [
-      'an unknown answer that may replace another',
-      { ...unknown, ...server },
-      {},
-      'replacement',
-      { mayReplace: true },
-    ],
-    [
-      'an update of a recovered resource',
-      { verb: 'update' },
-      has('ips.x', 'ip', '7', { recovered: true }),
-      true,
-    ],
+    ['one that may replace another', { ...unknown, ...server }, {}, 'replacement', { mayReplace: true }],
+    ['an update of a recovered resource', { verb: 'update' }, isRecovered, true],
     ['an update of another one', { verb: 'update' }, has('ips.x', 'ip', '7')],
     ['an update of an unbound one', { verb: 'update' }, {}],
-    ['a creation of a recovered resource', created('7'), has('ips.x', 'ip', '7', { recovered: true })],
+    ['a creation of a recovered resource', created('7'), isRecovered],
   ])('a resource is recovered after %s: %#', (_name, write, given, recovered, more) => {
     const { changes } = bind(write, { ...given, came: [bound('ips.z', 'ip', '9')] }, more);
     expect(changes.map((each) => each.type === 'bind' && each.binding.recovered)).toEqual([
