@@ -25,6 +25,12 @@ const entry = (name: string, more: object = {}) => ({
   ...more,
 });
 
+const ignored = { is: 'ignored', by: 'operator', formerKey: 'ips.a' };
+/** Claims of one resource each, `1` the first. */
+const claims = (...holders: readonly object[]) => ({
+  claims: holders.map((holder, at) => claim(`${at + 1}`, holder)),
+});
+
 interface Given {
   readonly entries?: readonly object[];
   readonly bindings?: readonly Binding[];
@@ -45,112 +51,54 @@ function linesOf({ entries = [entry('ips.a')], bindings = [], claims = [], inten
 describe('src/engine/claims/line.ts: the keys of a line', () => {
   const a = { key: key('ips.a') };
   const moved = { ...a, moved: key('ips.b') };
+  const two = { entries: [entry('ips.a'), entry('ips.b')] };
+  const bind = (...of: Parameters<typeof bound>) => ({ bindings: [bound(...of)] });
+  const opens = (its: object) => ({ intents: [{ key: 'ips.a', entry: its }] });
   test.each<[string, Given, { key: ResourceKey; moved?: ResourceKey }, readonly string[]]>([
     ['its own key', {}, a, []],
     ['the key that it names', {}, moved, ['ips.b']],
-    [
-      'the earlier keys of its binding',
-      { bindings: [bound('ips.a', 'ips.b', 'ips.c')] },
-      a,
-      ['ips.b', 'ips.c'],
-    ],
-    ['the key that its resource has now', { bindings: [bound('ips.c', 'ips.a')] }, a, ['ips.c']],
-    ['no key of another resource', { bindings: [bound('ips.c', 'ips.d')] }, a, []],
+    ['the earlier keys of its binding', bind('ips.a', 'ips.b', 'ips.c'), a, ['ips.b', 'ips.c']],
+    ['the key that its resource has now', bind('ips.c', 'ips.a'), a, ['ips.c']],
+    ['no key of another resource', bind('ips.c', 'ips.d'), a, []],
     [
       'keys that follow from each other',
       { bindings: [bound('ips.c', 'ips.b'), bound('ips.d', 'ips.c')] },
       moved,
       ['ips.b', 'ips.c', 'ips.d'],
     ],
-    ['the keys of a released resource', { claims: [claim('1', released('ips.b', 'ips.a'))] }, a, ['ips.b']],
-    ['no further key of a found resource', { claims: [claim('1', found('ips.a'))] }, a, []],
-    [
-      'the key that was asked for it',
-      { claims: [claim('1', { ...found('ips.b'), askedFor: 'ips.a' })] },
-      a,
-      ['ips.b'],
-    ],
-    [
-      'no key of an ignored resource',
-      { claims: [claim('1', { is: 'ignored', by: 'operator', formerKey: 'ips.a', formerKeys: ['ips.b'] })] },
-      a,
-      [],
-    ],
-    [
-      'the key that an open creation moved from',
-      { intents: [{ key: 'ips.a', entry: { moved: 'ips.b' } }] },
-      a,
-      ['ips.b'],
-    ],
+    ['the keys of a released resource', claims(released('ips.b', 'ips.a')), a, ['ips.b']],
+    ['no further key of a found resource', claims(found('ips.a')), a, []],
+    ['the key that was asked for it', claims({ ...found('ips.b'), askedFor: 'ips.a' }), a, ['ips.b']],
+    ['no key of an ignored resource', claims({ ...ignored, formerKeys: ['ips.b'] }), a, []],
+    ['the key that an open creation moved from', opens({ moved: 'ips.b' }), a, ['ips.b']],
     ['no key of another open write', { intents: [{ key: 'ips.a', entry: {} }, { key: 'ips.a' }] }, a, []],
-    [
-      'no key of another entry',
-      { entries: [entry('ips.a'), entry('ips.b')], bindings: [bound('ips.z', 'ips.b', 'ips.a')] },
-      a,
-      ['ips.z'],
-    ],
-    [
-      'nothing beyond another entry',
-      { entries: [entry('ips.a'), entry('ips.b')], bindings: [bound('ips.z', 'ips.b')] },
-      moved,
-      ['ips.b'],
-    ],
-    [
-      'nothing of a resource of another entry',
-      { entries: [entry('ips.a'), entry('ips.b')], bindings: [bound('ips.b', 'ips.a', 'ips.c')] },
-      a,
-      [],
-    ],
+    ['no key of another entry', { ...two, ...bind('ips.z', 'ips.b', 'ips.a') }, a, ['ips.z']],
+    ['nothing beyond another entry', { ...two, ...bind('ips.z', 'ips.b') }, moved, ['ips.b']],
+    ['nothing of a resource of another entry', { ...two, ...bind('ips.b', 'ips.a', 'ips.c') }, a, []],
   ])('are %s', (_name, given, of, further) => {
     expect([...linesOf(given).of(of)]).toEqual(['ips.a', ...further]);
   });
 });
 
 describe('src/engine/claims/line.ts: the object that an entry takes back', () => {
-  const one = (given: Given, name = 'ips.a') => linesOf(given).held().get(key(name))?.id;
+  const one = (given: Given) => linesOf(given).held().get(key('ips.a'))?.id;
+  const its = claims(released('ips.a'));
+  const renamed = { entries: [entry('ips.a', { moved: 'ips.b' })] };
   test.each<[string, Given, string | undefined]>([
-    ['a released one', { claims: [claim('1', released('ips.a'))] }, '1'],
-    ['one that its key was answered with', { claims: [claim('1', found('ips.a'))] }, '1'],
-    ['one of another key', { claims: [claim('1', released('ips.b'))] }, undefined],
-    [
-      'one of an earlier key',
-      { entries: [entry('ips.a', { moved: 'ips.b' })], claims: [claim('1', released('ips.b'))] },
-      '1',
-    ],
-    [
-      'one that an earlier key had before',
-      { entries: [entry('ips.a', { moved: 'ips.b' })], claims: [claim('1', released('ips.c', 'ips.b'))] },
-      '1',
-    ],
-    [
-      'an ignored one',
-      { claims: [claim('1', { is: 'ignored', by: 'operator', formerKey: 'ips.a' })] },
-      undefined,
-    ],
+    ['a released one', its, '1'],
+    ['one that its key was answered with', claims(found('ips.a')), '1'],
+    ['one of another key', claims(released('ips.b')), undefined],
+    ['one of an earlier key', { ...renamed, ...claims(released('ips.b')) }, '1'],
+    ['one that an earlier key had before', { ...renamed, ...claims(released('ips.c', 'ips.b')) }, '1'],
+    ['an ignored one', claims(ignored), undefined],
     ['one of another kind', { claims: [claim('1', released('ips.a'), { kind: 'server' })] }, undefined],
-    ['one of another scope', { claims: [claim('1', found('ips.a', 'b'))] }, undefined],
-    ['one of the same scope', { claims: [claim('1', found('ips.a', 'b'))], scope: 'b' }, '1'],
-    ['a released one, in a scope', { claims: [claim('1', released('ips.a'))], scope: 'b' }, '1'],
-    [
-      'one beside a binding',
-      { bindings: [bound('ips.a')], claims: [claim('1', released('ips.a'))] },
-      undefined,
-    ],
-    [
-      'one for an entry that is not managed',
-      { entries: [entry('ips.a', { managed: false })], claims: [claim('1', released('ips.a'))] },
-      '1',
-    ],
-    [
-      'one for an entry that names an id',
-      { entries: [entry('ips.a', { id: '5' })], claims: [claim('1', released('ips.a'))] },
-      undefined,
-    ],
-    [
-      'one for a part of a server',
-      { entries: [entry('ips.a', { parent: 'servers.x' })], claims: [claim('1', released('ips.a'))] },
-      undefined,
-    ],
+    ['one of another scope', claims(found('ips.a', 'b')), undefined],
+    ['one of the same scope', { ...claims(found('ips.a', 'b')), scope: 'b' }, '1'],
+    ['a released one, in a scope', { ...its, scope: 'b' }, '1'],
+    ['one beside a binding', { ...its, bindings: [bound('ips.a')] }, undefined],
+    ['one for an entry that is not managed', { ...its, entries: [entry('ips.a', { managed: false })] }, '1'],
+    ['one for an entry that names an id', { ...its, entries: [entry('ips.a', { id: '5' })] }, undefined],
+    ['one for a part of a server', { ...its, entries: [entry('ips.a', { parent: 'servers.x' })] }, undefined],
     [
       'an answer before a release',
       { claims: [claim('1', released('ips.a'), { at: 9 }), claim('2', found('ips.a'))] },
@@ -158,10 +106,7 @@ describe('src/engine/claims/line.ts: the object that an entry takes back', () =>
     ],
     [
       'a release of the own key before a later one',
-      {
-        entries: [entry('ips.a', { moved: 'ips.b' })],
-        claims: [claim('1', released('ips.b'), { at: 9 }), claim('2', released('ips.a'))],
-      },
+      { ...renamed, claims: [claim('1', released('ips.b'), { at: 9 }), claim('2', released('ips.a'))] },
       '2',
     ],
     [

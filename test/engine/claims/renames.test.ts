@@ -36,6 +36,13 @@ const arrow = ({ from, to }: { from: string; to: string }) => `${from} > ${to}`;
 
 describe('src/engine/claims/moves.ts: the moves of a spec', () => {
   const card = 'servers.a.network_interfaces.n';
+  const [serverB, aToB, retires] = [
+    'servers.b<servers.a',
+    'servers.a > servers.b',
+    'servers.a~1 > servers.b~1',
+  ];
+  const ipB = 'ips.b<ips.a';
+  const wallToB = 'servers.a.firewall > servers.b.firewall';
   const before = [
     ...['servers.a', 'servers.a.firewall', card, 'servers.a.backup', 'networks.n', 'ips.i', 'servers.z'],
   ];
@@ -44,14 +51,9 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     ['an entry that has no binding before', ['servers.b<servers.gone'], ['servers.a'], []],
     [
       'a server, with its parts',
-      ['servers.b<servers.a'],
+      [serverB],
       before,
-      [
-        'servers.a > servers.b',
-        'servers.a.firewall > servers.b.firewall',
-        `${card} > servers.b.network_interfaces.n`,
-        'servers.a.backup > servers.b.backup',
-      ],
+      [aToB, wallToB, `${card} > servers.b.network_interfaces.n`, 'servers.a.backup > servers.b.backup'],
     ],
     [
       'a network, with the interfaces',
@@ -61,34 +63,19 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     ],
     [
       'both',
-      ['servers.b<servers.a', 'networks.m<networks.n'],
+      [serverB, 'networks.m<networks.n'],
       [card, 'servers.a', 'networks.n'],
-      [`${card} > servers.b.network_interfaces.m`, 'servers.a > servers.b', 'networks.n > networks.m'],
+      [`${card} > servers.b.network_interfaces.m`, aToB, 'networks.n > networks.m'],
     ],
-    [
-      'a server of which a part is left',
-      ['servers.b<servers.a'],
-      ['servers.a.firewall'],
-      ['servers.a.firewall > servers.b.firewall'],
-    ],
-    [
-      'a server that was moved before its part',
-      ['servers.b<servers.a'],
-      ['servers.b', 'servers.a.firewall'],
-      [],
-    ],
+    ['a server of which a part is left', [serverB], ['servers.a.firewall'], [wallToB]],
+    ['a server that was moved before its part', [serverB], ['servers.b', 'servers.a.firewall'], []],
     [
       'a retiring server',
-      ['servers.b<servers.a'],
+      [serverB],
       ['servers.a~1', 'servers.a~1.public_ipv4'],
-      ['servers.a~1 > servers.b~1', 'servers.a~1.public_ipv4 > servers.b~1.public_ipv4'],
+      [retires, 'servers.a~1.public_ipv4 > servers.b~1.public_ipv4'],
     ],
-    [
-      'a server beside the retiring one',
-      ['servers.b<servers.a'],
-      ['servers.a', 'servers.a~1'],
-      ['servers.a > servers.b', 'servers.a~1 > servers.b~1'],
-    ],
+    ['a server beside the retiring one', [serverB], ['servers.a', 'servers.a~1'], [aToB, retires]],
     ['two names that change places', ['ips.a<ips.b', 'ips.b<ips.a'], ['ips.a', 'ips.b'], []],
   ])('%s', (_name, entries, names, expected) => {
     expect(movesOf(file(...entries), boundTo(...names), new Map()).moves.map(arrow)).toEqual(expected);
@@ -109,49 +96,30 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
         arrow,
       );
 
-    test.each<[string, readonly object[], readonly Binding[], readonly string[], boolean]>([
-      ['follows the bound network', [server, entry], [interfaceIn('n1'), network], [], true],
+    const inN1 = [interfaceIn('n1'), network];
+    test.each<[string, readonly object[], readonly Binding[], boolean, (readonly string[])?]>([
+      ['follows the bound network', [server, entry], inN1, true],
       [
         'follows the network that the entry names',
         [server, entry, { key: 'networks.m', id: 'n1' }],
         [interfaceIn('n1')],
-        [],
         true,
       ],
-      ['stays without an identity', [server, entry], [interfaceIn(undefined), network], [], false],
-      ['stays in another network', [server, entry], [interfaceIn('n2'), network], [], false],
-      [
-        'stays while its own entry is there',
-        [server, entry, { key: card, kind: 'network_interface', parent: 'servers.a' }],
-        [interfaceIn('n1'), network],
-        [],
-        false,
-      ],
-      ['stays while it has an open write', [server, entry], [interfaceIn('n1'), network], [card], false],
-      ['stays while the other has an open write', [server, entry], [interfaceIn('n1'), network], [to], false],
-      [
-        'stays if the other is bound',
-        [server, entry],
-        [interfaceIn('n1'), interfaceIn('n1', to), network],
-        [],
-        false,
-      ],
+      ['stays without an identity', [server, entry], [interfaceIn(undefined), network], false],
+      ['stays in another network', [server, entry], [interfaceIn('n2'), network], false],
+      ['stays while its own entry is there', [server, entry, { ...entry, key: card }], inN1, false],
+      ['stays while it has an open write', [server, entry], inN1, false, [card]],
+      ['stays while the other has an open write', [server, entry], inN1, false, [to]],
+      ['stays if the other is bound', [server, entry], [...inN1, interfaceIn('n1', to)], false],
       [
         'stays in another server',
         [server, { ...entry, key: 'servers.b.network_interfaces.m', parent: 'servers.b' }],
-        [interfaceIn('n1'), network],
-        [],
+        inN1,
         false,
       ],
-      [
-        'stays if the entry is of another kind',
-        [{ ...entry, kind: 'ip' }],
-        [interfaceIn('n1'), network],
-        [],
-        false,
-      ],
-      ['stays without any entry', [server], [interfaceIn('n1'), network], [], false],
-    ])('%s', (_name, entries, bindings, open, follows) => {
+      ['stays if the entry is of another kind', [{ ...entry, kind: 'ip' }], inN1, false],
+      ['stays without any entry', [server], inN1, false],
+    ])('%s', (_name, entries, bindings, follows, open) => {
       expect(moved(entries, bindings, open)).toEqual(follows ? [`${card} > ${to}`] : []);
     });
   });
@@ -161,7 +129,7 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     ['an open write of the new key', ['ips.b<ips.a'], ['ips.a'], ['ips.b'], 'ips.b waits for ips.b'],
     [
       'an open write of a part',
-      ['servers.b<servers.a'],
+      [serverB],
       ['servers.a'],
       ['servers.a.firewall'],
       'servers.b waits for servers.a.firewall',
@@ -170,7 +138,7 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     ['a bound new key', ['ips.b<ips.a'], ['ips.a', 'ips.b'], [], 'ips.b waits for '],
     [
       'a bound part of the new server',
-      ['servers.b<servers.a'],
+      [serverB],
       ['servers.a', 'servers.a.firewall', 'servers.b', 'servers.b.firewall'],
       [],
       'servers.b waits for ',
@@ -184,15 +152,8 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
   });
 
   test.each([
-    [
-      'another entry',
-      ['ips.b<ips.a', 'ips.d<ips.c'],
-      ['ips.a', 'ips.c'],
-      'ips.a',
-      'ips.c > ips.d',
-      'ips.a ips.b',
-    ],
-    ['a chain', ['ips.b<ips.a', 'ips.c<ips.b'], ['ips.a', 'ips.b'], 'ips.a', '', 'ips.a ips.b ips.c'],
+    ['another entry', [ipB, 'ips.d<ips.c'], ['ips.a', 'ips.c'], 'ips.a', 'ips.c > ips.d', 'ips.a ips.b'],
+    ['a chain', [ipB, 'ips.c<ips.b'], ['ips.a', 'ips.b'], 'ips.a', '', 'ips.a ips.b ips.c'],
     [
       'a network, and the servers on it',
       ['networks.o<networks.n', 'servers.b<servers.a', 'servers.z'],
@@ -304,6 +265,11 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     const kind = name.startsWith('ips') ? 'ip' : 'server';
     return new Map([[key(name), { key: name, kind, id: '6' } as unknown as Binding]]);
   };
+  const ipA = (id: string, more: object = {}) => ({ key: 'ips.a', kind: 'ip', id, ...more });
+  const namesA = (id: string) => ({ key: 'ips.d', moved: 'ips.a', id });
+  const withId6 = new Map(
+    [...formerly('ips.a')].map(([name, each]) => [name, { ...each, id: '6' }] as const),
+  );
   test.each<[string, Desired, ReadonlyMap<ResourceKey, Binding>, string?]>([
     ['takes it back', file('ips.a'), formerly('ips.a'), 'ips.b'],
     ['takes it back, as the latest name', file('ips.a'), formerly('ips.a', 'ips.z'), 'ips.b'],
@@ -311,26 +277,18 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     ['leaves it to the entry that names it', file('ips.a', 'ips.c<ips.b'), formerly('ips.a')],
     ['never had it', file('ips.a'), formerly('ips.z')],
     ['is not managed', file({ key: 'ips.a', managed: false }), formerly('ips.a'), 'ips.b'],
-    ['names another id', file({ key: 'ips.a', kind: 'ip', id: '5' }), formerly('ips.a')],
-    ['names its id', file({ key: 'ips.a', kind: 'ip', id: '6' }), numbered('ips.b'), 'ips.b'],
+    ['names another id', file(ipA('5')), formerly('ips.a')],
+    ['names its id', file(ipA('6')), numbered('ips.b'), 'ips.b'],
     ['names the id of another kind', file({ key: 'isos.a', kind: 'iso', id: '6' }), numbered('ips.b')],
-    ['names the id of no binding', file({ key: 'ips.a', kind: 'ip', id: '7' }), numbered('ips.b')],
+    ['names the id of no binding', file(ipA('7')), numbered('ips.b')],
     [
       'names its id, and has its server',
-      file({ key: 'servers.a.x', kind: 'ip', id: '6', parent: 'servers.a' }),
+      file(ipA('6', { key: 'servers.a.x', parent: 'servers.a' })),
       numbered('ips.b'),
     ],
-    ['took its id back', file({ key: 'ips.a', kind: 'ip', id: '6', held: {} }), numbered('ips.b')],
-    [
-      'names its id beside its entry',
-      file({ key: 'ips.a', kind: 'ip', id: '6' }, 'ips.b'),
-      numbered('ips.b'),
-    ],
-    [
-      'names the id of a retiring server',
-      file({ key: 'servers.a', kind: 'server', id: '6' }),
-      numbered('servers.b~6'),
-    ],
+    ['took its id back', file(ipA('6', { held: {} })), numbered('ips.b')],
+    ['names its id beside its entry', file(ipA('6'), 'ips.b'), numbered('ips.b')],
+    ['names the id of a retiring server', file({ ...ipA('6'), kind: 'server' }), numbered('servers.b~6')],
     ['names another key', file('ips.a<ips.y'), formerly('ips.a'), 'ips.y'],
     ['names an earlier key of it', file('ips.d<ips.a'), formerly('ips.z', 'ips.a'), 'ips.b'],
     ['names an earlier key of it, and has another', file('ips.d<ips.a'), formerly('ips.a', 'ips.d'), 'ips.b'],
@@ -340,34 +298,16 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
       new Map([...formerly('ips.z', 'ips.a'), ...boundTo('ips.a')]),
       'ips.b',
     ],
-    [
-      'names an id, and is bound',
-      file({ key: 'ips.a', kind: 'ip', id: '6' }),
-      new Map([...numbered('ips.b'), ...boundTo('ips.a')]),
-    ],
-    [
-      'is not managed, and names another id',
-      file({ key: 'ips.a', kind: 'ip', id: '5', managed: false }),
-      formerly('ips.a'),
-    ],
+    ['names an id, and is bound', file(ipA('6')), new Map([...numbered('ips.b'), ...boundTo('ips.a')])],
+    ['is not managed, and names another id', file(ipA('5', { managed: false })), formerly('ips.a')],
     [
       'names an earlier key of it, and is not managed',
       file({ key: 'ips.d', moved: 'ips.a', managed: false }),
       formerly('ips.a'),
       'ips.b',
     ],
-    [
-      'names an earlier key of it, and its id',
-      file({ key: 'ips.d', moved: 'ips.a', id: '6' }),
-      new Map([[key('ips.b'), { ...formerly('ips.a').get(key('ips.b')), id: '6' } as Binding]]),
-      'ips.b',
-    ],
-    [
-      'names an earlier key of it, and another id',
-      file({ key: 'ips.d', moved: 'ips.a', id: '5' }),
-      new Map([[key('ips.b'), { ...formerly('ips.a').get(key('ips.b')), id: '6' } as Binding]]),
-      'ips.a',
-    ],
+    ['names an earlier key of it, and its id', file(namesA('6')), withId6, 'ips.b'],
+    ['names an earlier key of it, and another id', file(namesA('5')), withId6, 'ips.a'],
     [
       'names an earlier key of it, beside its entry',
       file('ips.d<ips.a', 'ips.b'),
@@ -398,22 +338,14 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     expect(withRenames(desired, bindings).resources[0]?.moved).toBe(moved);
   });
 
+  const namedX = new Map([[key('ips.b'), { key: 'ips.b', kind: 'ip', identity: { name: 'x' } } as never]]);
   test.each<[string, object, ReadonlyMap<ResourceKey, Binding>, string?]>([
     ['its earlier name', {}, formerly('ips.a'), 'ips.b'],
     ['an earlier key', { key: 'ips.d', moved: 'ips.a' }, formerly('ips.a'), 'ips.b'],
     ['its id', { id: '6' }, numbered('ips.b'), 'ips.b'],
     ['another id', { id: '7' }, numbered('ips.b')],
-    [
-      'its name',
-      { name: 'x' },
-      new Map([[key('ips.b'), { key: 'ips.b', kind: 'ip', identity: { name: 'x' } } as never]]),
-      'ips.b',
-    ],
-    [
-      'another name',
-      { name: 'y' },
-      new Map([[key('ips.b'), { key: 'ips.b', kind: 'ip', identity: { name: 'x' } } as never]]),
-    ],
+    ['its name', { name: 'x' }, namedX, 'ips.b'],
+    ['another name', { name: 'y' }, namedX],
   ])('an entry that has expired means the resource of %s', (_name, more, bindings, moved) => {
     const expired = [{ key: 'ips.a', kind: 'ip', protect: true, ...more }];
     const desired = { ...file(), expired } as unknown as Desired;

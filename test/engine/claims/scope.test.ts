@@ -36,122 +36,62 @@ describe('src/engine/claims/scope.ts', () => {
     expect([creation('0'), elsewhere('0')].map((each) => isInScope(run([]), each))).toEqual([true, false]);
   });
 
-  test.each<[string, readonly Intent[], number, object]>([
-    ['without creations, the first', [], 2, { incarnation: 0, elsewhere: 2 }],
-    ['in one scope, as the state counts', [creation('1', 0, done)], 2, { incarnation: 2, elsewhere: 0 }],
-    ['after a key that was not used, the same', [creation('1')], 2, { incarnation: 0, elsewhere: 2 }],
-    [
-      'after resources with other names, the next',
-      [creation('0', 0, done)],
-      3,
-      { incarnation: 1, elsewhere: 2 },
-    ],
+  const conflict = (because: string, question: object = { conflict: true }) =>
+    creation('0', 0, { because, unconfirmed: { why: 'lost', question } });
+  test.each<[string, readonly Intent[], readonly [gone: number, incarnation: number, elsewhere: number]]>([
+    ['without creations, the first', [], [2, 0, 2]],
+    ['in one scope, as the state counts', [creation('1', 0, done)], [2, 2, 0]],
+    ['after a key that was not used, the same', [creation('1')], [2, 0, 2]],
+    ['after resources with other names, the next', [creation('0', 0, done)], [3, 1, 2]],
     [
       'after a key with another answer, the next',
       [creation('0', 0, { outcome: 'void', because: 'taken' })],
-      1,
-      { incarnation: 1, elsewhere: 0 },
+      [1, 1, 0],
     ],
-    [
-      'after a key with another answer whose resource is declared absent, the next',
-      [
-        creation('0', 0, {
-          because: 'reported_absent',
-          unconfirmed: { why: 'lost', question: { conflict: true } },
-        }),
-      ],
-      1,
-      { incarnation: 1, elsewhere: 0 },
-    ],
-    [
-      'after a key with another answer that was given up, the same',
-      [creation('0', 0, { because: 'odd', unconfirmed: { why: 'lost', question: { conflict: true } } })],
-      1,
-      { incarnation: 0, elsewhere: 1 },
-    ],
+    ['after such a key, declared absent, the next', [conflict('reported_absent')], [1, 1, 0]],
+    ['after such a key that was given up, the same', [conflict('odd')], [1, 0, 1]],
     [
       'after a key that was asked, and whose resource is declared absent, the same',
       [creation('0', 0, { because: 'reported_absent' })],
-      1,
-      { incarnation: 0, elsewhere: 1 },
+      [1, 0, 1],
     ],
-    [
-      'after a key without an answer whose resource is declared absent, the same',
-      [creation('0', 0, { because: 'reported_absent', unconfirmed: { why: 'lost', question: {} } })],
-      1,
-      { incarnation: 0, elsewhere: 1 },
-    ],
-    ['of a new scope, the first', [elsewhere('1'), elsewhere('0')], 2, { incarnation: 0, elsewhere: 2 }],
+    ['after one without an answer, declared absent, the same', [conflict('reported_absent', {})], [1, 0, 1]],
+    ['of a new scope, the first', [elsewhere('1'), elsewhere('0')], [2, 0, 2]],
     [
       'in a scope that began later, counted from there',
       [creation('0', 0, { ...done, elsewhere: 2 }), elsewhere('1')],
-      3,
-      { incarnation: 1, elsewhere: 2 },
+      [3, 1, 2],
     ],
-    [
-      'that began ahead of the count, the first',
-      [creation('0', 0, { elsewhere: 1 })],
-      0,
-      { incarnation: 0, elsewhere: 1 },
-    ],
+    ['that began ahead of the count, the first', [creation('0', 0, { elsewhere: 1 })], [0, 0, 1]],
     [
       'of a scope that returns, where it ended',
       [elsewhere('0'), creation('1'), creation('0', 0, done)],
-      3,
-      { incarnation: 1, elsewhere: 2 },
+      [3, 1, 2],
     ],
-    ['after a resource', [elsewhere('0'), creation('1', 0, done)], 3, { incarnation: 2, elsewhere: 1 }],
-    [
-      'after a resource that is gone',
-      [elsewhere('0'), creation('0', 0, { because: 'gone' })],
-      2,
-      { incarnation: 1, elsewhere: 1 },
-    ],
-    [
-      'after an accepted creation',
-      [elsewhere('0'), creation('0', 0, { answer: { id: '1' } })],
-      2,
-      { incarnation: 1, elsewhere: 1 },
-    ],
+    ['after a resource', [elsewhere('0'), creation('1', 0, done)], [3, 2, 1]],
+    ['after a resource that is gone', [elsewhere('0'), creation('0', 0, { because: 'gone' })], [2, 1, 1]],
+    ['after an accepted creation', [elsewhere('0'), creation('0', 0, { answer: { id: '1' } })], [2, 1, 1]],
     [
       'after a resource that was found under its key',
       [elsewhere('0'), creation('0', 0, { outcome: 'void', because: 'found' })],
-      2,
-      { incarnation: 1, elsewhere: 1 },
+      [2, 1, 1],
     ],
-    [
-      'in a scope whose first key came after others, the first',
-      [creation('0', 0, { ...done, elsewhere: 1 })],
-      1,
-      { incarnation: 0, elsewhere: 1 },
-    ],
+    ['in a later scope whose first key it is', [creation('0', 0, { ...done, elsewhere: 1 })], [1, 0, 1]],
     [
       'of a scope that returns after one that began later, as the state counts',
       [elsewhere('0'), creation('0', 0, { ...done, elsewhere: 1 })],
-      1,
-      { incarnation: 1, elsewhere: 0 },
+      [1, 1, 0],
     ],
-    [
-      'without the creation of another resource',
-      [creation('1', 0, { ...done, key: 'servers.b' })],
-      1,
-      { incarnation: 0, elsewhere: 1 },
-    ],
-    [
-      'without a deletion',
-      [creation('1', 0, { ...done, verb: 'delete' })],
-      1,
-      { incarnation: 0, elsewhere: 1 },
-    ],
-    ['never above the count', [elsewhere('0'), creation('0', 0, done)], 0, { incarnation: 0, elsewhere: 0 }],
+    ['without that of another resource', [creation('1', 0, { ...done, key: 'servers.b' })], [1, 0, 1]],
+    ['without a deletion', [creation('1', 0, { ...done, verb: 'delete' })], [1, 0, 1]],
+    ['never above the count', [elsewhere('0'), creation('0', 0, done)], [0, 0, 0]],
     [
       'after a creation without effect, the first',
       [elsewhere('0'), creation('1', 0, { outcome: 'void' })],
-      2,
-      { incarnation: 0, elsewhere: 2 },
+      [2, 0, 2],
     ],
-  ])('the incarnation %s', async (_name, past, gone, expected) => {
-    expect(await incarnationOf(run(past, gone), key)).toEqual(expected);
+  ])('the incarnation %s', async (_name, past, [gone, incarnation, elsewhere]) => {
+    expect(await incarnationOf(run(past, gone), key)).toEqual({ incarnation, elsewhere });
   });
 
   test('the next incarnation of a new scope is its first', async () => {
