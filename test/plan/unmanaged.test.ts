@@ -84,6 +84,9 @@ const created = { body: {}, entry: {} };
 const named = { body: {}, entry: { public_ipv4: { ip: 'a' } } };
 const ofWeb = (applied: unknown) => [bound('servers.web', 'server', '1', { applied })];
 const reuse = ', public_ipv4: {reuse: true}';
+const fresh = ', public_ipv4: {new: true}';
+const left = ', id: 1, managed: false';
+const ofTen = claim('ip', '10', byOperator, { address: '203.0.113.10' });
 const entry = ', public_ipv4: {ip: a}';
 
 describe('src/plan/unmanaged.ts: addresses of the servers of the spec', () => {
@@ -96,11 +99,7 @@ describe('src/plan/unmanaged.ts: addresses of the servers of the spec', () => {
   test.each<[string, Given, boolean]>([
     ['an adopted server that takes any', { spec: web(reuse), bindings: ofWeb(null) }, true],
     ['a created server that takes any', { spec: web(reuse), bindings: ofWeb(created) }, false],
-    [
-      'an adopted server with a new one',
-      { spec: web(', public_ipv4: {new: true}'), bindings: ofWeb(null) },
-      false,
-    ],
+    ['an adopted server with a new one', { spec: web(fresh), bindings: ofWeb(null) }, false],
     ['an adopted server without one', { spec: web(''), bindings: ofWeb(null) }, false],
     ['an adopted server that names one', { spec: web(entry), bindings: ofWeb(null) }, true],
     ['a created server that names one', { spec: web(entry), bindings: ofWeb(created) }, false],
@@ -108,48 +107,28 @@ describe('src/plan/unmanaged.ts: addresses of the servers of the spec', () => {
     ['a server that the spec names by id', { spec: web(reuse, ', id: 1') }, true],
     ['a server that has left the spec', { bindings: ofWeb(null) }, false],
     ['a server that has left the spec of a new state', { bindings: ofWeb(null), isNew: true }, true],
+    ['the same without one, in a new state', { spec: web(''), bindings: ofWeb(null), isNew: true }, true],
     [
-      'an adopted server without one, and a new state',
-      { spec: web(''), bindings: ofWeb(null), isNew: true },
-      true,
-    ],
-    [
-      'an adopted server with a new one, and a new state',
-      { spec: web(', public_ipv4: {new: true}'), bindings: ofWeb(null), isNew: true },
+      'the same with a new one, in a new state',
+      { spec: web(fresh), bindings: ofWeb(null), isNew: true },
       false,
     ],
     [
-      'a created server without one, and a new state',
+      'a created one without one, in a new state',
       { spec: web(''), bindings: ofWeb(created), isNew: true },
       false,
     ],
-    [
-      'a server that may be older',
-      { spec: web(reuse), bindings: ofWeb({ ...created, mayBeOlder: true }) },
-      true,
-    ],
+    ['one that may be older', { spec: web(reuse), bindings: ofWeb({ ...created, mayBeOlder: true }) }, true],
     ['a server that has left the spec and named one', { bindings: ofWeb(named) }, false],
     ['a server that does not exist', { spec: web(reuse) }, false],
     ['a bound address', { spec: web(reuse), bindings: [...ofWeb(null), bound('ips.a', 'ip', '10')] }, false],
+    ['a claimed address', { spec: web(reuse), bindings: ofWeb(null), claims: [ofTen] }, false],
+    ['a released server of a new state', { spec: web('', left), isNew: true }, true],
+    ['a released server of a known state', { spec: web('', left) }, false],
+    ['a managed server of a new state', { spec: web(fresh, ', id: 1'), isNew: true }, false],
     [
-      'a claimed address',
-      {
-        spec: web(reuse),
-        bindings: ofWeb(null),
-        claims: [claim('ip', '10', byOperator, { address: '203.0.113.10' })],
-      },
-      false,
-    ],
-    ['a released server of a new state', { spec: web('', ', id: 1, managed: false'), isNew: true }, true],
-    ['a released server of a known state', { spec: web('', ', id: 1, managed: false') }, false],
-    [
-      'a managed server of a new state',
-      { spec: web(', public_ipv4: {new: true}', ', id: 1'), isNew: true },
-      false,
-    ],
-    [
-      'a released server of a new state, with its claim',
-      { spec: web('', ', id: 1, managed: false'), isNew: true, claims: releasedWeb },
+      'a released one of a new state, with its claim',
+      { spec: web('', left), isNew: true, claims: releasedWeb },
       true,
     ],
     ['the same server, managed', { spec: web(reuse, ', id: 1'), claims: releasedWeb }, false],
@@ -169,7 +148,6 @@ describe('src/plan/unmanaged.ts: addresses of the servers of the spec', () => {
   });
 
   const held = { ips: [address(10, 2), address(11)] };
-  const ofTen = claim('ip', '10', byOperator, { address: '203.0.113.10' });
   const ofTwo = claim('server', '2', byOperator);
   test.each<[string, readonly Claim[], string, boolean]>([
     ['a claimed address of a free server', [ofTen], '10', true],
@@ -207,11 +185,7 @@ describe('src/plan/unmanaged.ts: servers that only a network counts', () => {
     ['one server more', { networks: networks(2) }, { network: 'n1', servers: 1 }],
     ['no server more', { networks: networks(1) }],
     ['the most of two networks', { networks: networks(2, 3) }, { network: 'n2', servers: 3 }],
-    [
-      'the most of two networks, in another order',
-      { networks: networks(5, 3) },
-      { network: 'n1', servers: 4 },
-    ],
+    ['the most, in another order', { networks: networks(5, 3) }, { network: 'n1', servers: 4 }],
     ['no network', {}],
     ['servers that are listed', { networks: networks(2), servers: [{ id: 1, name: 'web' }] as never }],
   ])('%s', (_name, parts, expected) => {
@@ -269,75 +243,44 @@ describe('src/plan/unmanaged.ts: the ways out', () => {
     const subjects = keys.flatMap((key) => world.subjects.get(key as ResourceKey) ?? []);
     return Object.fromEntries(matches(subjects, register, world));
   };
-  const listed = (...names: string[]) => names.map((name, at) => ({ id: 2001 + at, name })) as never;
+  const listed = (...names: string[]) => ({
+    parts: { servers: names.map((name, at) => ({ id: 2001 + at, name })) as never },
+  });
+  const free = { parts: { ips: [address(10)] } };
+  const held = { parts: { ips: [address(10, 2001)] } };
   const two2 = `ips: {a: {}, b: {}}\nservers: {web: {${sliders}}, db: {${sliders}, public_ipv4: {ip: a}}, pub: {${sliders}, public_ipv4: {new: true}}}\n`;
   test.each<[string, Given, readonly string[], object]>([
-    ['one address', { parts: { ips: [address(10)] } }, ['ips.a'], { 'ips.a': '10' }],
-    ['one address for two entries', { parts: { ips: [address(10)] } }, ['ips.a', 'ips.b'], {}],
+    ['one address', free, ['ips.a'], { 'ips.a': '10' }],
+    ['one address for two entries', free, ['ips.a', 'ips.b'], {}],
     ['two addresses', { parts: { ips: [address(10), address(11)] } }, ['ips.a'], {}],
     ['no address', {}, ['ips.a'], {}],
-    [
-      'a server of the name',
-      { parts: { servers: listed('x', ' web ') } },
-      ['servers.web'],
-      { 'servers.web': '2002' },
-    ],
+    ['a server of the name', listed('x', ' web '), ['servers.web'], { 'servers.web': '2002' }],
     [
       'a server of the name, and one without an address',
-      { parts: { servers: listed('x', 'web'), ips: [address(10, 2002)] } },
+      { parts: { ...listed('x', 'web').parts, ips: [address(10, 2002)] } },
       ['servers.web'],
       { 'servers.web': '2002' },
     ],
-    ['two servers of the name', { parts: { servers: listed('web', 'web') } }, ['servers.web'], {}],
-    [
-      'a server without an address',
-      { parts: { servers: listed('x') } },
-      ['servers.web'],
-      { 'servers.web': '2001' },
-    ],
-    ['a server with an address', { parts: { ips: [address(10, 2001)] } }, ['servers.web'], {}],
-    [
-      'a server with an address, for an entry with one',
-      { parts: { ips: [address(10, 2001)] } },
-      ['servers.pub'],
-      { 'servers.pub': '2001' },
-    ],
-    [
-      'a server without an address, for an entry with one',
-      { parts: { servers: listed('x') } },
-      ['servers.pub'],
-      {},
-    ],
+    ['two servers of the name', listed('web', 'web'), ['servers.web'], {}],
+    ['a server without an address', listed('x'), ['servers.web'], { 'servers.web': '2001' }],
+    ['a server with an address', held, ['servers.web'], {}],
+    ['a server with an address, for an entry with one', held, ['servers.pub'], { 'servers.pub': '2001' }],
+    ['a server without an address, for an entry with one', listed('x'), ['servers.pub'], {}],
     [
       'a server that holds the named address',
       { parts: { ips: [address(10, 2001), address(11, 2002)] }, bindings: [bound('ips.a', 'ip', '10')] },
       ['servers.db'],
       { 'servers.db': '2001' },
     ],
-    [
-      'a server and an address',
-      { parts: { ips: [address(10, 2001)] } },
-      ['servers.pub', 'ips.a'],
-      { 'servers.pub': '2001', 'ips.a': '10' },
-    ],
+    ['a server and an address', held, ['servers.pub', 'ips.a'], { 'servers.pub': '2001', 'ips.a': '10' }],
     [
       'a server and an address with one id',
       { parts: { ips: [address(2001, 2001)] } },
       ['servers.pub', 'ips.a'],
       { 'servers.pub': '2001', 'ips.a': '2001' },
     ],
-    [
-      'one server for two entries',
-      { parts: { ips: [address(10, 2001)] } },
-      ['servers.pub', 'servers.db'],
-      {},
-    ],
-    [
-      'a server that no list names',
-      { parts: { ips: [address(10, 2001)] } },
-      ['servers.db'],
-      { 'servers.db': '2001' },
-    ],
+    ['one server for two entries', held, ['servers.pub', 'servers.db'], {}],
+    ['a server that no list names', held, ['servers.db'], { 'servers.db': '2001' }],
   ])('the object that an entry may describe: %s', (_name, given, keys, expected) => {
     expect(buyers({ spec: two2, ...given }, ...keys)).toStrictEqual(expected);
   });
