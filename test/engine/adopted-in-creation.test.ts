@@ -1,18 +1,17 @@
 import { describe, expect, test } from 'vitest';
-import { loadProfile } from '../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
-import { loadProfile as parseEmulatorProfile } from '../../src/emulator/profile.ts';
+import { profiled } from '../support/profiled.ts';
 import { resolving } from '../support/resolve.ts';
-import { load, type Rig, type RigOptions, rig } from '../support/rig.ts';
+import { load, type Rig, type RigOptions } from '../support/rig.ts';
 import { head, project, state, web } from './claims/one-server.ts';
 
 const minutes = 60_000;
 const listing = 'operations: {list_servers: {}}';
 
 /** A state was lost one minute after its server was accepted, whose creation takes 20 minutes. */
-async function lostInCreation(options: RigOptions = {}): Promise<Rig> {
+async function lostInCreation(options: RigOptions = {}, profile = ''): Promise<Rig> {
   const durations = { create_server: [20 * minutes, 20 * minutes] } as const;
-  const played = rig({ ...options, emulator: { durations, ...options.emulator } });
+  const played = profiled({ ...options, emulator: { durations, ...options.emulator } }, profile);
   const halt = new AbortController();
   void played.clock.sleep(minutes).then(() => halt.abort(new Error('halted')));
   await played.apply(head + web, { halt: halt.signal });
@@ -57,8 +56,7 @@ describe('src/reconcilers/firewall.ts', () => {
 
 describe('src/engine/run/apply.ts', () => {
   test('waits for an adopted server that the list of servers shows in creation', async () => {
-    const profile = loadProfile(listing, 'profile');
-    const played = await lostInCreation({ profile, emulator: { profile: parseEmulatorProfile(listing) } });
+    const played = await lostInCreation({}, listing);
     await played.clock.run(played.engine.adopt(load(head + web), 'servers.web' as ResourceKey, '2001'));
 
     const plan = await played.plan(head + web);

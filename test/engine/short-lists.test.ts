@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { loadProfile } from '../../src/cli/settings/profile.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
-import { loadProfile as emulatorProfile } from '../../src/emulator/profile.ts';
+import { profiled } from '../support/profiled.ts';
 import { type Rig, rig } from '../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
@@ -54,11 +53,6 @@ describe('src/engine: a list that ends early proves nothing', () => {
 
   describe('of servers', () => {
     const operations = 'operations: {list_servers: {}}';
-    const listing = () =>
-      rig({
-        profile: loadProfile(operations, 'profile'),
-        emulator: { profile: emulatorProfile(operations) },
-      });
     const cut = faultRule({ path: 'list_servers' }, { do: 'truncate_list', keep: 0 });
     const servers = (...names: string[]) =>
       `settings: {exclusive: true}\nnetworks:\n  a: {cidr: 10.1.0.0/24}\nservers:\n${names
@@ -66,7 +60,7 @@ describe('src/engine: a list that ends early proves nothing', () => {
         .join('')}`;
 
     test('without one that is there, a server behind a server error is asked about, not bought again', async () => {
-      const played = listing();
+      const played = profiled({}, operations);
       await played.apply(servers('one'));
       const error = faultRule(
         { path: 'create_server', nth: 1 },

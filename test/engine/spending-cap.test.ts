@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { loadProfile } from '../../src/cli/settings/profile.ts';
 import type { Plan } from '../../src/core/plan.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
-import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
 import { asksForApproval } from '../../src/engine/run/approval.ts';
+import { exampleProfile, profiled } from '../support/profiled.ts';
 import { load, type Rig, rig } from '../support/rig.ts';
 
 const head = 'settings: {max_monthly_increase: 1000, unmanaged: ignore}\n';
@@ -63,16 +62,12 @@ describe('src/engine/run/approval.ts: settings.max_monthly_increase', () => {
   });
 });
 
-const text = readFileSync(new URL('../../examples/profile.yaml', import.meta.url), 'utf8');
 const list = { core: '10', memory_gb: '5', disk_gb: '0.1' };
 
 /** Everything that the profile can enable, and a price list. */
 function priced(): Rig {
   const prices = { currency: 'EUR', address: '3', servers: { 'sliders-1': list } };
-  return rig({
-    profile: { ...loadProfile(text, 'profile.yaml'), prices },
-    emulator: { profile: loadEmulatorProfile(text) },
-  });
+  return profiled({ profile: { ...loadProfile(exampleProfile, 'profile.yaml'), prices } });
 }
 
 const capped = (limit: number, entry: string) =>

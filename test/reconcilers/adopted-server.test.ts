@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { loadProfile } from '../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
-import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
+import { profiled } from '../support/profiled.ts';
 import { resolveOf, resolving } from '../support/resolve.ts';
-import { load, type Rig, rig } from '../support/rig.ts';
+import { load, type Rig } from '../support/rig.ts';
 import { codesOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
 const key = 'servers.old' as ResourceKey;
@@ -17,10 +16,7 @@ const corrections = {
 
 /** A server of 2 cores that somebody else made, adopted with an entry that says 1. */
 async function adopted(entry: string, { address = false, profile = '' } = {}) {
-  const world = rig({
-    profile: loadProfile(profile, 'profile'),
-    emulator: { profile: loadEmulatorProfile(profile), readings: { serverFields: 'sizes' } },
-  });
+  const world = profiled({ emulator: { readings: { serverFields: 'sizes' } } }, profile);
   const { id } = world.emulator.mutate({ do: 'add_server', name: 'old', public: address }) as { id: number };
   Object.assign(projectOf(world.emulator).servers[0] ?? {}, { typeId: 3, cores: 2 });
   const adopt = (spec: string) => world.clock.run(world.engine.adopt(load(spec), key, String(id)));

@@ -1,31 +1,18 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { loadProfile } from '../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
-import type { EmulatorOptions } from '../../src/emulator/options.ts';
-import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
 import { expectInvariants } from '../support/invariants.ts';
+import { profiled } from '../support/profiled.ts';
 import { warnedBy } from '../support/resolve.ts';
-import { load, type RigOptions, rig } from '../support/rig.ts';
+import { load, type Rig, rig } from '../support/rig.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
-const text = readFileSync(new URL('../../examples/profile.yaml', import.meta.url), 'utf8');
 const day = 24 * 3_600_000;
-type World = ReturnType<typeof rig>;
-
-function profiled(emulator: Partial<EmulatorOptions> = {}, options: RigOptions = {}) {
-  return rig({
-    ...options,
-    profile: loadProfile(text, 'profile.yaml'),
-    emulator: { profile: loadEmulatorProfile(text), ...emulator },
-  });
-}
 
 const file = (backup: string, more = '') =>
   `servers: {one: {${sliders}, public_ipv4: {new: true}${backup === '' ? '' : `, backup: {max_age: 24h${backup}}`}${more}}}\n`;
 
 /** A run a day. */
-async function days(world: World, spec: string, count: number) {
+async function days(world: Rig, spec: string, count: number) {
   const outcomes: string[] = [];
   for (let at = 0; at < count; at++) {
     outcomes.push((await world.apply(spec)).outcome);
@@ -34,7 +21,7 @@ async function days(world: World, spec: string, count: number) {
   return outcomes;
 }
 
-function taken({ emulator }: World): string[] {
+function taken({ emulator }: Rig): string[] {
   return projectOf(emulator)
     .backups.filter(({ scheduled }) => !scheduled)
     .map(({ id }) => id);

@@ -1,19 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { planMarkdown } from '../../src/cli/render/plan-markdown.ts';
 import { planText } from '../../src/cli/render/plan-text.ts';
-import { loadProfile } from '../../src/cli/settings/profile.ts';
-import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
 import type { Readings } from '../../src/emulator/readings.ts';
+import { profiled } from '../support/profiled.ts';
 import { resolveOf, resolving } from '../support/resolve.ts';
-import { rig } from '../support/rig.ts';
 import { codesOf, projectOf } from './support.ts';
 
 const profile = 'operations: {list_servers: {}, resize_server: {}}';
 const played = (readings: Partial<Readings> = { serverFields: 'sizes' }) =>
-  rig({
-    profile: loadProfile(profile, 'profile'),
-    emulator: { profile: loadEmulatorProfile(profile), readings },
-  });
+  profiled({ emulator: { readings } }, profile);
 
 const file = (disk: number, more = '') =>
   `servers: {one: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: ${disk}${more}}}\n`;

@@ -1,19 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { loadProfile } from '../../src/cli/settings/profile.ts';
-import type { EmulatorOptions } from '../../src/emulator/options.ts';
-import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
+import { profiled } from '../support/profiled.ts';
 import { rig } from '../support/rig.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders } from './support.ts';
-
-const text = readFileSync(new URL('../../examples/profile.yaml', import.meta.url), 'utf8');
-
-function profiled(emulator: Partial<EmulatorOptions> = {}) {
-  return rig({
-    profile: loadProfile(text, 'profile.yaml'),
-    emulator: { profile: loadEmulatorProfile(text), ...emulator },
-  });
-}
 
 const file = (drive: string, isos = ['rescue']) => `settings: {prune: true, max_deletions: 5}
 isos: {${isos.map((name) => `${name}: {url: "https://mirror.example.com/${name}.iso"}`).join(', ')}}
@@ -33,7 +21,7 @@ describe.each(fields)('src/reconcilers/drive.ts: (the read shows: %s)', (driveFi
   const readings = { driveField };
 
   test('a new server gets its ISO once that is there, and keeps it', async () => {
-    const world = profiled({ readings });
+    const world = profiled({ emulator: { readings } });
     const planned = await world.plan(file('rescue'));
     const report = await world.apply(file('rescue'));
 
@@ -45,7 +33,7 @@ describe.each(fields)('src/reconcilers/drive.ts: (the read shows: %s)', (driveFi
   });
 
   test('another takes its place, null takes it out, and once more puts it in again', async () => {
-    const world = profiled({ readings });
+    const world = profiled({ emulator: { readings } });
     const both = ['rescue', 'tools'];
     const seen: unknown[] = [];
     for (const drive of ['rescue', 'tools', 'null', 'rescue', 'null']) {
@@ -57,7 +45,7 @@ describe.each(fields)('src/reconcilers/drive.ts: (the read shows: %s)', (driveFi
   });
 
   test('an ISO that leaves the spec leaves the drive first', async () => {
-    const world = profiled({ readings });
+    const world = profiled({ emulator: { readings } });
     await world.apply(file('rescue'));
     const planned = await world.plan(file('null', []));
     const report = await world.apply(file('null', []));
@@ -70,7 +58,7 @@ describe.each(fields)('src/reconcilers/drive.ts: (the read shows: %s)', (driveFi
   });
 
   test('one that nothing takes out is not deleted, and not replaced either', async () => {
-    const world = profiled({ readings });
+    const world = profiled({ emulator: { readings } });
     await world.apply(file('rescue'));
     const left = await world.plan(file('', []));
     const other = await world.plan(file('rescue').replace('rescue.iso', 'newer.iso'));
@@ -83,7 +71,7 @@ describe.each(fields)('src/reconcilers/drive.ts: (the read shows: %s)', (driveFi
   });
 
   test('with its server it goes in order', async () => {
-    const world = profiled({ readings });
+    const world = profiled({ emulator: { readings } });
     await world.apply(file('rescue'));
     const report = await world.apply('settings: {prune: true, max_deletions: 5}\n');
 
@@ -94,7 +82,7 @@ describe.each(fields)('src/reconcilers/drive.ts: (the read shows: %s)', (driveFi
   });
 
   test('a server that is made anew gets it again', async () => {
-    const world = profiled({ readings });
+    const world = profiled({ emulator: { readings } });
     await world.apply(file('rescue'));
     const image = file('rescue')
       .replace('ubuntu-24.04', 'debian-13')
@@ -108,7 +96,7 @@ describe.each(fields)('src/reconcilers/drive.ts: (the read shows: %s)', (driveFi
 
 describe('src/reconcilers/drive.ts', () => {
   test('what somebody else put in is seen where the read shows it, and put right', async () => {
-    const world = profiled({ readings: { driveField: 'iso_id' } });
+    const world = profiled({ emulator: { readings: { driveField: 'iso_id' } } });
     await world.apply(file('rescue'));
     Object.assign(projectOf(world.emulator).servers[0] ?? {}, { isoInDrive: null });
     const report = await world.plan(file('rescue').replace('prune: true', 'drift: report'));

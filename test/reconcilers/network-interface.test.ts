@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { loadProfile } from '../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
-import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
+import { profiled } from '../support/profiled.ts';
 import { load, rig } from '../support/rig.ts';
 import { idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
@@ -45,10 +44,7 @@ describe('src/reconcilers/network-interface.ts', () => {
 
   test('one that another entry of its network adopts is not removed', async () => {
     const profile = 'operations: {remove_network_interface: {}}';
-    const { apply, plan, emulator } = rig({
-      profile: loadProfile(profile, 'profile'),
-      emulator: { profile: loadEmulatorProfile(profile) },
-    });
+    const { apply, plan, emulator } = profiled({}, profile);
     const network = (name: string, entry: string) =>
       `networks: {${name}: {${entry}}}\nservers: {web: {${sliders}, network_interfaces: [${name}]}}\n`;
     await apply(network('a', 'cidr: 10.1.0.0/24'));

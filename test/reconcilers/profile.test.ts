@@ -1,23 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { loadProfile } from '../../src/cli/settings/profile.ts';
 import type { FaultRule } from '../../src/emulator/faults.ts';
-import type { EmulatorOptions } from '../../src/emulator/options.ts';
-import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
+import { profiled } from '../support/profiled.ts';
 import { resolving } from '../support/resolve.ts';
-import { type RigOptions, rig } from '../support/rig.ts';
+import { rig } from '../support/rig.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
-
-/** The example that ships: client and emulator read the same text, each with its own code. */
-const text = readFileSync(new URL('../../examples/profile.yaml', import.meta.url), 'utf8');
-
-function profiled(emulator: Partial<EmulatorOptions> = {}, options: RigOptions = {}) {
-  return rig({
-    ...options,
-    profile: loadProfile(text, 'profile.yaml'),
-    emulator: { profile: loadEmulatorProfile(text), ...emulator },
-  });
-}
 
 /** The first answer of an operation is lost, and no key holds it. Through JSON: no linter takes it for a promise. */
 function lost(path: string, effect: 'done' | 'none'): FaultRule[] {
@@ -26,6 +12,7 @@ function lost(path: string, effect: 'done' | 'none'): FaultRule[] {
   );
 }
 
+const listing = 'operations: {list_servers: {}}';
 const two = (entry: string) => `settings: {prune: true, max_deletions: 5}
 networks: {a: {cidr: 10.1.0.0/24}, b: {cidr: 10.2.0.0/24}}
 servers: {one: {${sliders}, ${entry}}}
@@ -33,9 +20,7 @@ servers: {one: {${sliders}, ${entry}}}
 
 describe('src/reconcilers: reading servers', () => {
   test('a server without an address whose answer was lost is found by its name', async () => {
-    const world = profiled({
-      faults: lost('create_server', 'done'),
-    });
+    const world = profiled({ emulator: { faults: lost('create_server', 'done') } });
     const spec = `settings: {exclusive: true}\nservers: {one: {${sliders}}}\n`;
     const report = await world.apply(spec);
 
@@ -45,9 +30,7 @@ describe('src/reconcilers: reading servers', () => {
   });
 
   test('where others create too, and another one has its name, both are offered and none is taken', async () => {
-    const world = profiled({
-      faults: lost('create_server', 'done'),
-    });
+    const world = profiled({ emulator: { faults: lost('create_server', 'done') } });
     const theirs = { do: 'add_server', name: 'one', public: false } as const;
     void world.clock.sleep(20_000).then(() => world.emulator.mutate(theirs));
     const report = await world.apply(`servers: {one: {${sliders}}}\n`);
@@ -74,10 +57,7 @@ describe('src/reconcilers: reading servers', () => {
   });
 
   test('a server that somebody renamed or resized is told', async () => {
-    const world = rig({
-      profile: { ...loadProfile('operations: {list_servers: {}}', 'p') },
-      emulator: { profile: loadEmulatorProfile(text), readings: { serverFields: 'sizes' } },
-    });
+    const world = profiled({ emulator: { readings: { serverFields: 'sizes' } } }, listing);
     const spec = `servers: {one: {${sliders}}}\n`;
     await world.apply(spec);
     const [server] = projectOf(world.emulator).servers;
@@ -136,7 +116,7 @@ describe('src/reconcilers: writing', () => {
     'documented',
     'sizes',
   ] as const)('a resize is done in place (server fields: %s)', async (serverFields) => {
-    const world = profiled({ readings: { serverFields } });
+    const world = profiled({ emulator: { readings: { serverFields } } });
     await world.apply(two('public_ipv4: {new: true}'));
     const bigger = two('public_ipv4: {new: true}').replace('cores: 1', 'cores: 4');
     expect(idsOf(await world.plan(bigger))).toEqual(['update:servers.one']);

@@ -1,20 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { loadPrices, loadProfile } from '../../src/cli/settings/profile.ts';
-import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
 import type { Readings } from '../../src/emulator/readings.ts';
+import { exampleProfile, profiled } from '../support/profiled.ts';
 import { rig } from '../support/rig.ts';
 import { codesOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
-const text = readFileSync(new URL('../../examples/profile.yaml', import.meta.url), 'utf8');
 const priceList = readFileSync(new URL('../../examples/prices.yaml', import.meta.url), 'utf8');
 
 /** A world with a server of 2 cores that somebody else made, and a file that says this of it. */
 function adopted(readings: Partial<Readings>) {
-  const world = rig({
-    profile: { ...loadProfile(text, 'profile.yaml'), prices: loadPrices(priceList, 'prices.yaml') },
-    emulator: { profile: loadEmulatorProfile(text), readings },
-  });
+  const profile = {
+    ...loadProfile(exampleProfile, 'profile.yaml'),
+    prices: loadPrices(priceList, 'prices.yaml'),
+  };
+  const world = profiled({ profile, emulator: { readings } });
   const { id } = world.emulator.mutate({ do: 'add_server', name: 'old', public: false }) as { id: number };
   const [server] = projectOf(world.emulator).servers;
   Object.assign(server ?? {}, { typeId: 3, cores: 2, memoryMb: 4096, diskGb: 40 });

@@ -1,28 +1,12 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { summaryLine } from '../../src/cli/render/plan-groups.ts';
-import { loadProfile } from '../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
-import type { EmulatorOptions } from '../../src/emulator/options.ts';
-import { loadProfile as loadEmulatorProfile } from '../../src/emulator/profile.ts';
 import { memoryState } from '../../src/state/sqlite-driver.ts';
 import { expectInvariants } from '../support/invariants.ts';
+import { profiled } from '../support/profiled.ts';
 import { saidBy } from '../support/resolve.ts';
-import { around, load, type RigOptions, rig } from '../support/rig.ts';
+import { around, load, rig } from '../support/rig.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
-
-const text = readFileSync(new URL('../../examples/profile.yaml', import.meta.url), 'utf8');
-
-function profiled(
-  emulator: Partial<EmulatorOptions> = {},
-  wrap: NonNullable<RigOptions['wrap']> = (inner) => inner,
-) {
-  return rig({
-    wrap,
-    profile: loadProfile(text, 'profile.yaml'),
-    emulator: { profile: loadEmulatorProfile(text), ...emulator },
-  });
-}
 
 const servers = `settings: {prune: true}\nservers: {one: {${sliders}, public_ipv4: {new: true}}, two: {${sliders}}}\n`;
 const file = (image = '{server: one}') => `${servers}server_images: {golden: ${image}}\n`;
@@ -32,7 +16,7 @@ describe('src/reconcilers/server-image.ts', () => {
     'id',
     'bare',
   ] as const)('is taken once its server is there, and once only (answer: %s)', async (imageAnswer) => {
-    const world = profiled({ readings: { imageAnswer } });
+    const world = profiled({ emulator: { readings: { imageAnswer } } });
     const planned = await world.plan(file());
     expect(idsOf(planned)).toContain('create:server_images.golden');
     expect(planned.operations.at(-1)).toMatchObject({ risk: 'billed', needs: ['create:servers.one'] });
@@ -108,14 +92,13 @@ describe('src/reconcilers/server-image.ts', () => {
 
   test('edited while it is being taken, it is what was asked for, and another one is refused', async () => {
     const killed = new AbortController();
-    const world = profiled(
-      {},
-      around(async (request, send) => {
+    const world = profiled({
+      wrap: around(async (request, send) => {
         const answer = await send();
         if (request.url.endsWith('/server-images')) killed.abort(new Error('killed'));
         return answer;
       }),
-    );
+    });
     await world.apply(servers);
     await world.apply(file(), { halt: killed.signal });
     world.restart();
@@ -173,7 +156,7 @@ describe('src/reconcilers/server-image.ts', () => {
   });
 
   test('one that goes by its name is not gone because another one is called so', async () => {
-    const world = profiled({ readings: { imageAnswer: 'bare' } });
+    const world = profiled({ emulator: { readings: { imageAnswer: 'bare' } } });
     await world.apply(`${servers}server_images: {a: {server: one, name: n}}\n`);
     const spec = `${servers}server_images: {a: {server: one, name: m}, b: {server: two, name: n}}\n`;
 

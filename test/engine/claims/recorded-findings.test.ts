@@ -1,17 +1,13 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { loadProfile } from '../../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import type { Blocked, Plan } from '../../../src/core/plan.ts';
 import type { ApplyReport } from '../../../src/core/progress.ts';
 import { type FaultAction, faultRule } from '../../../src/emulator/faults.ts';
-import { loadProfile as loadEmulatorProfile } from '../../../src/emulator/profile.ts';
 import { some } from '../../support/drawn.ts';
 import { load, rig } from '../../support/rig.ts';
-import { scenes } from '../intents/scenes.ts';
+import { prepare, scenes } from '../intents/scenes.ts';
 
 const key = 'networks.backend' as ResourceKey;
-const example = readFileSync(new URL('../../../examples/profile.yaml', import.meta.url), 'utf8');
 
 /** Faults that last, so that a run ends with something blocked. */
 const faults: Readonly<Record<string, FaultAction>> = {
@@ -26,14 +22,6 @@ const faults: Readonly<Record<string, FaultAction>> = {
 const lines = (blocked: readonly Blocked[]) =>
   blocked.map(({ key, verb, code }) => `${verb} ${key} ${code}`).sort();
 
-function rigOf(profile: boolean) {
-  if (!profile) return rig();
-  return rig({
-    profile: loadProfile(example, 'profile.yaml'),
-    emulator: { profile: loadEmulatorProfile(example) },
-  });
-}
-
 const cases = Object.entries(scenes).flatMap(([write, scene]) =>
   Object.entries(faults).map(([fault, action]) => ({ name: `${write}: ${fault}`, scene, action })),
 );
@@ -45,12 +33,7 @@ describe('src/engine/run/findings.ts: after a fault that lasts', () => {
     scene,
     action,
   }) => {
-    const played = rigOf(scene.profile === true);
-    if (scene.before !== undefined) await played.apply(scene.before);
-    if (scene.before !== undefined && scene.days !== undefined) {
-      await played.clock.advance(scene.days * 24 * 3_600_000);
-      await played.apply(scene.before);
-    }
+    const { played } = await prepare(scene);
     played.emulator.setFaults([faultRule({ path: scene.operation, nth: 1, times: 1_000 }, action)]);
 
     const report: ApplyReport = await played.apply(scene.spec);

@@ -1,9 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { loadProfile } from '../../../src/cli/settings/profile.ts';
-import type { ResourceKey } from '../../../src/core/keys.ts';
 import { type FaultAction, faultRule } from '../../../src/emulator/faults.ts';
-import { loadProfile as loadEmulatorProfile } from '../../../src/emulator/profile.ts';
 import { drawn } from '../../support/drawn.ts';
 import {
   expectAccounted,
@@ -13,8 +9,7 @@ import {
   isSpare,
 } from '../../support/invariants.ts';
 import { applyWithHelp } from '../../support/operator.ts';
-import { rig } from '../../support/rig.ts';
-import { type Scene, scenes } from './scenes.ts';
+import { prepare, type Scene, scenes } from './scenes.ts';
 
 /**
  * One outcome of the first send, and what follows: a letter for each send, another one for another key, `?` for each
@@ -29,8 +24,6 @@ interface Row {
   /** The spec says that an operator decides about what no read shows. */
   readonly asks?: true;
 }
-
-const example = readFileSync(new URL('../../../examples/profile.yaml', import.meta.url), 'utf8');
 
 const creations: ReadonlySet<string> = new Set([
   'create a network',
@@ -240,22 +233,6 @@ const rows: Readonly<Record<string, Row>> = {
     follows: 'a',
   },
 };
-
-/** Everything there that the scene's operation needs, and the key that it is about. */
-async function prepare({ before, days, key, profile }: Scene) {
-  const played = rig(
-    profile === true
-      ? { profile: loadProfile(example, 'profile.yaml'), emulator: { profile: loadEmulatorProfile(example) } }
-      : {},
-  );
-  if (before !== undefined) await played.apply(before);
-  if (before !== undefined && days !== undefined) {
-    await played.clock.advance(days * 24 * 3_600_000);
-    await played.apply(before);
-  }
-  const bound = (await played.store.bindings()).find((each) => each.key.startsWith(key));
-  return { played, key: (key.endsWith('.') ? bound?.key : key) as ResourceKey };
-}
 
 /** Plays the scene, the first send of its operation coming out so; gives what was sent and said. */
 async function play(scene: Scene, action: FaultAction) {

@@ -1,3 +1,7 @@
+import type { ResourceKey } from '../../../src/core/keys.ts';
+import { profiled } from '../../support/profiled.ts';
+import { rig } from '../../support/rig.ts';
+
 /** One operation of each sort, in the smallest spec that asks for it. */
 export interface Scene {
   /** The emulator's name of the operation. */
@@ -136,3 +140,15 @@ export const scenes: Readonly<Record<string, Scene>> = {
     profile: true,
   },
 };
+
+/** Everything there that the scene's operation needs, and the key that it is about. */
+export async function prepare({ before, days, key, profile }: Scene) {
+  const played = profile === true ? profiled() : rig();
+  if (before !== undefined) await played.apply(before);
+  if (before !== undefined && days !== undefined) {
+    await played.clock.advance(days * 24 * 3_600_000);
+    await played.apply(before);
+  }
+  const bound = (await played.store.bindings()).find((each) => each.key.startsWith(key));
+  return { played, key: (key.endsWith('.') ? bound?.key : key) as ResourceKey };
+}

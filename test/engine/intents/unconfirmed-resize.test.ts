@@ -1,22 +1,12 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { loadProfile } from '../../../src/cli/settings/profile.ts';
 import { faultRule } from '../../../src/emulator/faults.ts';
-import { loadProfile as emulatorProfile } from '../../../src/emulator/profile.ts';
-import { around, type Rig, type RigOptions, rig } from '../../support/rig.ts';
+import { exampleProfile, profiled } from '../../support/profiled.ts';
+import { around, type Rig, rig } from '../../support/rig.ts';
 
-const text = readFileSync(new URL('../../../examples/profile.yaml', import.meta.url), 'utf8');
 const file = (cores: number) =>
   `servers:\n  one: {server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20, replace: allowed}\n`;
 const coresOf = ({ emulator }: Rig) => emulator.world.projects[0]?.servers.map(({ cores }) => cores);
-
-function profiled(more: RigOptions = {}): Rig {
-  return rig({
-    profile: loadProfile(text, 'profile.yaml'),
-    emulator: { profile: emulatorProfile(text) },
-    ...more,
-  });
-}
 
 /** A server of 1 core that an unanswered resize has made larger, and whose process ended at that. */
 async function resizedUnseen(larger = file(16)) {
@@ -63,16 +53,15 @@ describe('src/engine/intents: a resize that no read shows', () => {
   });
 
   test('is not sent again where the profile has another request for it by now', async () => {
-    const profile = loadProfile(text, 'profile.yaml');
+    const profile = loadProfile(exampleProfile, 'profile.yaml');
     let current = profile;
-    const played = rig({
+    const played = profiled({
       profile: {
         ...profile,
         get operations() {
           return current.operations;
         },
       },
-      emulator: { profile: emulatorProfile(text) },
     });
     await played.apply(file(1));
     const nothing = faultRule({ path: 'resize_server', nth: 1 }, { do: 'reset', effect: 'none' });
@@ -80,8 +69,8 @@ describe('src/engine/intents: a resize that no read shows', () => {
     const halt = new AbortController();
     void played.clock.sleep(20_000).then(() => halt.abort(new Error('halted')));
     await played.apply(file(16), { halt: halt.signal });
-    const other = text.replace('/resources', '/sizes');
-    expect(other).not.toBe(text);
+    const other = exampleProfile.replace('/resources', '/sizes');
+    expect(other).not.toBe(exampleProfile);
     current = loadProfile(other, 'profile.yaml');
 
     const report = await played.apply(file(16));

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { loadProfile } from '../../../src/cli/settings/profile.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
-import { loadProfile as loadEmulatorProfile } from '../../../src/emulator/profile.ts';
 import { memoryState } from '../../../src/state/sqlite-driver.ts';
+import { profiled } from '../../support/profiled.ts';
 import { saidBy } from '../../support/resolve.ts';
 import { load, rig } from '../../support/rig.ts';
 
@@ -29,10 +28,7 @@ const kinds = {
 } as const;
 
 async function madeElsewhere(spec: string) {
-  const played = rig({
-    profile: loadProfile(profile, 'p'),
-    emulator: { profile: loadEmulatorProfile(profile) },
-  });
+  const played = profiled({}, profile);
   await played.apply(settings + spec);
   const [binding] = await played.store.bindings();
   const store = memoryState({ createdAt: played.clock.now(), lineage: 'other' });
