@@ -25,21 +25,11 @@ import {
 } from '../../../src/engine/claims/release.ts';
 import { lastCreation } from '../../../src/engine/claims/scope.ts';
 import type { Run } from '../../../src/engine/run.ts';
+import { bound } from '../../plan/support.ts';
 import { intentOf } from '../intents/stub-run.ts';
 
 const now = 5_000;
 const key = (name: string) => name as ResourceKey;
-const bound = (name: string, kind: string, id: string, more: object = {}) =>
-  ({
-    key: name,
-    kind,
-    id,
-    identity: {},
-    keep: false,
-    protect: false,
-    boundAt: 1,
-    ...more,
-  }) as unknown as Binding;
 const server = bound('servers.x', 'server', '1');
 const firewall = bound('servers.x.firewall', 'firewall', '1', { parentId: '1' });
 const address = bound('servers.x.public_ipv4', 'ip', '51', {
@@ -177,6 +167,7 @@ describe('src/engine/claims/claims.ts: a key that was answered with the resource
     return { ...run, desired: { projectId: 4711 }, deps: { ...run.deps, store } } as unknown as Run;
   };
 
+  const unmanaged = { 'servers.a': { managed: false } };
   test.each<[string, readonly Intent[], Parameters<typeof asked>[1], boolean]>([
     ['its last creation', [creation()], {}, true],
     ['no creation', [], {}, false],
@@ -186,18 +177,8 @@ describe('src/engine/claims/claims.ts: a key that was answered with the resource
     ['a deletion', [creation({ verb: 'delete' })], {}, false],
     ['a creation in another scope', [creation({}, 'x')], {}, false],
     ['an open creation', [creation({ phase: 'sending' })], {}, false],
-    [
-      'the creation of an entry that is bound',
-      [creation()],
-      { bindings: [holder, bound('servers.a', 'server', '2')] },
-      false,
-    ],
-    [
-      'the creation of an entry that is not managed',
-      [creation()],
-      { desired: { 'servers.a': { managed: false } } },
-      false,
-    ],
+    ['that of a bound entry', [creation()], { bindings: [holder, bound('servers.a', 'server', '2')] }, false],
+    ['that of an entry that is not managed', [creation()], { desired: unmanaged }, false],
     ['the creation of an entry that has left', [creation()], { desired: {} }, false],
     ['an entry without a spec', [creation()], { desired: { 'servers.a': undefined as never } }, false],
     ['a key that no other entry has had', [creation()], { bindings: [server] }, false],
@@ -213,6 +194,7 @@ describe('src/engine/claims/claims.ts: a key that was answered with the resource
   });
 
   const third = { incarnation: '2' };
+  const second = (outcome: string) => ({ incarnation: '1', outcome });
   test.each<[string, object, readonly object[], boolean]>([
     ['after a conflict', {}, [{ outcome: 'void' }], true],
     ['after an unknown one', {}, [], true],
@@ -220,24 +202,9 @@ describe('src/engine/claims/claims.ts: a key that was answered with the resource
     ['after one that this state has had', {}, [{ outcome: 'done' }], false],
     ['after one that is gone', {}, [{ outcome: 'absent' }, { outcome: 'void' }], false],
     ['the first one', { incarnation: '0' }, [], false],
-    [
-      'after a conflict and one that is gone',
-      third,
-      [{ incarnation: '1', outcome: 'absent' }, { outcome: 'void' }],
-      true,
-    ],
-    [
-      'after two that are gone',
-      third,
-      [{ incarnation: '1', outcome: 'absent' }, { outcome: 'absent' }],
-      false,
-    ],
-    [
-      'after a conflict and one that this state has had',
-      third,
-      [{ incarnation: '1', outcome: 'done' }, { outcome: 'void' }],
-      false,
-    ],
+    ['after a conflict and one that is gone', third, [second('absent'), { outcome: 'void' }], true],
+    ['after two that are gone', third, [second('absent'), { outcome: 'absent' }], false],
+    ['after a conflict and one that this state has had', third, [second('done'), { outcome: 'void' }], false],
     ['a network', { kind: 'network' }, [], false],
   ])('a found server may have replaced another one: %s', async (_name, more, past, may) => {
     const later = creation({ incarnation: '2', outcome: 'done' });
@@ -390,12 +357,7 @@ describe('src/engine/claims/release.ts', () => {
     ['keep_ip, of another part', firewall, { value: { keep_ip: true } }, { keep: false }],
     ['protect', address, { value: {}, protect: true }, { protect: true }],
     ['no entry', { ...address, keep: true, protect: true }, undefined, { keep: true, protect: true }],
-    [
-      'an entry that protects no more',
-      { ...address, protect: true },
-      { value: {}, protect: false },
-      { protect: false },
-    ],
+    ['lost protection', { ...address, protect: true }, { value: {}, protect: false }, { protect: false }],
   ])('a retiring part with %s', (_name, part, entry, kept) => {
     const run = knowing([server, part], { desired: entry === undefined ? {} : { 'servers.x': entry } });
     expect(retiring(run, server)[3]).toMatchObject({ binding: kept });
@@ -429,37 +391,26 @@ describe('src/engine/claims/release.ts', () => {
   });
 
   test('the address of a deleted server stays only until its new server exists', () => {
-    const managed = { desired: { 'servers.x': { managed: true, value: {} } } };
+    const entry = (its: object | undefined) => ({ desired: { 'servers.x': its as never } });
+    const managed = entry({ managed: true, value: {} });
     const all = [server, firewall, address];
-    expect(keys(deleted(knowing(all, managed), { key: key('servers.x') }, 'deleted'))).toEqual([
-      'release servers.x.public_ipv4 false',
-      'bind servers.x~1.public_ipv4',
-      'release servers.x true',
-      'release servers.x.firewall false',
-    ]);
+    const ends = (bindings: readonly Binding[], given: Parameters<typeof knowing>[1], more: object = {}) =>
+      keys(deleted(knowing(bindings, given), { key: key('servers.x'), ...more }, 'deleted'));
+    const alone = ['release servers.x true', 'release servers.x.firewall false'];
+    const withAddress = ['release servers.x.public_ipv4 false', 'bind servers.x~1.public_ipv4', ...alone];
+    expect(ends(all, managed)).toEqual(withAddress);
     // The API gave the id out again, and the address of the earlier server still retires.
     const earlier = { ...address, key: key('servers.x~1.public_ipv4'), id: '50' };
-    expect(keys(deleted(knowing([...all, earlier], managed), { key: key('servers.x') }, 'deleted'))[1]).toBe(
-      `bind servers.x~1-${address.id}.public_ipv4`,
-    );
-    const released2 = ['release servers.x true', 'release servers.x.firewall false'];
-    expect(keys(deleted(knowing(all), { key: key('servers.x') }, 'deleted'))).toEqual(released2);
-    const entryBefore = { key: key('servers.x'), basis: digestOf(null) };
-    expect(keys(deleted(knowing(all, managed), entryBefore, 'deleted'))).toEqual(released2);
-    const replacing = { ...entryBefore, basis: 'digest' };
-    expect(keys(deleted(knowing(all, managed), replacing, 'deleted'))).toHaveLength(4);
+    expect(ends([...all, earlier], managed)[1]).toBe(`bind servers.x~1-${address.id}.public_ipv4`);
+    expect(ends(all, {})).toEqual(alone);
+    expect(ends(all, managed, { basis: digestOf(null) })).toEqual(alone);
+    expect(ends(all, managed, { basis: 'digest' })).toEqual(withAddress);
     const renamed = { ...managed, waiting: [{ keys: new Set(['servers.x']) }] };
-    expect(keys(deleted(knowing(all, renamed), replacing, 'deleted'))).toEqual(released2);
-    const left = { desired: { 'servers.x': { managed: false, value: {} } } };
-    expect(keys(deleted(knowing(all, left), { key: key('servers.x') }, 'deleted'))).toEqual(released2);
-    expect(keys(deleted(knowing([], managed), { key: key('servers.x') }, 'deleted'))).toEqual([
-      'release servers.x true',
-    ]);
-
-    const orphan = keys(deleted(knowing([address], managed), { key: key('servers.x') }, 'deleted'));
-    expect(orphan.filter((each) => each.startsWith('bind'))).toEqual([]);
-    const unmanaged = { desired: { 'servers.x': undefined as never } };
-    expect(keys(deleted(knowing(all, unmanaged), { key: key('servers.x') }, 'deleted'))).toEqual(released2);
+    expect(ends(all, renamed, { basis: 'digest' })).toEqual(alone);
+    for (const its of [{ managed: false, value: {} }, undefined])
+      expect(ends(all, entry(its))).toEqual(alone);
+    expect(ends([], managed)).toEqual(['release servers.x true']);
+    expect(ends([address], managed).filter((each) => each.startsWith('bind'))).toEqual([]);
   });
 });
 

@@ -75,10 +75,8 @@ describe('src/engine/claims/run-state.ts', () => {
     const other = claim('ip', '8', ignored);
     const asked: readonly StateChange[] = [
       ...[release('ips.a'), bind(bound('ips.b', 'ip', '2')), { type: 'claim', claim: other } as const],
-      ...[
-        { type: 'unclaim', object: claim('ip', '9', ignored), reason: 'r' } as const,
-        { type: 'next_incarnation', key: key('ips.z') } as const,
-      ],
+      { type: 'unclaim', object: claim('ip', '9', ignored), reason: 'r' },
+      { type: 'next_incarnation', key: key('ips.z') },
     ];
     await run.state.change(asked);
     expect(calls).toEqual([['change', asked, 50]]);
@@ -180,6 +178,8 @@ describe('src/engine/claims/run-state.ts', () => {
 
   const a = (more: object = {}) => bound('ips.a', 'ip', '1', more);
   const held = (id: string, parentId: string) => claim('ip', id, ignored, { parentId });
+  const claims = (id: string) => ({ type: 'claim', claim: claim('ip', id, ignored) }) as const;
+  const renamed = { bindings: [a({ formerKeys: ['ips.x'] })] };
   test.each<[string, Parameters<typeof state>[0], readonly StateChange[], readonly string[]]>([
     [
       'a claim that is bound',
@@ -205,46 +205,27 @@ describe('src/engine/claims/run-state.ts', () => {
       [bind(bound('networks.a', 'network', '1'))],
       ['bind networks.a'],
     ],
-    [
-      'no claim on what is bound after it',
-      {},
-      [{ type: 'claim', claim: claim('ip', '1', ignored) }, bind(a())],
-      ['bind ips.a'],
-    ],
+    ['no claim on what is bound after it', {}, [claims('1'), bind(a())], ['bind ips.a']],
     [
       'no claim on what is bound in another incarnation',
       {},
-      [
-        bind(a()),
-        { type: 'next_incarnation', key: key('ips.a') },
-        { type: 'claim', claim: claim('ip', '1', ignored) },
-      ],
+      [bind(a()), { type: 'next_incarnation', key: key('ips.a') }, claims('1')],
       ['bind ips.a', 'next_incarnation'],
     ],
     [
       'a claim on what is released after it',
       {},
-      [bind(a()), { type: 'claim', claim: claim('ip', '1', ignored) }, release('ips.a')],
+      [bind(a()), claims('1'), release('ips.a')],
       ['bind ips.a', 'claim ip 1', 'release ips.a'],
     ],
-    [
-      'a claim on what is bound to another',
-      {},
-      [{ type: 'claim', claim: claim('ip', '2', ignored) }, bind(a())],
-      ['claim ip 2', 'bind ips.a'],
-    ],
+    ['a claim on what is bound to another', {}, [claims('2'), bind(a())], ['claim ip 2', 'bind ips.a']],
     [
       'the earlier keys of the binding',
-      { bindings: [a({ formerKeys: ['ips.x'] })] },
+      renamed,
       [bind(a({ formerKeys: ['ips.x', 'ips.y'] }))],
       ['bind ips.a of ips.x,ips.y'],
     ],
-    [
-      'the earlier keys of the key',
-      { bindings: [a({ formerKeys: ['ips.x'] })] },
-      [bind(a())],
-      ['bind ips.a of ips.x'],
-    ],
+    ['the earlier keys of the key', renamed, [bind(a())], ['bind ips.a of ips.x']],
   ])('a store gets %s', async (_name, given, asked, expected) => {
     const { run, calls } = state(given);
     await run.state.change(asked);

@@ -52,81 +52,50 @@ const laterRun = (code: string, outcome = 'absent') => ({
 });
 const waitsFor = (ms: number) => ({ progress: { now: 'again', afterMs: ms } });
 
-const create = { kind: 'network', verb: 'create' } as const;
-const update = { kind: 'server', verb: 'update' } as const;
-const put = { kind: 'firewall', verb: 'update' } as const;
-const remove = { kind: 'network', verb: 'delete' } as const;
+const writeOf =
+  (kind: Write['kind'], verb: Write['verb']) =>
+  (why?: WhyUnknown, more: Partial<Write> = {}): Write => ({ kind, verb, ...(why && { why }), ...more });
+const creation = writeOf('network', 'create');
+const update = writeOf('server', 'update');
+const put = writeOf('firewall', 'update');
+const deletion = writeOf('network', 'delete');
+const [fenced, open] = [{ stage: 'fenced' }, { stage: 'open' }] as const;
+const thrice = { before: ['absent', 'absent', 'absent'] };
 
 describe('src/engine/intents/not-there.ts', () => {
   test.each<[string, Write, object]>([
-    ['a creation whose key is fenced', { ...create, why: 'lost', stage: 'fenced' }, nextKey()],
-    ['a creation under an open key', { ...create, why: 'lost', stage: 'open' }, sameKey('lost')],
-    ['a creation without a mark', create, sameKey('conflict')],
-    ['a refused creation', { ...create, why: 'refused', stage: 'open', sends: 2 }, sameKey('refused')],
-    [
-      'a creation that is refused again',
-      { ...create, why: 'refused', stage: 'open', sends: 3 },
-      asks('outcome_unknown'),
-    ],
-    [
-      'a lost creation after many sends',
-      { ...create, why: 'lost', stage: 'open', sends: 3 },
-      sameKey('lost'),
-    ],
-    [
-      'a refused creation whose key is fenced',
-      { ...create, why: 'refused', stage: 'fenced', sends: 3 },
-      nextKey(),
-    ],
-    ['a lasting refusal', { ...create, why: 'conflict', stage: 'fenced', lasting: 'odd' }, laterRun('odd')],
-    ['a server error', { ...create, why: 'server_error', stage: 'fenced', lasting: 'odd' }, nextKey()],
-    [
-      'a fourth server error',
-      { ...create, why: 'server_error', stage: 'fenced', before: ['absent', 'absent', 'absent'] },
-      laterRun('server_error'),
-    ],
-    ['an old key', { ...create, why: 'lost', stage: 'fenced', ageMs: 23 * hour }, asks('key_too_old')],
-    ['an old key of an update', { ...update, why: 'lost', ageMs: 23 * hour }, asks('key_too_old')],
-    ['a lost update', { ...update, why: 'lost', lost: 2, sends: 9 }, sameKey('lost')],
-    ['an unreadable answer', { ...update, why: 'unreadable' }, sameKey('unreadable')],
-    ['a conflict', { ...remove, why: 'conflict' }, sameKey('conflict')],
-    ['a third lost update', { ...update, why: 'lost', lost: 3 }, asks('outcome_unknown')],
-    ['a tenth send', { ...remove, why: 'conflict', sends: 10 }, asks('outcome_unknown')],
-    ['a lost PUT of a firewall', { ...put, why: 'lost' }, nextKey()],
-    [
-      'a fourth lost PUT of a firewall',
-      { ...put, why: 'lost', before: ['absent', 'absent', 'absent'] },
-      laterRun('outcome_unknown'),
-    ],
-    [
-      'a third lost PUT of a firewall',
-      { ...put, why: 'lost', before: ['absent', 'done', 'absent'] },
-      nextKey(),
-    ],
-    ['a refused update', { ...update, why: 'refused' }, nextKey()],
-    [
-      'a deletion of what is not found, but shows',
-      { ...remove, why: 'not_found' },
-      laterRun('not_found', 'refused'),
-    ],
-    ['a server error to an update', { ...update, why: 'server_error', ageMs: minute }, nextKey()],
-    [
-      'a fourth server error to an update',
-      { ...update, why: 'server_error', before: ['absent', 'absent', 'absent'] },
-      laterRun('server_error'),
-    ],
-    ['a gateway error to an update', { ...update, why: 'gateway_error', ageMs: 15 * minute }, nextKey()],
-    [
-      'a gateway error a moment ago',
-      { ...update, why: 'gateway_error', ageMs: 5 * minute },
-      waitsFor(10 * minute),
-    ],
+    ['a creation whose key is fenced', creation('lost', fenced), nextKey()],
+    ['a creation under an open key', creation('lost', open), sameKey('lost')],
+    ['a creation without a mark', creation(), sameKey('conflict')],
+    ['a refused creation', creation('refused', { ...open, sends: 2 }), sameKey('refused')],
+    ['a creation that is refused again', creation('refused', { ...open, sends: 3 }), asks('outcome_unknown')],
+    ['a lost creation after many sends', creation('lost', { ...open, sends: 3 }), sameKey('lost')],
+    ['a refused creation whose key is fenced', creation('refused', { ...fenced, sends: 3 }), nextKey()],
+    ['a lasting refusal', creation('conflict', { ...fenced, lasting: 'odd' }), laterRun('odd')],
+    ['a server error', creation('server_error', { ...fenced, lasting: 'odd' }), nextKey()],
+    ['a fourth server error', creation('server_error', { ...fenced, ...thrice }), laterRun('server_error')],
+    ['an old key', creation('lost', { ...fenced, ageMs: 23 * hour }), asks('key_too_old')],
+    ['an old key of an update', update('lost', { ageMs: 23 * hour }), asks('key_too_old')],
+    ['a lost update', update('lost', { lost: 2, sends: 9 }), sameKey('lost')],
+    ['an unreadable answer', update('unreadable'), sameKey('unreadable')],
+    ['a conflict', deletion('conflict'), sameKey('conflict')],
+    ['a third lost update', update('lost', { lost: 3 }), asks('outcome_unknown')],
+    ['a tenth send', deletion('conflict', { sends: 10 }), asks('outcome_unknown')],
+    ['a lost PUT of a firewall', put('lost'), nextKey()],
+    ['a fourth lost PUT of a firewall', put('lost', thrice), laterRun('outcome_unknown')],
+    ['a third lost PUT of a firewall', put('lost', { before: ['absent', 'done', 'absent'] }), nextKey()],
+    ['a refused update', update('refused'), nextKey()],
+    ['a deletion of what is not found, but shows', deletion('not_found'), laterRun('not_found', 'refused')],
+    ['a server error to an update', update('server_error', { ageMs: minute }), nextKey()],
+    ['a fourth server error to an update', update('server_error', thrice), laterRun('server_error')],
+    ['a gateway error to an update', update('gateway_error', { ageMs: 15 * minute }), nextKey()],
+    ['a gateway error a moment ago', update('gateway_error', { ageMs: 5 * minute }), waitsFor(10 * minute)],
   ])('%s', async (_name, write, step) => {
     expect(await stepAfter(write)).toMatchObject(step);
   });
 
   test('a write behind a gateway is waited for, and stays unconfirmed', async () => {
-    const { done } = await stepAfter({ ...update, why: 'gateway_error', ageMs: 5 * minute });
+    const { done } = await stepAfter(update('gateway_error', { ageMs: 5 * minute }));
     expect(done).toMatchObject({
       stage: { phase: 'unknown', unconfirmed: { why: 'gateway_error' } },
       dueAt: sentAt + 15 * minute,

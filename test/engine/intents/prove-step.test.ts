@@ -112,26 +112,20 @@ function running({ answers = [], note = known, marked = {}, timeScale = 1, ...gi
 }
 
 describe('src/engine/intents/prove.ts: one step', () => {
-  test.each<[string, readonly WriteResult[], object, readonly string[]]>([
-    ['the field alone', [alone], { is: 'proved', unproven: ['name'] }, ['proof']],
+  test.each<[string, readonly WriteResult[], object]>([
+    ['the field alone', [alone], { is: 'proved', unproven: ['name'] }],
     [
       'a value',
       [refused('vdcsync_probe', 'cores')],
       { is: 'refused', code: 'invalid', parameters: ['cores'] },
-      ['proof'],
     ],
-    ['a conflict', [conflict('quota')], { is: 'conflict', unproven: ['name'], code: 'quota' }, ['proof']],
-    ['nothing', [lost], { is: 'unanswered', reason: 'reset', afterMs: 5_000 }, ['proof']],
-    [
-      'a time to wait',
-      [answer(429, { retryAfterMs: 7_000 })],
-      { is: 'unanswered', afterMs: 7_000 },
-      ['proof'],
-    ],
-  ])('an API that refuses %s', async (_name, answers, expected, sent) => {
+    ['a conflict', [conflict('quota')], { is: 'conflict', unproven: ['name'], code: 'quota' }],
+    ['nothing', [lost], { is: 'unanswered', reason: 'reset', afterMs: 5_000 }],
+    ['a time to wait', [answer(429, { retryAfterMs: 7_000 })], { is: 'unanswered', afterMs: 7_000 }],
+  ])('an API that refuses %s', async (_name, answers, expected) => {
     const { run, log } = running({ answers });
     expect(await prove(run, 'servers.a' as never, request)).toMatchObject(expected);
-    expect(log.filter((each) => String(each).startsWith('send'))).toEqual(sent.map((each) => `send ${each}`));
+    expect(log.filter((each) => String(each).startsWith('send'))).toEqual(['send proof']);
   });
 
   test('the request is recorded before it is sent, and its answer after it', async () => {
@@ -167,7 +161,10 @@ describe('src/engine/intents/prove.ts: one step', () => {
   const reach = (asked: readonly string[], checks: readonly string[], refusesUnknown = true) => ({
     proof_reach: { create_server: { refusesUnknown, asked, checks } },
   });
-  test.each<[string, unknown, readonly WriteResult[], object, object | undefined]>([
+  const noneProven = { is: 'proved', unproven: ['name', 'cores'] };
+  const noReach = reach(['name', 'cores'], []);
+  const field = { invalidParams: [{ name: 'vdcsync_probe', reason: 'no' }] };
+  test.each<[string, unknown, readonly WriteResult[], object, object?]>([
     [
       'names a value beside the field',
       null,
@@ -175,20 +172,8 @@ describe('src/engine/intents/prove.ts: one step', () => {
       { is: 'proved', unproven: ['name'] },
       reach(['name', 'cores'], ['cores']),
     ],
-    [
-      'names a longer name',
-      {},
-      [refused('vdcsync_probe', 'cores_max'), alone],
-      { is: 'proved', unproven: ['name', 'cores'] },
-      reach(['name', 'cores'], []),
-    ],
-    [
-      'names the field alone',
-      {},
-      [alone, alone],
-      { is: 'proved', unproven: ['name', 'cores'] },
-      reach(['name', 'cores'], []),
-    ],
+    ['names a longer name', {}, [refused('vdcsync_probe', 'cores_max'), alone], noneProven, noReach],
+    ['names the field alone', {}, [alone, alone], noneProven, noReach],
     [
       'does not name the field',
       {},
@@ -203,23 +188,11 @@ describe('src/engine/intents/prove.ts: one step', () => {
       { is: 'proved', unproven: [] },
       reach(['name', 'cores'], ['name', 'cores']),
     ],
-    [
-      'refuses the payment',
-      {},
-      [answer(402, { code: 'unpaid' })],
-      { is: 'refused', code: 'unpaid' },
-      undefined,
-    ],
-    [
-      'refuses the scope of the token, and names the field',
-      {},
-      [answer(403, { invalidParams: [{ name: 'vdcsync_probe', reason: 'no' }] })],
-      { is: 'proved', unproven: ['name', 'cores'] },
-      undefined,
-    ],
-    ['has a conflict', {}, [conflict('quota')], { is: 'conflict', unproven: ['name', 'cores'] }, undefined],
-    ['does not answer', {}, [lost], { is: 'unanswered' }, undefined],
-    ['accepts impossible values', {}, [accepted], { is: 'refused', code: 'contract_breach' }, undefined],
+    ['refuses the payment', {}, [answer(402, { code: 'unpaid' })], { is: 'refused', code: 'unpaid' }],
+    ['refuses the scope of the token, and names the field', {}, [answer(403, field)], noneProven],
+    ['has a conflict', {}, [conflict('quota')], { ...noneProven, is: 'conflict' }],
+    ['does not answer', {}, [lost], { is: 'unanswered' }],
+    ['accepts impossible values', {}, [accepted], { is: 'refused', code: 'contract_breach' }],
   ])('the calibration of an API that %s', async (_name, note, answers, expected, kept) => {
     const { run, log } = running({ note, answers });
     expect(await prove(run, 'servers.a' as never, request)).toMatchObject(expected);
@@ -237,21 +210,18 @@ describe('src/engine/intents/prove.ts: one step', () => {
     });
   });
 
+  const noted = (more: object) => ({ create_server: { ...known.create_server, ...more } });
   test.each<[string, unknown, object]>([
     ['nothing', undefined, {}],
     ['null', null, {}],
     ['a text', 'x', {}],
     ['a reach', known, { create_server: ['cores'] }],
-    ['a reach without an answer about the field', { create_server: { asked: [], checks: [] } }, {}],
-    ['a reach without fields', { create_server: { refusesUnknown: true, checks: ['cores'] } }, {}],
-    ['a reach without checks', { create_server: { refusesUnknown: true, asked: ['cores'] } }, {}],
-    ['checks that are no list', { create_server: { refusesUnknown: true, asked: [], checks: 'cores' } }, {}],
-    ['checks that are no texts', { create_server: { refusesUnknown: true, asked: [], checks: [1] } }, {}],
-    [
-      'fields of which one is no text',
-      { create_server: { refusesUnknown: true, asked: ['a', 1], checks: [] } },
-      {},
-    ],
+    ['a reach without an answer about the field', noted({ refusesUnknown: undefined }), {}],
+    ['a reach without fields', noted({ asked: undefined }), {}],
+    ['a reach without checks', noted({ checks: undefined }), {}],
+    ['checks that are no list', noted({ checks: 'cores' }), {}],
+    ['checks that are no texts', noted({ checks: [1] }), {}],
+    ['fields of which one is no text', noted({ asked: ['a', 1] }), {}],
   ])('a note that holds %s', async (_name, note, expected) => {
     expect(await knownChecks({ note: async () => note as never })).toEqual(expected);
   });
