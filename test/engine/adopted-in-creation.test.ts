@@ -3,7 +3,7 @@ import type { ResourceKey } from '../../src/core/keys.ts';
 import { profiled } from '../support/profiled.ts';
 import { resolving } from '../support/resolve.ts';
 import { load, type Rig, type RigOptions } from '../support/rig.ts';
-import { head, project, state, web } from './claims/one-server.ts';
+import { head, web } from './claims/one-server.ts';
 
 const minutes = 60_000;
 const listing = 'operations: {list_servers: {}}';
@@ -15,12 +15,12 @@ async function lostInCreation(options: RigOptions = {}, profile = ''): Promise<R
   const halt = new AbortController();
   void played.clock.sleep(minutes).then(() => halt.abort(new Error('halted')));
   await played.apply(head + web, { halt: halt.signal });
-  played.restart(state(played, 'new'));
+  played.loseState();
   expect(statuses(played)).toEqual(['creating']);
   return played;
 }
 
-const statuses = (played: Rig) => project(played).servers.map(({ status }) => status);
+const statuses = (played: Rig) => played.project.servers.map(({ status }) => status);
 
 describe('src/engine/run/operate.ts', () => {
   test('a server found under its key is adopted once the task of its creation has ended', async () => {

@@ -2,16 +2,13 @@ import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
 import type { Resolution } from '../../src/engine/deps.ts';
-import { memoryState } from '../../src/state/sqlite-driver.ts';
 import { billOf } from '../../src/view/bill.ts';
 import { saidBy } from '../support/resolve.ts';
 import { load, type Rig, rig } from '../support/rig.ts';
-import { virtualClock } from '../support/virtual-clock.ts';
 
 const key = 'servers.x' as ResourceKey;
 const file = (cores = 1) =>
   `servers: {x: {server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20, replace: allowed}}\n`;
-const project = ({ emulator }: Rig) => emulator.world.projects[0] ?? expect.fail('no project');
 const resolve = (played: Rig, spec: string, resolution: Resolution) =>
   played.clock.run(played.engine.resolve(load(spec), key, resolution));
 
@@ -54,13 +51,13 @@ describe('src/engine: a server without an address, which no list shows, stays in
     expect(said).toContain('The write created server 2001');
     expect(await billed(played)).toEqual(['server 2001']);
     expect((await played.apply(file())).outcome).toBe('converged');
-    expect(project(played).servers.map(({ id }) => id)).toEqual([2001]);
+    expect(played.project.servers.map(({ id }) => id)).toEqual([2001]);
   });
 
   test('while the operator names another one for its key', async () => {
     const played = await unanswered();
     played.emulator.mutate({ do: 'add_server', name: 'hand', server_type_id: 3, public: true });
-    const hand = String(project(played).servers.at(-1)?.id);
+    const hand = String(played.project.servers.at(-1)?.id);
 
     // The first answer is that of the key, the second one that of the record.
     for (let turn = 0; turn < 2; turn++)
@@ -82,7 +79,7 @@ describe('src/engine: a server without an address, which no list shows, stays in
     );
 
     expect((await played.apply(file(2))).outcome).toBe('converged');
-    expect(project(played).servers.map(({ id }) => id)).toEqual([2002]);
+    expect(played.project.servers.map(({ id }) => id)).toEqual([2002]);
   });
 
   test('released, and no longer ignored', async () => {
@@ -103,14 +100,14 @@ describe('src/engine: a server without an address, which no list shows, stays in
     const played = rig();
     await played.apply(file());
     await killed(played, file(2), 20_000);
-    played.restart(memoryState({ createdAt: virtualClock().now(), lineage: 'new' }));
+    played.loseState();
 
     const report = await played.apply(file());
 
     const found = report.plan.warnings.filter(({ code }) => code === 'recovered_unconfirmed');
     expect(found.map(({ message }) => message)).toEqual([expect.stringContaining('found server 2001')]);
     expect(found[0]?.message).toContain('may have left another server');
-    expect(project(played).servers).toHaveLength(2);
+    expect(played.project.servers).toHaveLength(2);
     // The yes to a plan does not end the warning. A command that names the server does.
     const warned = async () =>
       (await played.apply(file())).plan.warnings.filter(({ code }) => code === 'recovered_unconfirmed');

@@ -12,8 +12,6 @@ const servers = (entries: Readonly<Record<string, string>>) =>
     .map(([key, entry]) => `${key}: {${entry}}`)
     .join(', ')}}\n`;
 
-const newState = ({ clock }: Rig) => memoryState({ createdAt: clock.now(), lineage: 'other' });
-const project = ({ emulator }: Rig) => emulator.world.projects[0] ?? expect.fail('no project');
 const deletions = ({ writes }: Rig) => writes().filter(({ method }) => method === 'DELETE');
 
 describe('src/plan/build.ts: an edit that is undone', () => {
@@ -43,26 +41,25 @@ describe('src/engine/run/start.ts: `unmanaged: ignore`', () => {
     const spec = servers({ web: own });
     await played.apply(spec);
     await played.clock.advance(25 * 3_600_000);
-    played.restart(newState(played));
+    played.loseState();
     const suspended = spec.replace('prune: true', 'unmanaged: ignore, suspend: {reason: freeze}');
     await played.apply(suspended);
 
     const { blocked } = await played.apply(spec);
 
     expect(blocked.map(({ code }) => code)).toEqual(['unmanaged_resources']);
-    expect(project(played).servers).toHaveLength(1);
+    expect(played.project.servers).toHaveLength(1);
   });
 
   test('ends for a resource that an entry takes', async () => {
     const played = rig();
     const spec = servers({ web: own });
     await played.apply(spec);
-    const engine = played.restart(newState(played));
-    const apply = (file: string) => played.clock.run(engine.apply(load(file), { approve: async () => true }));
-    await apply(spec.replace('prune: true', 'unmanaged: ignore, suspend: {reason: freeze}'));
+    played.loseState();
+    await played.apply(spec.replace('prune: true', 'unmanaged: ignore, suspend: {reason: freeze}'));
 
-    expect((await apply(spec)).outcome).toBe('converged');
-    expect(project(played).servers).toHaveLength(1);
+    expect((await played.apply(spec)).outcome).toBe('converged');
+    expect(played.project.servers).toHaveLength(1);
   });
 });
 
@@ -100,7 +97,7 @@ describe('src/reconcilers/network.ts: the key of a lost state', () => {
     const played = rig();
     const spec = 'networks: {backend: {cidr: 10.20.0.0/24}}\n';
     await played.apply(spec);
-    played.restart(newState(played));
+    played.loseState();
     played.emulator.setFaults([
       faultRule({ path: 'create_network', nth: 6 }, { do: 'reset', effect: 'none', stored: false }),
     ]);
@@ -108,7 +105,7 @@ describe('src/reconcilers/network.ts: the key of a lost state', () => {
     expect((await played.apply(spec)).outcome).toBe('converged');
     const ended = played.events.flatMap((event) => (event.type === 'ended' ? [event.result.outcome] : []));
     expect(new Set(ended)).toEqual(new Set(['done']));
-    expect(project(played).networks.filter(({ name }) => name === 'backend')).toHaveLength(1);
+    expect(played.project.networks.filter(({ name }) => name === 'backend')).toHaveLength(1);
   });
 });
 
@@ -119,7 +116,7 @@ describe('src/engine/claims/release.ts: a server that another copy of the state 
     const key = 'servers.a' as ResourceKey;
     await played.apply(spec);
     const bindings = await played.store.bindings();
-    const old = newState(played);
+    const old = memoryState({ createdAt: played.clock.now(), lineage: 'other' });
     await old.claimProject(4711);
     await old.change(
       bindings.map((binding) => ({ type: 'bind', binding }) as const),

@@ -49,11 +49,7 @@ describe('src/engine/run/findings.ts: a server that stands open', () => {
     ['a public network interface that comes with the end of the task', { publicCardAt: 'taskDone' } as const],
   ])('a run that is halted before the creation ends reports it: %s', async (_name, readings) => {
     const played = rig({ emulator: { readings } });
-    const halt = new AbortController();
-    const run = played.apply(server, { halt: halt.signal });
-    void played.clock.sleep(1_000).then(() => halt.abort(new Error('halted')));
-
-    const report = await run;
+    const report = await played.apply(server, { halt: played.signalAfter(1_000) });
 
     expect(report.outcome).toBe('stopped');
     expect(report.plan.warnings).toContainEqual(expect.objectContaining({ code: 'exposed' }));
@@ -148,11 +144,7 @@ describe('src/engine/run/findings.ts: a server that stands open', () => {
     played.emulator.setFaults([
       faultRule({ path: 'replace_firewall', nth: 1, times: 999 }, { do: 'answer', status: 409, code: 'odd' }),
     ]);
-    const stop = new AbortController();
-    const run = played.apply(server, { stop: stop.signal });
-    void played.clock.sleep(120_000).then(() => stop.abort(new Error('stopped')));
-
-    const report = await run;
+    const report = await played.apply(server, { stop: played.signalAfter(120_000) });
 
     expect(report.outcome).toBe('stopped');
     expect(played.clock.monotonic()).toBeGreaterThan(170_000);
@@ -163,11 +155,9 @@ describe('src/engine/run/findings.ts: a server that stands open', () => {
 
   test('a firewall that is not enabled is not waited for, and its server is not told as exposed', async () => {
     const played = rig();
-    const stop = new AbortController();
-    const run = played.apply(server.replace('enabled: true', 'enabled: false'), { stop: stop.signal });
-    void played.clock.sleep(1_000).then(() => stop.abort(new Error('stopped')));
-
-    const report = await run;
+    const report = await played.apply(server.replace('enabled: true', 'enabled: false'), {
+      stop: played.signalAfter(1_000),
+    });
 
     expect(report.outcome).toBe('stopped');
     expect(played.writes()).toHaveLength(1);

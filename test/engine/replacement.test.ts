@@ -13,9 +13,8 @@ const file = (cores: number, replace = 'allowed') =>
   `${head}  web: {${size(cores)}, ${more}, replace: ${replace}}\n`;
 const tooLarge = 64;
 
-const project = ({ emulator }: Rig) => emulator.world.projects[0] ?? expect.fail('no project');
-const servers = (played: Rig) => project(played).servers.map(({ id, cores }) => [id, cores]);
-const addresses = (played: Rig) => project(played).ips.map(({ id, serverId }) => [id, serverId]);
+const servers = (played: Rig) => played.project.servers.map(({ id, cores }) => [id, cores]);
+const addresses = (played: Rig) => played.project.ips.map(({ id, serverId }) => [id, serverId]);
 /** The writes that may be carried out. */
 const written = (played: Rig, from = 0) =>
   played

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { summaryLine } from '../../src/cli/render/plan-groups.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
-import { memoryState } from '../../src/state/sqlite-driver.ts';
 import { expectInvariants } from '../support/invariants.ts';
 import { profiled } from '../support/profiled.ts';
 import { saidBy } from '../support/resolve.ts';
@@ -42,7 +41,7 @@ describe('src/reconcilers/server-image.ts', () => {
   test('of a server that a new state has adopted none is taken unasked, as it may be there', async () => {
     const world = profiled();
     await world.apply(file());
-    world.restart(memoryState({ createdAt: world.clock.now(), lineage: 'new' }));
+    world.loseState();
     const adopt = (key: string, id: string) =>
       world.clock.run(world.engine.adopt(load(file()), key as ResourceKey, id));
     const state = await world.store.bindings();

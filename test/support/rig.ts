@@ -68,6 +68,12 @@ export interface Rig {
   readonly engineClient: ReturnType<typeof createClient>;
   /** A client of its own on the same state and transport. */
   client(): ReturnType<typeof createClient>;
+  /** The project of the emulator. */
+  readonly project: Emulator['world']['projects'][number];
+  /** The next process has an empty state, which this returns. */
+  loseState(): StateStore;
+  /** Aborts once this time has passed. */
+  signalAfter(ms: number): AbortSignal;
   /** What a daemon keeps from pass to pass. */
   repeating(): Repeating;
   plan(spec: string): Promise<Plan>;
@@ -153,6 +159,21 @@ export function rig(options: RigOptions = {}): Rig {
       return engineClient;
     },
     client: () => clientOn(store),
+    get project() {
+      const [project] = emulator.world.projects;
+      if (project === undefined) throw new Error('the emulator has no project');
+      return project;
+    },
+    loseState: () => {
+      const empty = memoryState({ createdAt: clock.now(), lineage: 'new' });
+      engine = engineOn(empty);
+      return empty;
+    },
+    signalAfter: (ms) => {
+      const controller = new AbortController();
+      void clock.sleep(ms).then(() => controller.abort(new Error('interrupted')));
+      return controller.signal;
+    },
     repeating: () => ({
       cache: createReadCache(clientOn(store).reads('operation'), clock, () => clientOn(store).writes.token()),
       probeMs: 30 * 60_000,

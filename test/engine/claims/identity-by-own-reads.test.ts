@@ -10,7 +10,6 @@ const x = 'ips.x' as ResourceKey;
 const web = 'servers.web' as ResourceKey;
 const bought = `${head}ips:\n  x: {}\nservers:\n  web: {${size}, public_ipv4: {new: true}}\n`;
 
-const project = ({ emulator }: Rig) => emulator.world.projects[0] ?? expect.fail('no project');
 const endEarly = ({ emulator }: Rig) =>
   emulator.setFaults([faultRule({ path: 'list_ips' }, { do: 'truncate_list', keep: 0 })]);
 
@@ -22,7 +21,7 @@ async function identityOf({ store }: Rig, key: ResourceKey): Promise<Binding['id
 /** All of ours is gone, and its ids belong to unmanaged objects: a server without an address, and a free address. */
 async function usedAgain(played: Rig): Promise<void> {
   played.emulator.mutate({ do: 'delete_server', id: 2001 });
-  for (const { id } of [...project(played).ips]) played.emulator.mutate({ do: 'delete_ip', id });
+  for (const { id } of [...played.project.ips]) played.emulator.mutate({ do: 'delete_ip', id });
   Object.assign(played.emulator.world.nextId, { ip: 5001, server: 2001 });
   played.emulator.mutate({ do: 'add_server', name: 'theirs', public: false });
   played.emulator.mutate({ do: 'add_ip' });
@@ -42,7 +41,7 @@ describe.each([
   ])('what is adopted %s is known by what its own reads show', async (_how, said) => {
     const it = played();
     it.emulator.mutate({ do: 'add_server', name: 'web', public: true });
-    const { address: ipv4 } = project(it).ips[0] ?? expect.fail('no address');
+    const { address: ipv4 } = it.project.ips[0] ?? expect.fail('no address');
     endEarly(it);
 
     if (said === 'adopt') {
@@ -87,7 +86,7 @@ describe.each([
     const { blocked } = await it.apply(head);
 
     expect(blocked).toMatchObject([{ key: web, code: 'identity_changed' }]);
-    expect(project(it).servers).toHaveLength(1);
+    expect(it.project.servers).toHaveLength(1);
   });
 });
 
@@ -103,5 +102,5 @@ test('engine: an address of which the state knows nothing but the id is asked ab
   await played.clock.run(played.engine.adopt(load(head), x, '5001'));
 
   expect((await played.apply(head)).outcome).toBe('converged');
-  expect(project(played).ips).toEqual([]);
+  expect(played.project.ips).toEqual([]);
 });

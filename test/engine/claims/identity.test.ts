@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { memoryState } from '../../../src/state/sqlite-driver.ts';
 import { resolveOf } from '../../support/resolve.ts';
 import { around, load, type Rig, rig } from '../../support/rig.ts';
 
@@ -7,7 +6,6 @@ const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 
 const head = 'settings: {prune: true, max_deletions: 10, unmanaged: ignore}\n';
 const web = `${head}servers:\n  web: {${size}, public_ipv4: {new: true}, replace: allowed}\n`;
 
-const project = ({ emulator }: Rig) => emulator.world.projects[0] ?? expect.fail('no project');
 const reusing = () => rig({ emulator: { readings: { reuseIds: true } } });
 
 /** The next ones of theirs have the ids that the first of ours had. */
@@ -36,15 +34,15 @@ describe('src/engine/claims: an id that is used again', () => {
     againFromTheStart(played);
     if (mutation.do === 'add_server') Object.assign(played.emulator.world.nextId, { ip: 5007 });
     const theirs = played.emulator.mutate(mutation) as { readonly id: number };
-    if (mutation.do === 'add_ip') Object.assign(project(played).ips[0] ?? {}, { address: '198.51.100.7' });
-    else Object.assign(project(played).ips[0] ?? {}, { address: '198.51.100.7' });
-    played.restart(memoryState({ createdAt: played.clock.now(), lineage: 'old' }));
+    if (mutation.do === 'add_ip') Object.assign(played.project.ips[0] ?? {}, { address: '198.51.100.7' });
+    else Object.assign(played.project.ips[0] ?? {}, { address: '198.51.100.7' });
+    played.loseState();
 
     await played.apply(spec);
     await played.apply(head);
 
     const deleted = played.writes().filter(({ method }) => method === 'DELETE');
-    expect(project(played).ips.map(({ address }) => address)).toContain('198.51.100.7');
+    expect(played.project.ips.map(({ address }) => address)).toContain('198.51.100.7');
     expect(
       deleted.map(({ path }) => Number(path.split('/').at(-1))).filter((id) => id === theirs.id),
     ).toHaveLength(1);
@@ -56,8 +54,8 @@ describe('src/engine/claims: an id that is used again', () => {
     const { blocked } = await played.plan(head);
     const report = await played.apply(head);
 
-    expect(project(played).servers).toHaveLength(1);
-    expect(project(played).ips, 'its address waits for the answer').toHaveLength(1);
+    expect(played.project.servers).toHaveLength(1);
+    expect(played.project.ips, 'its address waits for the answer').toHaveLength(1);
     expect(report.blocked).toMatchObject([
       { key: 'servers.web', code: 'identity_changed' },
       { key: 'servers.web.public_ipv4', code: 'dependency_blocked' },
@@ -115,7 +113,7 @@ describe('src/engine/claims: the address of a server that says {reuse: true}', (
 
     expect(report.plan.warnings.map(({ code }) => code)).toContain('address_not_as_declared');
     expect(report.plan.warnings.map(({ message }) => message).join()).toContain('`id: 5001`');
-    expect(project(played).servers).toEqual([]);
-    expect(project(played).ips).toHaveLength(1);
+    expect(played.project.servers).toEqual([]);
+    expect(played.project.ips).toHaveLength(1);
   });
 });

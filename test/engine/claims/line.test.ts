@@ -7,31 +7,17 @@ import type { Plan } from '../../../src/core/plan.ts';
 import type { ApplyReport } from '../../../src/core/progress.ts';
 import type { Binding } from '../../../src/core/state.ts';
 import { Lines } from '../../../src/engine/claims/line.ts';
-import { memoryState } from '../../../src/state/sqlite-driver.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const hour = 3_600_000;
 
-function project(world: Rig) {
-  const [found] = world.emulator.world.projects;
-  if (found === undefined) throw new Error('no project');
-  return found;
-}
-
-/** The state is lost: the next process begins with an empty one. */
-function loseState(world: Rig) {
-  const store = memoryState({ createdAt: world.clock.now(), lineage: 'new' });
-  world.restart(store);
-  return store;
-}
-
 function codesOf({ blocked }: Pick<Plan | ApplyReport, 'blocked'>) {
   return blocked.map(({ key, code }) => `${key} ${code}`);
 }
 
-function made(world: Rig) {
-  const { servers, networks, isos, ips } = project(world);
+function made({ project }: Rig) {
+  const { servers, networks, isos, ips } = project;
   return {
     servers: servers.length,
     networks: networks.filter((each) => !each.isDefault).length,
@@ -46,14 +32,14 @@ describe('src/engine/claims/line.ts: a server that two keys name', () => {
     const networks = 'networks: {n: {cidr: 10.20.0.0/24}}\n';
     const entry = (name: string, more = '') => `  ${name}: {${size}, network_interfaces: [n]${more}}\n`;
     await world.apply(`${networks}servers:\n${entry('one')}${entry('lost')}`);
-    loseState(world);
+    world.loseState();
     const named = (name: string) => `${networks}servers:\n${entry(name, ', id: 2001')}`;
     await world.clock.advance(30 * hour);
     await world.clock.run(
       world.engine.adopt(
         load(named('one')),
         'networks.n' as never,
-        String(project(world).networks.at(-1)?.id),
+        String(world.project.networks.at(-1)?.id),
       ),
     );
     await world.apply(named('one'));

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
-import { memoryState } from '../../../src/state/sqlite-driver.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 
 const size = (cores: number) =>
@@ -10,7 +9,7 @@ const servers = ({ emulator }: Rig) => emulator.world.projects[0]?.servers.map((
 
 /** The file is applied by a new state. */
 async function lost(played: Rig, spec: string): Promise<string> {
-  played.restart(memoryState({ createdAt: played.clock.now(), lineage: 'another' }));
+  played.loseState();
   return (await played.apply(spec)).outcome;
 }
 
@@ -46,7 +45,7 @@ describe('src/engine/claims/scope.ts: a server without an address, whose state i
   test('is replaced under the next key if its own key was answered with it', async () => {
     const played = rig();
     await played.apply(file('a', 1));
-    played.restart(memoryState({ createdAt: played.clock.now(), lineage: 'another' }));
+    played.loseState();
     const adopt = () => played.engine.adopt(load(file('a', 2)), 'servers.a' as ResourceKey, '2001');
     await played.clock.run(adopt());
     await played.clock.run(adopt());

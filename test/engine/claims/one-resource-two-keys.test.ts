@@ -5,7 +5,6 @@ const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 
 const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
 const web = `servers:\n  web: {${size}, public_ipv4: {new: true}}\n`;
 
-const project = ({ emulator }: Rig) => emulator.world.projects[0] ?? expect.fail('no project');
 const bound = async ({ store }: Rig) =>
   Object.fromEntries((await store.bindings()).map(({ key, id }) => [key as string, id]));
 
@@ -16,7 +15,7 @@ describe('src/engine/claims/claims.ts: one resource under two names', () => {
   ])('an address that came with a server and an entry of `ips` names, %s, stays when the server', (_how, entry, kept) => {
     const renewable = web.replace('public', 'replace: allowed, public');
     const larger = renewable.replace('cores: 1', 'cores: 2');
-    const addresses = (played: Rig) => project(played).ips.map(({ id }) => id as number);
+    const addresses = (played: Rig) => played.project.ips.map(({ id }) => id as number);
 
     test.each([
       ['is replaced later', renewable, larger, false],

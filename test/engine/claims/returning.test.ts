@@ -7,9 +7,8 @@ import { load, type Rig, rig } from '../../support/rig.ts';
 const file = (cores: number, more = 'replace: allowed', name = 'web') =>
   `servers: {${name}: {server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}, firewall: {enabled: true, policy_in: drop}, ${more}}}\n`;
 
-const project = ({ emulator }: Rig) => emulator.world.projects[0] ?? expect.fail('no project');
-const servers = (played: Rig) => project(played).servers.map(({ id, cores }) => [id, cores]);
-const addresses = (played: Rig) => project(played).ips.map(({ id, serverId }) => [id, serverId]);
+const servers = (played: Rig) => played.project.servers.map(({ id, cores }) => [id, cores]);
+const addresses = (played: Rig) => played.project.ips.map(({ id, serverId }) => [id, serverId]);
 const purchases = (played: Rig) =>
   played
     .writes()

@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest';
 import type { Ip } from '../../../src/core/resources.ts';
 import { viewOf } from '../../../src/view/build.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
-import { head, project, web } from './one-server.ts';
+import { head, web } from './one-server.ts';
 
 /** How many addresses are told as billed and of no use. */
 async function idle(played: Rig) {
-  const ips = project(played).ips.map(({ id, address, serverId }) => ({ id, address, server_id: serverId }));
+  const ips = played.project.ips.map(({ id, address, serverId }) => ({ id, address, server_id: serverId }));
   const { store } = played;
   const known = {
     now: 0,
@@ -36,7 +36,7 @@ describe('src/engine/claims/claims.ts: what somebody else makes', () => {
     const { id } = played.emulator.mutate({ do: 'add_server', name: 'theirs', public: false }) as {
       id: number;
     };
-    const [taken] = project(played).ips;
+    const [taken] = played.project.ips;
     Object.assign(taken ?? {}, { serverId: id });
     await played.clock.advance(120_000);
 

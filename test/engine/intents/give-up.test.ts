@@ -11,12 +11,11 @@ const server = (name: string, address: string, cores = 1) =>
 const file = (ips: string, servers = '') =>
   `settings: {unmanaged: ignore, prune: true, max_deletions: 9}\nips: {${ips}}\n${servers && `servers:\n${servers}`}`;
 
-const project = ({ emulator }: Rig) => emulator.world.projects[0] ?? expect.fail('no project');
 const held = (played: Rig) =>
   Object.fromEntries(
-    project(played).servers.map(({ id, name }) => [
+    played.project.servers.map(({ id, name }) => [
       name,
-      project(played).ips.flatMap((ip) => (ip.serverId === id ? [ip.id] : [])),
+      played.project.ips.flatMap((ip) => (ip.serverId === id ? [ip.id] : [])),
     ]),
   );
 const idOf = async ({ store }: Rig, key: string) =>

@@ -11,9 +11,8 @@ const file = (cores: number, more = '') =>
 const tooLarge = 64;
 const everything: Partial<Readings> = { besideUnknownField: 'everything', sizeBounds: 'on' };
 
-const project = ({ emulator }: Rig) => emulator.world.projects[0] ?? expect.fail('no project');
-const servers = (played: Rig) => project(played).servers.map(({ id, cores }) => [id, cores]);
-const addresses = (played: Rig) => project(played).ips.map(({ id, serverId }) => [id, serverId]);
+const servers = (played: Rig) => played.project.servers.map(({ id, cores }) => [id, cores]);
+const addresses = (played: Rig) => played.project.ips.map(({ id, serverId }) => [id, serverId]);
 const bodies = (played: Rig, from: number) =>
   played
     .writes()
@@ -80,7 +79,7 @@ describe('src/engine/intents/prove.ts: the old server goes first', () => {
     await played.apply(gpu('ubuntu-24.04'));
 
     expect((await played.apply(gpu('debian-13'))).outcome).toBe('converged');
-    expect(project(played).servers).toHaveLength(1);
+    expect(played.project.servers).toHaveLength(1);
   });
 
   test('a value that the API names deletes nothing, and the remedy has its line', async () => {
@@ -213,7 +212,7 @@ describe('src/engine/intents/prove.ts: the old server goes first', () => {
     const report = await played.apply(gpu('debian-13'));
 
     expect(report.blocked).toEqual([]);
-    expect(project(played).servers.map(({ id }) => id)).toEqual([2002]);
+    expect(played.project.servers.map(({ id }) => id)).toEqual([2002]);
   });
 
   test('the journal has each request before it is sent, and its answer', async () => {

@@ -9,10 +9,9 @@ const file = (cores: number, more = '') =>
   `${head}servers:\n  web: {${size(cores)}, replace: {order: delete_first}}\n${more}`;
 const key = 'servers.web' as ResourceKey;
 
-const project = ({ emulator }: Rig) => emulator.world.projects[0] ?? expect.fail('no project');
 const stands = (played: Rig) => [
-  project(played).servers.some(({ id }) => id === 2001),
-  project(played).ips.some(({ id }) => id === 5001),
+  played.project.servers.some(({ id }) => id === 2001),
+  played.project.ips.some(({ id }) => id === 5001),
 ];
 
 async function made(): Promise<Rig> {

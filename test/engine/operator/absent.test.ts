@@ -7,7 +7,7 @@ import { crashable } from '../../support/crashable.ts';
 import { saidBy } from '../../support/resolve.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 import { virtualClock } from '../../support/virtual-clock.ts';
-import { count, head, project, web } from '../claims/one-server.ts';
+import { count, head, web } from '../claims/one-server.ts';
 
 const key = 'servers.web' as ResourceKey;
 const minute = 60_000;
@@ -80,7 +80,7 @@ describe('src/engine/operator/decide.ts: a creation whose process ended before i
     played.emulator.mutate({ do: 'add_server', name: 'hand', server_type_id: 3, public: false });
     death.dieAt(4, 'after');
     await played.apply(head + private_).catch(() => undefined);
-    expect([await store.openIntents(), project(played).servers.map(({ id }) => id)]).toMatchObject([
+    expect([await store.openIntents(), played.project.servers.map(({ id }) => id)]).toMatchObject([
       [{ phase: 'sending' }],
       [2001, 2002],
     ]);

@@ -1,9 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ApplyReport } from '../../../src/core/progress.ts';
 import { faultRule } from '../../../src/emulator/faults.ts';
-import { memoryState } from '../../../src/state/sqlite-driver.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
-import { virtualClock } from '../../support/virtual-clock.ts';
 import { gpu, ips } from '../shop.ts';
 
 describe('src/engine/operator: an operator decides', () => {
@@ -37,8 +35,6 @@ describe('src/engine/operator: an operator decides', () => {
     expect(adopted.text).toContain(`ips.two is bound to ${made?.id}`);
   });
 
-  const lost = () => memoryState({ createdAt: virtualClock().now(), lineage: 'another' });
-
   test('a resource of a lost state that the operator gave to another entry: nothing else is sent under the key, and the operator decides', async () => {
     const played = rig();
     await played.apply(ips('one'));
@@ -46,7 +42,7 @@ describe('src/engine/operator: an operator decides', () => {
     const both = ips('one', 'two');
     const edited = both.replace('one: {server_type_id: 3}', 'one: {}');
     const adopt = (key: string) => played.clock.run(played.engine.adopt(load(edited), key as never, `${id}`));
-    played.restart(lost());
+    played.loseState();
     await adopt('ips.two');
     await played.apply(both);
     const sent = played.sent.length;
@@ -75,7 +71,7 @@ describe('src/engine/operator: an operator decides', () => {
     await played.apply(spec('one: {cidr: 10.20.0.0/24}'));
     const [project] = played.emulator.world.projects;
     const { id } = project?.networks.find(({ name }) => name === 'one') ?? { id: 0 };
-    played.restart(lost());
+    played.loseState();
     await played.apply(spec(edited));
     const adopt = (named: string) =>
       played.clock.run(
@@ -98,8 +94,7 @@ describe('src/engine/operator: an operator decides', () => {
     await played.apply(spec('one', 'cidr: 10.20.0.0/24'));
     const [project] = played.emulator.world.projects;
     const { id } = project?.networks.find(({ name }) => name === 'one') ?? { id: 0 };
-    const state = lost();
-    played.restart(state);
+    const state = played.loseState();
     await played.apply(spec('two'));
     expect(await state.openIntents()).toMatchObject([{ key: 'networks.one', recovers: 'networks.two' }]);
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
-import { memoryState } from '../../../src/state/sqlite-driver.ts';
 import { profiled } from '../../support/profiled.ts';
 import { saidBy } from '../../support/resolve.ts';
 import { load, rig } from '../../support/rig.ts';
@@ -31,9 +30,7 @@ async function madeElsewhere(spec: string) {
   const played = profiled({}, profile);
   await played.apply(settings + spec);
   const [binding] = await played.store.bindings();
-  const store = memoryState({ createdAt: played.clock.now(), lineage: 'other' });
-  played.restart(store);
-  return { played, store, id: binding?.id ?? '' };
+  return { played, store: played.loseState(), id: binding?.id ?? '' };
 }
 
 describe.each(

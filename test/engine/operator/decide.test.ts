@@ -10,7 +10,6 @@ const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
 const web = (more = '') => `${head}${more}servers:\n  web: {${size}, public_ipv4: {new: true}}\n`;
 const key = 'servers.web' as ResourceKey;
 
-const project = ({ emulator }: Rig) => emulator.world.projects[0] ?? expect.fail('no project');
 const resolve = (played: Rig, spec: string, resolution: Resolution, of = key) =>
   played.clock.run(played.engine.resolve(load(spec), of, resolution));
 
@@ -51,7 +50,7 @@ describe('src/engine/operator/decide.ts: the new server of a replacement', () =>
     );
     await resolve(played, spec, { type: 'abandon' });
     await played.plan(spec);
-    expect(project(played).servers.map(({ id }) => id)).toContain(2001);
+    expect(played.project.servers.map(({ id }) => id)).toContain(2001);
   });
 });
 
@@ -68,7 +67,7 @@ describe('src/engine/operator/decide.ts: resolve --absent', () => {
     played.emulator.setReadings({ pageSize: null });
     await played.clock.run(played.engine.resolve(load(web(addresses)), key, { type: 'adopt', id: '2001' }));
     expect((await played.apply(web(addresses))).outcome).toBe('converged');
-    expect(project(played).servers).toHaveLength(1);
+    expect(played.project.servers).toHaveLength(1);
   });
 
   test.each([
@@ -87,7 +86,7 @@ describe('src/engine/operator/decide.ts: resolve --absent', () => {
 
     await played.clock.advance(120_000);
     expect((await played.apply(web())).outcome).toBe('converged');
-    expect(project(played).servers).toHaveLength(1);
+    expect(played.project.servers).toHaveLength(1);
   });
 });
 
@@ -137,7 +136,7 @@ describe('src/engine/operator/adopt-key.ts', () => {
     played.restart();
     const adopt = (name: string, id: string) =>
       played.clock.run(played.engine.adopt(load(spec), name as ResourceKey, id));
-    const idOf = (name: string) => String(project(played).servers.find((each) => each.name === name)?.id);
+    const idOf = (name: string) => String(played.project.servers.find((each) => each.name === name)?.id);
 
     await adopt('ips.www', '5001');
     expect(saidBy(await adopt('servers.a', idOf('b')))).toContain(
@@ -146,7 +145,7 @@ describe('src/engine/operator/adopt-key.ts', () => {
     expect(await adopt('servers.a', idOf('a'))).not.toContain('Check the id');
     await adopt('servers.b', idOf('b'));
     expect((await played.apply(spec)).outcome).toBe('converged');
-    expect(project(played).servers).toHaveLength(2);
+    expect(played.project.servers).toHaveLength(2);
   });
 });
 
@@ -161,7 +160,7 @@ describe('src/engine/operator/decide.ts: resolve --adopt', () => {
 describe('src/engine/operator/decide.ts: resolve --abandon', () => {
   test('names what it leaves billed; that stands in the plans from then on, and nothing is bought beside it', async () => {
     const played = await stuck();
-    const [address] = project(played).ips.map((each) => each.address);
+    const [address] = played.project.ips.map((each) => each.address);
 
     const said = await resolve(played, web(), { type: 'abandon' });
     const report = await played.apply(web());
@@ -175,7 +174,7 @@ describe('src/engine/operator/decide.ts: resolve --abandon', () => {
         remedies: resolving(expect.stringContaining('adopt servers.web 2001')),
       },
     ]);
-    expect(project(played).servers).toHaveLength(1);
+    expect(played.project.servers).toHaveLength(1);
   });
 
   test('names what may be it, where several things came or nobody has said which is it', async () => {
@@ -191,7 +190,7 @@ describe('src/engine/operator/decide.ts: resolve --abandon', () => {
       played.engine.resolve(load(file), 'ips.web' as ResourceKey, { type: 'abandon' }),
     );
 
-    const [address] = project(played).ips.map((each) => each.address);
+    const [address] = played.project.ips.map((each) => each.address);
     expect(resolveOf(report.blocked[0])).toContain(
       `--adopt 5001 (if ${address} is ips.web: see the client area)`,
     );
@@ -212,7 +211,7 @@ describe('src/engine/operator/decide.ts: resolve --retry', () => {
     const retried = resolve(played, file, { type: 'retry' }, 'ips.web' as ResourceKey);
 
     await expect(retried).rejects.toThrow('may have had an effect');
-    expect(project(played).ips).toHaveLength(1);
+    expect(played.project.ips).toHaveLength(1);
   });
 
   test('names the write that the next run sends again', async () => {
@@ -256,7 +255,7 @@ describe('src/engine/operator/decide.ts: resolve --retry of a paused replacement
     await retry(played, 'db');
 
     expect((await played.apply(pair(2))).outcome).toBe('converged');
-    expect(project(played).servers.map(({ cores }) => cores)).toEqual([2, 2]);
+    expect(played.project.servers.map(({ cores }) => cores)).toEqual([2, 2]);
     await expect(retry(played, 'web')).rejects.toThrow('nothing to resolve');
   });
 });
@@ -271,7 +270,7 @@ describe('src/engine/operator/decide.ts: what came since a lost answer', () => {
     const played = rig();
     lose(played, 'create_server');
     const { blocked } = await played.apply(shared);
-    const [ip] = project(played).ips;
+    const [ip] = played.project.ips;
     expect(blocked[0]?.reason).toContain(
       `the answer was lost, and server 2001 (${ip?.address}) is new, and may be the created resource`,
     );
@@ -287,7 +286,7 @@ describe('src/engine/operator/decide.ts: what came since a lost answer', () => {
     void played.clock.sleep(20_000).then(() => played.emulator.mutate(theirs));
     const { blocked } = await played.apply('networks:\n  front: {cidr: 10.40.0.0/24}\n');
     expect(blocked).toMatchObject([{ key: 'networks.front', code: 'outcome_unknown' }]);
-    for (const { id } of project(played).networks.filter(({ name }) => name === 'front'))
+    for (const { id } of played.project.networks.filter(({ name }) => name === 'front'))
       expect(resolveOf(blocked[0])).toContain(`--adopt ${id}`);
   });
 });
