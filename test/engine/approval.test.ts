@@ -145,16 +145,4 @@ describe('src/engine/run/approval.ts', () => {
     expect((await reconcile(made, edited)).report.outcome).toBe('converged');
     expect(made.emulator.world.projects[0]?.servers.map(({ id }) => id)).not.toEqual([before?.id]);
   });
-
-  test('a plan waits for its cost where the known prices pass the threshold', async () => {
-    const made = rig();
-    const gpu = 'servers: { gpu: { server_type: gpu-fixed, gpu_package: l40s-1, image: ubuntu-24.04 } }\n';
-    for (const [limit, waits] of [
-      [0, true],
-      [1_000_000, false],
-    ] as const) {
-      const spec = `settings: { approval: { monthly_increase: ${limit} } }\n${gpu}`;
-      expect(asksForApproval(await made.plan(spec), load(spec).settings)).toBe(waits);
-    }
-  });
 });

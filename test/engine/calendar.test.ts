@@ -62,15 +62,6 @@ describe('src/plan/waits.ts', () => {
     expect(conditionOf({ plan, error: undefined, observing: false, pauses: [] })).toBe('waiting');
   });
 
-  test('a decision of the operator is asked before the wait', async () => {
-    const played = rig();
-    await played.apply(`${head}ips: {a: {}}\n`);
-    const { blocked } = await played.plan(
-      windows(soon(played, 'delete')).replace('prune: true', 'prune: false'),
-    );
-    expect(codes({ blocked })).toEqual(['prune_disabled ips.a']);
-  });
-
   test('the firewall of an exposed server is repaired outside the windows, and nothing else', async () => {
     const played = rig();
     const more = 'public_ipv4: {new: true}, firewall: {enabled: true, policy_in: drop}';

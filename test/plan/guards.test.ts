@@ -130,20 +130,6 @@ describe('src/plan/guards.ts', () => {
     expect((await plan(`${limit(800)}servers: {${ai('a', 'l40s-2')}}\n`)).blocked).toEqual([]);
   });
 
-  test('suspend: nothing is changed until the moment has come, or the entry has gone', async () => {
-    const { plan, clock } = rig();
-    const until = 'settings: {suspend: {reason: freeze, until: "2026-01-02T00:00:00Z"}}\n';
-    const text = `${networks('a')}servers: {web: {${sliders}}}\n`;
-
-    const planned = await plan(until + text);
-
-    expect(codesOf(planned)).toEqual({ 'networks.a': 'suspended', 'servers.web': 'suspended' });
-    expect(planned.blocked[0]?.reason).toContain('until 2026-01-02T00:00:00Z. Reason: freeze');
-    await clock.advance(24 * 3_600_000);
-    expect((await plan(until + text)).blocked).toEqual([]);
-    expect((await plan(text)).blocked).toEqual([]);
-  });
-
   test('what waits for something blocked is blocked with it, down the chain, and resolved with it', async () => {
     const { plan, emulator } = rig();
     const net = emulator.mutate({ do: 'add_network', name: 'a', cidr: '10.7.0.0/24' }) as { id: number };

@@ -92,26 +92,4 @@ describe('src/reconcilers/firewall/traffic.ts', () => {
     expect(warningsOf(plan)).toEqual(['firewall_lockout']);
     expect(plan.operations[0]?.traffic).toEqual({ opened: [], closed: ['tcp 22'], open: [] });
   });
-
-  test.each([
-    ['{new: true}', 'may get another address'],
-    ['{ip: web}', 'keeps its address'],
-  ])('a replacement whose address is %s shows the firewall from old to new, with what it closes', async (address, says) => {
-    const world = rig();
-    const open = '[{direction: in, action: accept, enabled: true, protocol: tcp, destination_port: "22"}]';
-    const spec = (cores: number, rules: string) =>
-      `${address === '{ip: web}' ? 'ips: {web: {}}\n' : ''}servers: {one: {${sliders.replace('cores: 1', `cores: ${cores}`)}, replace: allowed, public_ipv4: ${address}, firewall: {enabled: true, policy_in: drop, rules: ${rules}}}}\n`;
-    await world.apply(spec(1, open));
-
-    const plan = await world.plan(spec(2, '[]'));
-
-    const lockout = plan.warnings.find(({ code }) => code === 'firewall_lockout');
-    expect(lockout?.message).toContain('tcp 22');
-    expect(lockout?.message).toContain(says);
-    const firewall = plan.operations.find(({ kind }) => kind === 'firewall');
-    expect(firewall?.changes.find(({ path }) => path === 'rules')).toMatchObject({
-      from: [{ destination_port: '22' }],
-      to: [],
-    });
-  });
 });

@@ -85,16 +85,6 @@ describe('src/reconcilers/firewall.ts', () => {
     expect((await rig().plan(file('enabled: true'))).blocked).toEqual([]);
   });
 
-  test.each([
-    'creation',
-    'taskDone',
-  ] as const)('waits for the public card (%s) and a finished server', async (publicCardAt) => {
-    const { apply, emulator } = rig({ emulator: { readings: { publicCardAt, firewallWhileCreating: 409 } } });
-
-    expect((await apply(file('enabled: true'))).outcome).toBe('converged');
-    expect(projectOf(emulator).servers[0]?.firewall.enabled).toBe(true);
-  });
-
   test('waits for the public card where no task tells when the server is finished', async () => {
     const { apply } = rig({ emulator: { readings: { publicCardAt: 'taskDone', omitTaskField: true } } });
 

@@ -2,8 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { FaultRule } from '../../src/emulator/faults.ts';
 import { profiled } from '../support/profiled.ts';
 import { resolving } from '../support/resolve.ts';
-import { rig } from '../support/rig.ts';
-import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
+import { countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
 /** The first answer of an operation is lost, and no key holds it. Through JSON: no linter takes it for a promise. */
 function lost(path: string, effect: 'done' | 'none'): FaultRule[] {
@@ -42,20 +41,6 @@ describe('src/reconcilers: reading servers', () => {
     expect(countOf(world.emulator, 'create_server')).toBe(1);
   });
 
-  test('an empty state sees servers without an address, and names the one with the same name', async () => {
-    const world = profiled();
-    world.emulator.mutate({ do: 'add_server', name: 'other', public: false });
-    const same = world.emulator.mutate({ do: 'add_server', name: 'one', public: false }) as { id: number };
-    const plan = await world.plan(`servers: {one: {${sliders}}}\n`);
-
-    expect(plan.blocked).toMatchObject([
-      {
-        code: 'unmanaged_resources',
-        remedies: resolving(expect.stringContaining(`vdcsync adopt servers.one ${same.id}`)),
-      },
-    ]);
-  });
-
   test('a server that somebody renamed or resized is told', async () => {
     const world = profiled({ emulator: { readings: { serverFields: 'sizes' } } }, listing);
     const spec = `servers: {one: {${sliders}}}\n`;
@@ -87,17 +72,6 @@ describe('src/reconcilers: writing', () => {
     expect(project.servers[0]?.cards).toHaveLength(2);
   });
 
-  test('of a protected server it stays, until the server is not protected any more', async () => {
-    const world = profiled();
-    await world.apply(two('protect: true, network_interfaces: [a, b]'));
-    const kept = await world.plan(two('protect: true, network_interfaces: [a]'));
-    expect(kept.blocked).toMatchObject([
-      { code: 'protected', remedies: resolving('write `protect: false` in servers.one') },
-    ]);
-    expect((await world.apply(two('protect: false, network_interfaces: [a]'))).outcome).toBe('converged');
-    expect(projectOf(world.emulator).servers[0]?.cards).toHaveLength(1);
-  });
-
   test('a backup policy is written, and written back when somebody changes it', async () => {
     const world = profiled();
     const spec = two('backup_policy: {enabled: true, days: [mon, thu], hour: 3, keep: 4}');
@@ -126,24 +100,5 @@ describe('src/reconcilers: writing', () => {
     Object.assign(projectOf(world.emulator).servers[0] ?? {}, { cores: 2 });
     const drifted = idsOf(await world.plan(bigger));
     expect(drifted).toEqual(serverFields === 'sizes' ? ['update:servers.one'] : []);
-  });
-
-  test('without the operation a new size asks for a replacement', async () => {
-    const world = rig();
-    await world.apply(two('public_ipv4: {new: true}'));
-    const plan = await world.plan(two('public_ipv4: {new: true}').replace('cores: 1', 'cores: 4'));
-    expect(codesOf(plan)).toEqual({ 'servers.one': 'replace_not_allowed' });
-  });
-
-  test('a named address is taken beside another free one', async () => {
-    const world = profiled();
-    world.emulator.mutate({ do: 'add_ip' });
-    const report = await world.apply(
-      `settings: {unmanaged: ignore}\nips: {web: {}}\nservers: {one: {${sliders}, public_ipv4: {ip: web}}}\n`,
-    );
-    expect(report.outcome).toBe('converged');
-    const { ips, servers } = projectOf(world.emulator);
-    const bound = (await world.store.bindings()).find(({ key }) => key === 'ips.web');
-    expect(ips.find(({ id }) => String(id) === bound?.id)?.serverId).toBe(servers[0]?.id);
   });
 });

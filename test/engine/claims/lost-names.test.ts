@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ResourceKey } from '../../../src/core/keys.ts';
-import { load, type Rig, rig } from '../../support/rig.ts';
+import { type Rig, rig } from '../../support/rig.ts';
 
 const size = (cores: number) =>
   `server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20, replace: allowed`;
@@ -27,31 +26,6 @@ describe('src/engine/claims/scope.ts: a server without an address, whose state i
     expect(servers(played)).toEqual([2002]);
 
     expect(await lost(played, last)).toBe('converged');
-    expect(servers(played)).toEqual([2002]);
-  });
-
-  test('is found after each loss of the state', async () => {
-    const played = rig();
-    await played.apply(file('a', 1));
-    expect(await lost(played, file('a', 1))).toBe('converged');
-    await played.clock.run(played.engine.adopt(load(file('a', 1)), 'servers.a' as ResourceKey, '2001'));
-    await played.apply(file('a', 2));
-    expect(servers(played)).toEqual([2002]);
-
-    expect(await lost(played, file('a', 2))).toBe('converged');
-    expect(servers(played)).toEqual([2002]);
-  });
-
-  test('is replaced under the next key if its own key was answered with it', async () => {
-    const played = rig();
-    await played.apply(file('a', 1));
-    played.loseState();
-    const adopt = () => played.engine.adopt(load(file('a', 2)), 'servers.a' as ResourceKey, '2001');
-    await played.clock.run(adopt());
-    await played.clock.run(adopt());
-
-    // The operator has confirmed wrong values, and the edited entry is that of the creation.
-    expect((await played.apply(file('a', 1))).outcome).toBe('converged');
     expect(servers(played)).toEqual([2002]);
   });
 });

@@ -96,20 +96,3 @@ describe('src/engine/claims/line.ts: an edit is reverted while the old and the n
     expect(servers(played)).toEqual([[2001, 1]]);
   });
 });
-
-describe('src/engine/claims/line.ts: an entry is no longer managed', () => {
-  test('and names no id: its released resource is known, and returns with the entry', async () => {
-    const played = rig();
-    const managed = `${file(1)}ips: {spare: {}}\n`;
-    const left = 'servers: {web: {managed: false}}\nips: {spare: {managed: false}}\n';
-    await played.apply(managed);
-
-    expect((await played.apply(left)).outcome).toBe('converged');
-    expectFixedPoint(await played.plan(left));
-    expect(await played.store.bindings()).toEqual([]);
-    const back = await played.plan(managed);
-    expect(back.operations.map(({ verb, target }) => [verb, target])).toContainEqual(['adopt', '2001']);
-    expect((await played.apply(managed)).outcome).toBe('converged');
-    expect(purchases(played)).toHaveLength(1);
-  });
-});

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { faultRule } from '../../../src/emulator/faults.ts';
 import type { Readings } from '../../../src/emulator/readings.ts';
 import { expectFixedPoint } from '../../support/invariants.ts';
 import { resolveOf } from '../../support/resolve.ts';
@@ -28,11 +27,6 @@ async function made(readings: Partial<Readings> = {}, options: RigOptions = {}):
   return played;
 }
 
-async function proofsIn({ store }: Rig) {
-  const lines = await store.journal({ event: 'proof', limit: 100 });
-  return lines.map(({ key, data }) => ({ key, ...(data as { proof: object }).proof }));
-}
-
 describe('src/engine/intents/prove.ts: the old server goes first', () => {
   test('the first replacement calibrates the API and proves the new body, the next one only proves', async () => {
     const played = await made();
@@ -57,31 +51,6 @@ describe('src/engine/intents/prove.ts: the old server goes first', () => {
     expectFixedPoint(await played.plan(file(3)));
   });
 
-  test('a field that no earlier request had is calibrated once a request has it', async () => {
-    const played = await made(everything);
-    await played.apply(file(2));
-    const from = played.writes().length;
-
-    await played.apply(file(2, ', ssh_keys: [101]'));
-
-    expect(bodies(played, from)).toEqual([
-      ['POST /servers', 'impossible'],
-      ['POST /servers', 'proof'],
-      ['DELETE /servers/2002', undefined],
-      ['POST /servers', undefined],
-    ]);
-  });
-
-  test('a 409 about the values of the calibration is no conflict of the project', async () => {
-    const played = rig({ emulator: { readings: { ...everything, unshownStatus: 409 } } });
-    const gpu = (image: string) =>
-      `servers: {gpu: {server_type: gpu-fixed, image: ${image}, gpu_package: l40s-1, replace: allowed}}\n`;
-    await played.apply(gpu('ubuntu-24.04'));
-
-    expect((await played.apply(gpu('debian-13'))).outcome).toBe('converged');
-    expect(played.project.servers).toHaveLength(1);
-  });
-
   test('a value that the API names deletes nothing, and the remedy has its line', async () => {
     const played = await made(everything);
 
@@ -95,18 +64,6 @@ describe('src/engine/intents/prove.ts: the old server goes first', () => {
     ]);
     expect((await played.apply(file(2))).outcome).toBe('converged');
     expect([servers(played), addresses(played)]).toEqual([[[2002, 2]], [[5001, 2002]]]);
-  });
-
-  test.each([
-    ['ssh_keys', ', ssh_keys: [999]', {}],
-    ['name', `, name: ${'n'.repeat(256)}`, { besideUnknownField: 'forms' }],
-  ] as const)('so does a value of `%s`', async (field, more, readings) => {
-    const played = await made({ ...everything, ...readings });
-
-    const report = await played.apply(file(1, more));
-
-    expect(servers(played)).toEqual([[2001, 1]]);
-    expect(resolveOf(report.blocked[0])).toContain(`correct \`${field}\` at vdcsync.yaml:5:`);
   });
 
   test.each([
@@ -141,66 +98,6 @@ describe('src/engine/intents/prove.ts: the old server goes first', () => {
     expect(await unproven()).toMatchObject([{ message: expect.stringContaining(`unproven: ${values}.`) }]);
   });
 
-  test.each([
-    ['payment_required', 402],
-    ['insufficient_privileges', 403],
-    ['quota_exceeded', 403],
-  ] as const)('%s (%i) deletes nothing', async (code, status) => {
-    const played = await made();
-    const refusal = { do: 'answer', status, code, effect: 'none' } as const;
-    played.emulator.setFaults([faultRule({ path: 'create_server' }, refusal)]);
-
-    const report = await played.apply(file(2));
-
-    expect([servers(played), addresses(played)]).toEqual([[[2001, 1]], [[5001, 2001]]]);
-    expect(report.blocked).toMatchObject([{ key: 'servers.web', code }]);
-    played.emulator.setFaults([]);
-    played.restart();
-    expect(resolveOf(report.blocked[0])).toContain('vdcsync apply');
-  });
-
-  test('a proof without an answer deletes nothing, and is sent again', async () => {
-    const played = await made();
-    played.emulator.setFaults([
-      faultRule({ path: 'create_server', times: 2 }, { do: 'answer', status: 503, effect: 'none' }),
-      faultRule({ path: 'create_server', nth: 4 }, { do: 'answer', status: 503, effect: 'none' }),
-    ]);
-    const from = played.writes().length;
-
-    expect((await played.apply(file(2))).outcome).toBe('converged');
-
-    const sent = bodies(played, from).map(([, probe]) => probe);
-    expect(sent.indexOf('proof')).toBeGreaterThan(0);
-    expect(sent.lastIndexOf('proof')).toBeLessThan(sent.indexOf(undefined));
-    expect([servers(played), addresses(played)]).toEqual([[[2002, 2]], [[5001, 2002]]]);
-  });
-
-  test('an API that never answers keeps the server', async () => {
-    const played = await made();
-    played.emulator.setFaults([
-      faultRule({ path: 'create_server' }, { do: 'answer', status: 503, effect: 'none' }),
-    ]);
-
-    const report = await played.apply(file(2));
-
-    expect(servers(played)).toEqual([[2001, 1]]);
-    expect(report.blocked).toMatchObject([{ key: 'servers.web', code: 'key_not_answered' }]);
-    played.emulator.setFaults([]);
-    expect((await played.apply(file(2))).outcome).toBe('converged');
-  });
-
-  test('no proof is sent to an API that may accept an unknown field', async () => {
-    const played = await made();
-    const unnamed = { do: 'answer', status: 422, code: 'invalid_request', effect: 'none' } as const;
-    played.emulator.setFaults([faultRule({ path: 'create_server', nth: 1 }, unnamed)]);
-    const from = played.writes().length;
-
-    expect((await played.apply(file(2))).outcome).toBe('converged');
-    await played.apply(file(3));
-
-    expect(bodies(played, from).map(([, probe]) => probe)).not.toContain('proof');
-  });
-
   test('graphics cards that only the old server holds do not block its replacement', async () => {
     const gpu = (image: string) =>
       `servers: {gpu: {server_type: gpu-fixed, image: ${image}, gpu_package: l40s-1, replace: allowed}}\n`;
@@ -213,21 +110,5 @@ describe('src/engine/intents/prove.ts: the old server goes first', () => {
 
     expect(report.blocked).toEqual([]);
     expect(played.project.servers.map(({ id }) => id)).toEqual([2002]);
-  });
-
-  test('the journal has each request before it is sent, and its answer', async () => {
-    const played = await made();
-
-    await played.apply(file(2));
-
-    const proofs = await proofsIn(played);
-    expect(proofs).toMatchObject([
-      { key: 'servers.web', request: { probe: 'impossible' } },
-      { key: 'servers.web', request: { probe: 'impossible' }, answer: { text: expect.any(String) } },
-      { key: 'servers.web', request: { probe: 'proof', body: { cores: 2 } } },
-      { key: 'servers.web', request: { probe: 'proof' }, answer: { text: expect.any(String) } },
-    ]);
-    expect(proofs[0]).not.toHaveProperty('answer');
-    expect(await played.store.openIntents()).toEqual([]);
   });
 });

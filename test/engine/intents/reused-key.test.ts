@@ -86,27 +86,4 @@ servers: {gpu: {server_type: gpu-fixed, image: ubuntu-24.04, gpu_package: l40s-1
     );
     expect((await apply(server(2))).outcome).toBe('converged');
   });
-
-  test('a refusal that names fields points at them in the spec', async () => {
-    const played = rig({ emulator: { readings: { unknownSshKey: '422 invalid_request' } } });
-    const spec = [
-      'ips: {one: {}}',
-      'servers:',
-      '  web:',
-      '    server_type: sliders-1',
-      '    image: ubuntu-24.04',
-      '    cores: 1',
-      '    memory_mb: 1024',
-      '    disk_gb: 20',
-      '    ssh_keys: [999]',
-      '    public_ipv4: {ip: one}',
-      '',
-    ];
-    const at = (text: string) => spec.findIndex((line) => line.includes(text)) + 3;
-    const blocked = (await played.apply(spec.join('\n'))).blocked.find(({ key }) => key === 'servers.web');
-
-    expect(resolveOf(blocked).split(' | ')[0]).toBe(
-      `correct \`ssh_keys\` at vdcsync.yaml:${at('ssh_keys')}:5`,
-    );
-  });
 });

@@ -1,12 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { loadProfile } from '../../../src/cli/settings/profile.ts';
 import { faultRule } from '../../../src/emulator/faults.ts';
-import { exampleProfile, profiled } from '../../support/profiled.ts';
-import { around, type Rig, rig } from '../../support/rig.ts';
+import { profiled } from '../../support/profiled.ts';
+import { around, rig } from '../../support/rig.ts';
 
 const file = (cores: number) =>
   `servers:\n  one: {server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20, replace: allowed}\n`;
-const coresOf = ({ emulator }: Rig) => emulator.world.projects[0]?.servers.map(({ cores }) => cores);
 
 /** A server of 1 core that an unanswered resize has made larger, and whose process ended at that. */
 async function resizedUnseen(larger = file(16)) {
@@ -50,32 +48,5 @@ describe('src/engine/intents: a resize that no read shows', () => {
     expect(plan.warnings).toMatchObject([
       { code: 'server_differs', message: expect.stringContaining('cores may be 16 instead of 1') },
     ]);
-  });
-
-  test('is not sent again where the profile has another request for it by now', async () => {
-    const profile = loadProfile(exampleProfile, 'profile.yaml');
-    let current = profile;
-    const played = profiled({
-      profile: {
-        ...profile,
-        get operations() {
-          return current.operations;
-        },
-      },
-    });
-    await played.apply(file(1));
-    const nothing = faultRule({ path: 'resize_server', nth: 1 }, { do: 'reset', effect: 'none' });
-    played.emulator.setFaults([nothing]);
-    const halt = new AbortController();
-    void played.clock.sleep(20_000).then(() => halt.abort(new Error('halted')));
-    await played.apply(file(16), { halt: halt.signal });
-    const other = exampleProfile.replace('/resources', '/sizes');
-    expect(other).not.toBe(exampleProfile);
-    current = loadProfile(other, 'profile.yaml');
-
-    const report = await played.apply(file(16));
-
-    expect(report.blocked).toMatchObject([{ key: 'servers.one', code: 'profile_changed' }]);
-    expect(coresOf(played)).toEqual([1]);
   });
 });

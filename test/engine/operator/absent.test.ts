@@ -39,16 +39,6 @@ const messages = async (played: Rig, spec: string) =>
   (await played.plan(spec)).warnings.map(({ message }) => message);
 
 describe('src/engine/operator/decide.ts: an answer of the operator, and of the key', () => {
-  test('a creation whose key holds its answer is not declared absent, and the next apply binds it', async () => {
-    const played = await haltedAfter(5_000, head + web, lost);
-
-    await expect(absent(played, head + web)).rejects.toThrow('exists: its idempotency key shows');
-    const report = await played.apply(head + web);
-
-    expect([report.outcome, count(played)]).toEqual(['converged', [1, 1]]);
-    expect((await played.store.bindings()).map(({ id }) => id)).toContain('2001');
-  });
-
   test('a creation whose key holds no answer is declared absent', async () => {
     const played = await haltedAfter(5_000, head + web, { do: 'reset', effect: 'none' });
 
