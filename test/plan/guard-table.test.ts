@@ -84,6 +84,7 @@ const rows = (code: string | undefined, table: readonly Row[]) =>
     expect(ask(code, key, verdict, given)).toBe(expected);
   });
 
+const forget = (key: string) => `vdcsync forget ${key} (to keep it, no longer managed and still billed)`;
 const web = 'servers.web';
 const address = 'servers.web.public_ipv4';
 const wall = 'servers.web.firewall';
@@ -136,16 +137,11 @@ describe('src/plan/guards.ts: one guard each', () => {
 
   const rename = { code: 'moved_onto_bound', reason: 'r', remedies: [{ type: 'outside', text: 't' }] };
   const renamed = { input: { waitingMoves: [{ blocked: rename, keys: new Set(['networks.n', web]) }] } };
+  const waits = 'moved_onto_bound: r → t';
   rows('moved_onto_bound', [
-    ['a creation', 'networks.n', create, renamed, 'moved_onto_bound: r → t'],
-    ['a part of the server', wall, update, renamed, 'moved_onto_bound: r → t'],
-    [
-      'its retiring server',
-      'servers.web~1',
-      remove,
-      { ...renamed, bindings: [retired()] },
-      'moved_onto_bound: r → t',
-    ],
+    ['a creation', 'networks.n', create, renamed, waits],
+    ['a part of the server', wall, update, renamed, waits],
+    ['its retiring server', 'servers.web~1', remove, { ...renamed, bindings: [retired()] }, waits],
     ['what does not change', web, { verdict: 'unchanged' }, renamed, undefined],
     ['another entry', 'servers.app', create, renamed, undefined],
     ['no rename that waits', web, create, {}, undefined],
@@ -177,14 +173,9 @@ describe('src/plan/guards.ts: one guard each', () => {
 
   const until = { settings: 'suspend: {reason: freeze, until: "1970-01-01T00:00:01Z"}' };
   const suspend = { settings: 'suspend: {reason: freeze}' };
+  const frozen = 'Reason: freeze →  ⇒ remove `suspend` under `settings`';
   rows('suspended', [
-    [
-      'a creation',
-      'ips.a',
-      create,
-      suspend,
-      'settings.suspend stops all changes. Reason: freeze →  ⇒ remove `suspend` under `settings`',
-    ],
+    ['a creation', 'ips.a', create, suspend, `settings.suspend stops all changes. ${frozen}`],
     ['a creation, without the setting', 'ips.a', create, {}, undefined],
     ['no change', 'ips.a', { verdict: 'unchanged' }, suspend, undefined],
     ['an adoption', 'ips.a', adopt('1'), suspend, undefined],
@@ -194,7 +185,7 @@ describe('src/plan/guards.ts: one guard each', () => {
       'ips.a',
       create,
       { ...until, input: { now: 999 } },
-      'settings.suspend stops all changes until 1970-01-01T00:00:01Z. Reason: freeze →  ⇒ remove `suspend` under `settings`',
+      `settings.suspend stops all changes until 1970-01-01T00:00:01Z. ${frozen}`,
     ],
     ['a creation at the end', 'ips.a', create, { ...until, input: { now: 1000 } }, undefined],
   ]);
@@ -305,35 +296,17 @@ describe('src/plan/guards.ts: one guard each', () => {
     bindings: [bound(web, '1', { recovered })],
     ...more,
   });
+  const known = 'this state found server 1 under an idempotency key, and another spec may manage it. ';
+  const deletes = 'Server 1 would be deleted with all data on its disks → ';
+  const forgets = `remove servers.web from the spec; then ${forget(web)} ⇒ vdcsync adopt servers.web 1 (if only this spec manages 1)`;
+  const left2 =
+    'A replacement may have left another server, which is billed while it exists: check the client area. ';
+  const unchanged = 'write `image: os-1` in servers.web (to keep it unchanged) | ';
   rows('recovered_unconfirmed', [
-    [
-      'a deletion',
-      web,
-      remove,
-      found(),
-      'this state found server 1 under an idempotency key, and another spec may manage it. Server 1 would be deleted with all data on its disks → remove servers.web from the spec; then vdcsync forget servers.web (to keep it, no longer managed and still billed) ⇒ vdcsync adopt servers.web 1 (if only this spec manages 1)',
-    ],
-    [
-      'a deletion of a replacement',
-      web,
-      remove,
-      found('replacement'),
-      'this state found server 1 under an idempotency key, and another spec may manage it. A replacement may have left another server, which is billed while it exists: check the client area. Server 1 would be deleted with all data on its disks → remove servers.web from the spec; then vdcsync forget servers.web (to keep it, no longer managed and still billed) ⇒ vdcsync adopt servers.web 1 (if only this spec manages 1)',
-    ],
-    [
-      'a replacement',
-      web,
-      replace,
-      found(),
-      'this state found server 1 under an idempotency key, and another spec may manage it. Server 1 would be deleted with all data on its disks → write `image: os-1` in servers.web (to keep it unchanged) | remove servers.web from the spec; then vdcsync forget servers.web (to keep it, no longer managed and still billed) ⇒ vdcsync adopt servers.web 1 (if only this spec manages 1)',
-    ],
-    [
-      'destroy',
-      web,
-      remove,
-      { ...found(), input: { destroy: true } },
-      'this state found server 1 under an idempotency key, and another spec may manage it. Server 1 would be deleted with all data on its disks → remove servers.web from the spec; then vdcsync forget servers.web (to keep it, no longer managed and still billed) ⇒ vdcsync adopt servers.web 1 (if only this spec manages 1)',
-    ],
+    ['a deletion', web, remove, found(), known + deletes + forgets],
+    ['a deletion of a replacement', web, remove, found('replacement'), known + left2 + deletes + forgets],
+    ['a replacement', web, replace, found(), known + deletes + unchanged + forgets],
+    ['destroy', web, remove, { ...found(), input: { destroy: true } }, known + deletes + forgets],
     ['an update', web, update, found(), undefined],
     ['a deletion of another one', web, remove, found(false), undefined],
     ['a deletion without a binding', web, remove, {}, undefined],
@@ -423,13 +396,7 @@ describe('src/plan/guards.ts: one guard each', () => {
       { bindings: [bound(web, '1'), bound(address, '51')] },
       'servers.web.public_ipv4 came with a server that is gone, and settings.prune is false. With `prune: true`, address 51 would be deleted → write `public_ipv4: {reuse: true}` in servers.web (to let the new server use a free address) | vdcsync forget servers.web.public_ipv4 (to keep it, no longer managed and still billed) ⇒ write `prune: true` under `settings` (to delete it, and each other resource that has left the spec)',
     ],
-    [
-      'the address of a server that was never bound',
-      address,
-      remove,
-      { bindings: [bound(address, '51')] },
-      undefined,
-    ],
+    ['that of one that was never bound', address, remove, { bindings: [bound(address, '51')] }, undefined],
     [
       'the address of a server whose creation failed',
       address,
@@ -437,13 +404,7 @@ describe('src/plan/guards.ts: one guard each', () => {
       { bindings: [bound(web, '1', { tainted: 't' }), bound(address, '51')] },
       undefined,
     ],
-    [
-      'the firewall of a server that is gone',
-      wall,
-      remove,
-      { bindings: [bound(web, '1'), bound(wall, '1')] },
-      undefined,
-    ],
+    ['its firewall', wall, remove, { bindings: [bound(web, '1'), bound(wall, '1')] }, undefined],
     [
       'what has an expired entry',
       'networks.n',
@@ -494,13 +455,7 @@ describe('src/plan/guards.ts: one guard each', () => {
       'the project is Suspended: servers.web would be deleted, and the API would refuse to create it again →  ⇒ pay the open invoice, or have the project made Active again; then vdcsync apply',
     ],
     ['a creation first', web, replace, { parts: { project } }, undefined],
-    [
-      'a creation with an order',
-      web,
-      { ...create, order: 'delete_first' },
-      { parts: { project } },
-      undefined,
-    ],
+    ['an ordered creation', web, { ...create, order: 'delete_first' }, { parts: { project } }, undefined],
     ['what is not billed', wall, { ...replace, order: 'delete_first' }, { parts: { project } }, undefined],
   ]);
 
@@ -518,26 +473,17 @@ describe('src/plan/guards.ts: one guard each', () => {
     return digestOf(entry?.value ?? null);
   };
   const refused = (...openIntents: readonly object[]): Given => ({ input: { openIntents } });
+  const card = 'servers.web.network_interfaces.n';
+  const lacks = (key: string) =>
+    `waits for ${key}: the API refuses its values, so the new server would lack it → resolve ${key} first`;
   rows('dependency_blocked', [
-    [
-      'its own firewall, in a replacement',
-      web,
-      replace,
-      refused(refusal(wall)),
-      'waits for servers.web.firewall: the API refuses its values, so the new server would lack it → resolve servers.web.firewall first',
-    ],
-    [
-      'its own network interface',
-      web,
-      create,
-      refused(refusal('servers.web.network_interfaces.n')),
-      'waits for servers.web.network_interfaces.n: the API refuses its values, so the new server would lack it → resolve servers.web.network_interfaces.n first',
-    ],
+    ['its own firewall, in a replacement', web, replace, refused(refusal(wall)), lacks(wall)],
+    ['its own network interface', web, create, refused(refusal(card)), lacks(card)],
     ['its own firewall, in an update', web, update, refused(refusal(wall)), undefined],
     ['its own firewall with other values', web, create, refused(refusal(wall, { basis: 'x' })), undefined],
     ['nothing', web, create, refused(), undefined],
     [
-      'the firewall of another one with other values',
+      'another one with other values',
       'servers.app',
       create,
       refused(refusal(wall, { basis: 'x' })),
@@ -548,7 +494,7 @@ describe('src/plan/guards.ts: one guard each', () => {
       web,
       create,
       refused(refusal(wall, { basis: 'x' }), refusal('servers.app.firewall')),
-      'waits for servers.app.firewall: the API refuses its values, so the new server would lack it → resolve servers.app.firewall first',
+      lacks('servers.app.firewall'),
     ],
     ['another kind', web, create, refused(refusal('servers.app.firewall', { kind: 'drive' })), undefined],
     [
@@ -596,13 +542,7 @@ describe('src/plan/guards.ts: one guard each', () => {
     ['not planned', 'ips.a', create, capped(undefined), undefined],
     ['a plan', 'ips.a', create, { ...capped('4'), input: {} }, undefined],
     ['no limit', 'ips.a', create, capped('4', ''), undefined],
-    [
-      'the end of a replacement',
-      'ips.a',
-      create,
-      capped('4', undefined, { endsReplacement: true }),
-      undefined,
-    ],
+    ['the end of one', 'ips.a', create, capped('4', undefined, { endsReplacement: true }), undefined],
   ]);
 
   test('the impact of a deletion names addresses, data, and the parts that stay billed', () => {

@@ -42,6 +42,8 @@ const claim = ({
 });
 const baseline = { kind: 'project', id: '1', identity: {}, at: 5, holder: { is: 'baseline' } };
 const depsWith = (...claims: object[]) => stubRun({ claims: [baseline, ...claims] });
+const operated: Refused = { scope: 'operation' };
+const of = (kind: string, verb: string, code = 'odd'): Refused => ({ ...operated, kind, verb, code });
 const written = (kind: string, verb: string, spend: string) =>
   ({ kind, verb, spend }) as unknown as Operation;
 
@@ -97,18 +99,18 @@ describe('src/engine/intents/pauses.ts', () => {
     ['all spending', {}, written('ip', 'create', 'adds'), true],
     ['all spending, by a deletion', {}, written('server', 'delete', 'reduces'), false],
     ['every write', { scope: 'everything' }, written('network', 'delete', 'none'), true],
-    ['its operation', { scope: 'operation' }, written('server', 'create', 'adds'), true],
-    ['its operation, by another verb', { scope: 'operation' }, written('server', 'delete', 'reduces'), false],
-    ['its operation, by another kind', { scope: 'operation' }, written('ip', 'create', 'adds'), false],
+    ['its operation', operated, written('server', 'create', 'adds'), true],
+    ['its operation, by another verb', operated, written('server', 'delete', 'reduces'), false],
+    ['its operation, by another kind', operated, written('ip', 'create', 'adds'), false],
     [
       'its operation, by any write of a firewall',
-      { scope: 'operation', kind: 'firewall', verb: 'create' },
+      of('firewall', 'create'),
       written('firewall', 'update', 'none'),
       true,
     ],
     [
       'its operation, by another token',
-      { scope: 'operation', token: 'other' },
+      { ...operated, token: 'other' },
       written('server', 'create', 'adds'),
       true,
     ],
@@ -158,13 +160,10 @@ describe('src/engine/intents/pauses.ts', () => {
   });
 
   const lifted = 'vdcsync resolve servers.web --retry; then vdcsync apply';
+  const pays = `pay the open invoice, or have the project made Active again; then ${lifted}`;
   test.each<[string, Refused, string | undefined]>([
-    ['spending', {}, `pay the open invoice, or have the project made Active again; then ${lifted}`],
-    [
-      'spending, by another token',
-      { token: 'other' },
-      `pay the open invoice, or have the project made Active again; then ${lifted}`,
-    ],
+    ['spending', {}, pays],
+    ['spending, by another token', { token: 'other' }, pays],
     [
       'writes without a scope',
       { scope: 'everything', code: 'insufficient_scope' },
@@ -260,16 +259,12 @@ describe('src/engine/intents/pauses.ts', () => {
   const firewall = key('servers.web.firewall');
   const part = operation('create', firewall, { needs: [id('create', web)] });
   const spending: Refused = {};
-  const of = (kind: string, verb: string, code = 'odd'): Refused => ({
-    scope: 'operation',
-    kind,
-    verb,
-    code,
-  });
   const waits = (verb: string, name: string, other: string) =>
     `${verb} ${name}: waits for ${other}, which is paused, resolve ${other} first`;
   const order =
     ' | write `replace: {order: delete_first}` in servers.web (if the API refuses the new server only because the old one exists)';
+  const blocksWeb = ['create servers.web: odd, vdcsync apply'];
+  const blocksWall = ['create servers.web.firewall: odd, vdcsync apply'];
   test.each<[string, readonly Operation[], Refused, readonly string[]]>([
     ['nothing', [operation('create', 'networks.n')], spending, []],
     ['a creation', [operation('create', 'ips.a')], spending, ['create ips.a: odd, vdcsync apply']],
@@ -292,7 +287,7 @@ describe('src/engine/intents/pauses.ts', () => {
     ],
     ['both halves of a replacement', halves, spending, [`create servers.web: odd, ${room(web)}`]],
     [
-      'both halves, if the deletion is refused',
+      'both, if the deletion is refused',
       halves,
       of('server', 'delete'),
       [`delete servers.web: odd, ${room(web)}`],
@@ -315,12 +310,7 @@ describe('src/engine/intents/pauses.ts', () => {
       of('server', 'create', 'insufficient_privileges'),
       ['create servers.web: insufficient_privileges, vdcsync apply', waits('delete', retired, web)],
     ],
-    [
-      'a creation, for a quota',
-      [operation('create', web)],
-      of('server', 'create'),
-      ['create servers.web: odd, vdcsync apply'],
-    ],
+    ['a creation, for a quota', [operation('create', web)], of('server', 'create'), blocksWeb],
     ['both halves, for a quota', halves, of('server', 'create'), [`create servers.web: odd, ${room(web)}`]],
     [
       'a server that retired before the next replacement',
@@ -383,14 +373,9 @@ describe('src/engine/intents/pauses.ts', () => {
         ...newFirst.map((each) => ({ ...each, key: key(each.key.replace('web', 'b')) })),
       ],
       of('firewall', 'create'),
-      ['create servers.web.firewall: odd, vdcsync apply'],
+      blocksWall,
     ],
-    [
-      'a part of a new server',
-      [operation('create', web), part],
-      of('firewall', 'create'),
-      ['create servers.web.firewall: odd, vdcsync apply'],
-    ],
+    ['a part of a new server', [operation('create', web), part], of('firewall', 'create'), blocksWall],
     [
       'no part of a replaced server that is not paused',
       [...newFirst, part, operation('create', 'networks.n')],
