@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path';
 import type { Transport } from '../core/transport.ts';
-import type { Emulator } from '../emulator/options.ts';
+import type { Emulator } from '../emulator/emulator.ts';
 import { writeWorldFile } from '../emulator/persistence.ts';
 import { usageError } from './exit.ts';
 import { isUrl } from './flags.ts';

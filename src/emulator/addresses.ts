@@ -1,5 +1,5 @@
 import { type Context, takeId } from './context.ts';
-import { freeAddress } from './mutations.ts';
+import { freeAddress, newIp } from './mutations.ts';
 import { Refusal } from './problem.ts';
 import type { Ip } from './world.ts';
 
@@ -8,18 +8,10 @@ export function allocateIp(context: Context, pool: string): Ip {
   const { world, project } = context;
   const address = freeAddress(world, pool);
   if (address === undefined) {
-    throw new Refusal(409, 'no_address_available', { detail: 'No public address is free in this location.' });
+    throw new Refusal(409, 'no_address_available', 'No public address is free in this location.');
   }
   const ids = world.projects.flatMap((owner) => owner.ips.map((ip) => ip.id));
-  const ip: Ip = {
-    id: takeId(context, 'ip', ids, 5001),
-    address,
-    prefix: '/24',
-    gateway: address.replace(/\d+$/, '1'),
-    pool,
-    serverId: null,
-    primary: false,
-  };
+  const ip = newIp(takeId(context, 'ip', ids, 5001), address, pool);
   project.ips.push(ip);
   return ip;
 }

@@ -4,6 +4,7 @@ import { Refusal } from './problem.ts';
 import type { Profile } from './profile.ts';
 import type { Readings } from './readings.ts';
 import { finishTask } from './tasks.ts';
+import { readId } from './validate.ts';
 import { isLost } from './visibility.ts';
 import type { Durations, Execution, Project, Server, Task, TaskEffect, World } from './world.ts';
 
@@ -36,23 +37,35 @@ export interface Reply {
 /** Throws 402 while the project may not create new spending. `@source API §1.6` */
 export function spend({ project }: Pick<Context, 'project'>): void {
   if (project.standing === 'active') return;
-  throw new Refusal(402, 'payment_required', {
-    detail: 'The project is not Active or has an unpaid invoice: no new spending.',
-  });
+  throw new Refusal(
+    402,
+    'payment_required',
+    'The project is not Active or has an unpaid invoice: no new spending.',
+  );
+}
+
+/** The server of the path, or 404. */
+export function serverIn(context: Context): Server {
+  return findServer(context, idIn(context));
+}
+
+/** The number that the path contains. */
+export function idIn({ params }: Context): number {
+  return readId(params.id ?? '');
 }
 
 /** The server, or 404. */
 export function findServer(context: Context, id: number): Server {
   const server = context.project.servers.find((candidate) => candidate.id === id);
   if (server === undefined || isLost(context.project, server))
-    throw new Refusal(404, 'server_not_found', { detail: `There is no server ${id}.` });
+    throw new Refusal(404, 'server_not_found', `There is no server ${id}.`);
   return server;
 }
 
 /** Refuses changes to a server that is being deleted. */
 export function refuseDeleting(server: Server): void {
   if (server.status === 'deleting') {
-    throw new Refusal(409, 'server_deleting', { detail: 'The server is being deleted.' });
+    throw new Refusal(409, 'server_deleting', 'The server is being deleted.');
   }
 }
 

@@ -2,10 +2,10 @@ import type { HttpRequest, HttpResponse } from '../core/transport.ts';
 import { parseDurations } from './durations.ts';
 import { loadFaults, parseFaults } from './faults-file.ts';
 import { parseMutation } from './mutations.ts';
-import type { Emulator } from './options.ts';
 import { problemResponse, Refusal } from './problem.ts';
 import { parseText } from './profile.ts';
 import { EmulatorInputError, parseReadings } from './readings.ts';
+import type { Service } from './service.ts';
 
 /** Is this a request to the emulator itself, not to the service it plays? */
 export function isControl(url: string): boolean {
@@ -17,18 +17,16 @@ export function isControl(url: string): boolean {
  * Control over HTTP, without a token and for loopback only. A web page in a browser on the same
  * machine uses loopback too, so a request with a foreign `Origin` is refused.
  */
-export function control(emulator: Emulator, request: HttpRequest, remote: string | undefined): HttpResponse {
+export function control(emulator: Service, request: HttpRequest, remote: string | undefined): HttpResponse {
   const requestId = 'control';
   try {
     const { pathname } = new URL(request.url, 'http://emulator');
     if (!isLoopback(remote) || isForeign(request)) {
-      throw new Refusal(403, 'loopback_only', {
-        detail: 'The emulator is controlled from its own machine only.',
-      });
+      throw new Refusal(403, 'loopback_only', 'The emulator is controlled from its own machine only.');
     }
     const route = ROUTES[`${request.method.toUpperCase()} ${pathname}`];
     if (route === undefined) {
-      throw new Refusal(404, 'not_found', { detail: `Known: ${Object.keys(ROUTES).join(', ')}.` });
+      throw new Refusal(404, 'not_found', `Known: ${Object.keys(ROUTES).join(', ')}.`);
     }
     const headers = { 'content-type': 'application/json', 'x-request-id': requestId };
     return {
@@ -38,15 +36,13 @@ export function control(emulator: Emulator, request: HttpRequest, remote: string
     };
   } catch (error) {
     const refusal =
-      error instanceof EmulatorInputError
-        ? new Refusal(422, 'invalid_request', { detail: error.message })
-        : error;
+      error instanceof EmulatorInputError ? new Refusal(422, 'invalid_request', error.message) : error;
     if (refusal instanceof Refusal) return problemResponse(refusal, requestId);
     throw error;
   }
 }
 
-type ControlRoute = (emulator: Emulator, body: string) => unknown;
+type ControlRoute = (emulator: Service, body: string) => unknown;
 
 const ROUTES: Readonly<Record<string, ControlRoute>> = {
   'GET /_emulator/world': (emulator) => ({

@@ -4,75 +4,32 @@ import type { Call } from './call.ts';
 import { control, isControl } from './control.ts';
 import { deliver, deliverWithoutEffect, type Exchange } from './delivery.ts';
 import type { FaultAction } from './faults.ts';
-import { billed } from './inspection.ts';
-import { mutate } from './mutations.ts';
-import type { Emulator, EmulatorOptions } from './options.ts';
+import type { EmulatorOptions, HandleOptions } from './options.ts';
 import { attempt, MOST_BODY_BYTES, openCall } from './pipeline.ts';
 import { problemResponse, Refusal } from './problem.ts';
-import { EmulatorInputError, parseReadings } from './readings.ts';
 import { Service } from './service.ts';
-import { authenticate, projectTokens } from './tokens.ts';
-import type { World } from './world.ts';
+import { authenticate } from './tokens.ts';
 
-export type { Emulator, EmulatorOptions } from './options.ts';
+export type { EmulatorOptions } from './options.ts';
 
 /** Builds an emulator. Throws `EmulatorInputError` for options that cannot be used. */
 export function createEmulator(options: EmulatorOptions): Emulator {
-  const service = new Service(options);
+  return new Emulator(options);
+}
 
-  function worldNow(): World {
-    service.settle();
-    return service.world;
+/** The whole API, in process. No part of it waits for a timer: time passes at each request and each read of the world. */
+export class Emulator extends Service {
+  /** Answers one request, faults included. */
+  async handle(request: HttpRequest, { remote, tooLarge = false }: HandleOptions = {}): Promise<Exchange> {
+    if (!isControl(request.url)) return serve(this, request, tooLarge);
+    const nowMs = this.settle();
+    return { kind: 'answer', response: this.dated(control(this, request, remote), nowMs) };
   }
 
-  async function controlled(request: HttpRequest, remote: string | undefined): Promise<Exchange> {
-    const nowMs = service.settle();
-    return { kind: 'answer', response: service.dated(control(emulator, request, remote), nowMs) };
+  /** A transport whose requests end here. */
+  transport(): Transport {
+    return inProcessTransport(this, this.caller);
   }
-
-  const emulator: Emulator = {
-    handle: (request, { remote, tooLarge = false } = {}) =>
-      isControl(request.url) ? controlled(request, remote) : serve(service, request, tooLarge),
-    transport: () => inProcessTransport(emulator, options.clock),
-    get world() {
-      return worldNow();
-    },
-    get readings() {
-      return service.readings;
-    },
-    get faults() {
-      return service.faults;
-    },
-    requests: service.log.requests,
-    billed: () => billed(worldNow()),
-    now: () => service.clock.now(),
-    tokens: (projectId) => {
-      const { seed, projects } = service.world;
-      const project = projects.find(({ id }) => projectId === undefined || id === projectId);
-      if (project === undefined) throw new EmulatorInputError(`project ${projectId}: there is none`);
-      return projectTokens(seed, project.id);
-    },
-    mutate: (mutation) => {
-      const result = mutate(worldNow(), mutation, service.clock.now());
-      service.remember(service.settle());
-      return result;
-    },
-    setFaults: (rules) => {
-      service.faults = rules;
-    },
-    setReadings: (changed) => {
-      service.readings = { ...service.readings, ...parseReadings(changed) };
-    },
-    get durations() {
-      return service.durations;
-    },
-    setDurations: (changed) => {
-      service.durations = { ...service.durations, ...changed };
-    },
-    snapshot: () => structuredClone(worldNow()),
-    restore: (saved) => service.restore(saved),
-  };
-  return emulator;
 }
 
 /**
@@ -130,19 +87,19 @@ async function giveUp(
 }
 
 /** One request, from its arrival to the answer that reaches the client, faults included. */
-export async function serve(service: Service, request: HttpRequest, tooLarge: boolean): Promise<Exchange> {
+async function serve(service: Service, request: HttpRequest, tooLarge: boolean): Promise<Exchange> {
   let nowMs = service.settle();
-  const call = openCall(request, service.world, service);
+  const call = openCall(request, service.current, service);
   const untouched =
     tooLarge || Buffer.byteLength(request.body ?? '') > MOST_BODY_BYTES
       ? tooLong(call)
       : withoutEffect(service, call, nowMs);
   if (untouched !== null) return sent(service, call, untouched, nowMs);
-  let result = attempt(call, service.world, nowMs, service);
+  let result = attempt(call, service.current, nowMs, service);
   while ('waitUntilMs' in result) {
     await service.clock.sleep(result.waitUntilMs - nowMs);
     nowMs = Math.max(service.settle(), result.waitUntilMs);
-    result = attempt(call, service.world, nowMs, service);
+    result = attempt(call, service.current, nowMs, service);
   }
   service.releaseKeys(call);
   if (call.method !== 'GET') service.remember(nowMs);
@@ -153,7 +110,7 @@ export async function serve(service: Service, request: HttpRequest, tooLarge: bo
 }
 
 function tooLong({ requestId }: Call): Exchange {
-  const refusal = new Refusal(413, 'payload_too_large', { detail: 'Bodies have at most 1 MiB.' });
+  const refusal = new Refusal(413, 'payload_too_large', 'Bodies have at most 1 MiB.');
   return { kind: 'answer', response: problemResponse(refusal, requestId) };
 }
 
@@ -165,7 +122,7 @@ function withoutEffect(service: Service, call: Call, nowMs: number): Exchange | 
 
 /** The client loses the connection now; the request has its effect later. */
 function putOff(
-  { world }: Service,
+  { current: world }: Service,
   { request }: Call,
   nowMs: number,
   { ms, holdsKey = true }: FaultAction & { do: 'late' },

@@ -34,7 +34,7 @@ function withoutEffect(fault: FaultAction | null): boolean {
 }
 
 function rateRefusal(seconds: number): Refusal {
-  return new Refusal(429, 'rate_limit_exceeded', { headers: { 'retry-after': String(seconds) } });
+  return new Refusal(429, 'rate_limit_exceeded', undefined, { headers: { 'retry-after': String(seconds) } });
 }
 
 function faultyAnswer(fault: FaultAction & { do: 'answer' }, requestId: string): HttpResponse {
@@ -42,11 +42,8 @@ function faultyAnswer(fault: FaultAction & { do: 'answer' }, requestId: string):
     ...(fault.retryAfter === undefined ? {} : { 'retry-after': String(fault.retryAfter) }),
     ...fault.headers,
   };
-  const details = { headers, ...(fault.detail === undefined ? {} : { detail: fault.detail }) };
-  return problemResponse(
-    new Refusal(fault.status, fault.code ?? defaultCode(fault.status), details),
-    requestId,
-  );
+  const { status, code = defaultCode(status), detail } = fault;
+  return problemResponse(new Refusal(status, code, detail, { headers }), requestId);
 }
 
 function defaultCode(status: number): string {
@@ -127,7 +124,7 @@ function refuseMediaType({ call, settings, routed }: Step): void {
   const post = routed.route.method === 'POST';
   const mayBeBare = !hasBody && !(post && settings.readings.bodilessContentType === 'required');
   if (json || (type === undefined && mayBeBare)) return;
-  throw new Refusal(415, 'unsupported_media_type', { detail: 'Bodies are application/json.' });
+  throw new Refusal(415, 'unsupported_media_type', 'Bodies are application/json.');
 }
 
 function parseBody(text: string | undefined): unknown {
@@ -135,7 +132,7 @@ function parseBody(text: string | undefined): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Refusal(400, 'malformed_json', { detail: 'The body is not JSON.' });
+    throw new Refusal(400, 'malformed_json', 'The body is not JSON.');
   }
 }
 

@@ -2,42 +2,30 @@ import { once } from 'node:events';
 // node:http and not a framework: a reset or a body cut in two needs the raw socket.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Clock } from '../core/clock.ts';
 import type { HttpRequest } from '../core/transport.ts';
 import { systemClock } from '../platform/system.ts';
-import { createEmulator } from './emulator.ts';
+import { createEmulator, type Emulator } from './emulator.ts';
 import type { FaultRule } from './faults.ts';
 import { loadFaults } from './faults-file.ts';
-import type { Emulator } from './options.ts';
+import type { EmulatorOptions } from './options.ts';
 import { DataFileError, readWorldFile, writeWorldFile } from './persistence.ts';
 import { MOST_BODY_BYTES } from './pipeline.ts';
-import type { Profile } from './profile.ts';
-import type { Readings } from './readings.ts';
-import { DEFAULT_PROJECTS, type ProjectSeed } from './seed.ts';
+import { DEFAULT_PROJECTS } from './seed.ts';
 import type { ProjectTokens } from './tokens.ts';
-import type { Durations, World } from './world.ts';
+import type { World } from './world.ts';
 
-export interface ServeOptions {
+/** The default clock is the system's, and the default seed `vdcsync`. */
+export interface ServeOptions extends Partial<Omit<EmulatorOptions, 'faults' | 'random' | 'world'>> {
   /** 0, the default, picks a free one. */
   readonly port?: number;
   /** Default 127.0.0.1. */
   readonly host?: string;
-  /** How many times faster than real time the emulator's clock runs. Default 1. */
-  readonly speed?: number;
-  /** Default "vdcsync". */
-  readonly seed?: string | number;
   /** Keeps the world: read at the start, replaced after each change. */
   readonly dataFile?: string;
   /** Takes the place of the first project's id, 4711. */
   readonly projectId?: number;
-  readonly projects?: readonly ProjectSeed[];
   /** Rules, or the text of a faults file. */
   readonly faults?: readonly FaultRule[] | string;
-  readonly profile?: Profile;
-  readonly readings?: Partial<Readings>;
-  readonly durations?: Partial<Durations>;
-  /** Default: the system's. */
-  readonly clock?: Clock;
 }
 
 export interface RunningEmulator {
@@ -102,15 +90,12 @@ function buildEmulator(options: ServeOptions, saved: World | null): Emulator {
   const { projects = DEFAULT_PROJECTS, projectId, faults = [], readings, durations } = options;
   const file = typeof faults === 'string' ? loadFaults(faults) : { faults, readings: {}, durations: {} };
   return createEmulator({
-    clock: options.clock ?? systemClock,
-    seed: options.seed ?? 'vdcsync',
-    speed: options.speed ?? 1,
+    ...{ clock: systemClock, seed: 'vdcsync', ...options },
     projects: projects.map((project, index) =>
       index === 0 ? { ...project, id: projectId ?? project.id } : project,
     ),
     faults: file.faults,
     readings: { ...file.readings, ...readings },
-    ...(options.profile === undefined ? {} : { profile: options.profile }),
     durations: { ...file.durations, ...durations },
     ...(saved === null ? {} : { world: saved }),
   });

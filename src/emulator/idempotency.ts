@@ -54,7 +54,7 @@ export function findAnswer(
   if (!isOf(answer, call, readings)) {
     const reason = 'was used for another request';
     if (readings.reusedKeyCode === 'invalid_request') throw invalid({ name: 'Idempotency-Key', reason });
-    throw new Refusal(readings.reusedKeyStatus, readings.reusedKeyCode, { detail: `The key ${reason}.` });
+    throw new Refusal(readings.reusedKeyStatus, readings.reusedKeyCode, `The key ${reason}.`);
   }
   if (readings.retentionFrom === 'last') answer.sinceMs = nowMs;
   return answer;

@@ -28,10 +28,12 @@ export function charge(world: World, token: Token, method: string, nowMs: number
   }
   if (readings.refusalsCost) bucket.used += 1;
   const leftMs = limits.windowMs - modulo(nowMs - readings.minutePhaseMs, limits.windowMs);
-  throw new Refusal(429, 'rate_limit_exceeded', {
-    detail: `More than ${limit} ${method === 'GET' ? 'reads' : 'writes'} in this window.`,
-    headers: { 'retry-after': String(clock.realSeconds(leftMs)) },
-  });
+  throw new Refusal(
+    429,
+    'rate_limit_exceeded',
+    `More than ${limit} ${method === 'GET' ? 'reads' : 'writes'} in this window.`,
+    { headers: { 'retry-after': String(clock.realSeconds(leftMs)) } },
+  );
 }
 
 /** Gives one request back: a replay that costs nothing. `@assumption A6` */

@@ -4,7 +4,7 @@ import { EmulatorInputError } from './readings.ts';
 import { removeServer } from './tasks.ts';
 import { fingerprint } from './tokens.ts';
 import { refusal } from './words.ts';
-import type { Project, Server, World } from './world.ts';
+import type { Ip, Project, Server, World } from './world.ts';
 
 /** A change by another user of the project, outside the client. Without `project_id` it applies to the first project. */
 export type Mutation = z.infer<typeof mutationSchema>;
@@ -69,6 +69,34 @@ export function parseMutation(input: unknown): Mutation {
   throw refusal(mutation.error, 'mutation');
 }
 
+/** The contents of a new server. */
+export function newContents(): Pick<Server, 'cards' | 'nextCard' | 'firewall' | 'policy' | 'isoInDrive'> {
+  return {
+    cards: [],
+    nextCard: 0,
+    firewall: { enabled: false, policyIn: 'drop', policyOut: 'accept', rules: [] },
+    policy: { enabled: false, days: [], hour: 0, minute: 0, keep: 7, nextRunMs: null, lastRunMs: null },
+    isoInDrive: null,
+  };
+}
+
+/** The platform's own network, which no project lists. */
+const PUBLIC_NETWORK_ID = 1;
+
+/** Gives a new server its address and its public network interface. `@assumption A28` */
+export function attach(server: Server, ip: Ip, hidden = false): void {
+  ip.serverId = server.id;
+  ip.primary = true;
+  server.cards.push({ id: 'net0', public: true, networkId: PUBLIC_NETWORK_ID, ips: [ip.address], hidden });
+  server.nextCard = 1;
+}
+
+/** An address that is attached to nothing. */
+export function newIp(id: number, address: string, pool: string): Ip {
+  const gateway = address.replace(/\d+$/, '1');
+  return { id, address, prefix: '/24', gateway, pool, serverId: null, primary: false };
+}
+
 /** Executes a mutation, and returns the created resource. Throws `EmulatorInputError` for a resource that does not exist. */
 export function mutate(world: World, mutation: Mutation, nowMs: number): unknown {
   switch (mutation.do) {
@@ -79,7 +107,7 @@ export function mutate(world: World, mutation: Mutation, nowMs: number): unknown
       return addServer(world, projectOf(world, mutation), mutation, nowMs);
     case 'delete_server': {
       const project = projectOf(world, mutation);
-      serverOf(project, mutation.id);
+      byId(project.servers, mutation.id, 'server');
       return void removeServer(world, project, mutation.id);
     }
     case 'add_ip':
@@ -100,10 +128,7 @@ export function mutate(world: World, mutation: Mutation, nowMs: number): unknown
     }
     case 'delete_network': {
       const project = projectOf(world, mutation);
-      found(
-        project.networks.find((network) => network.id === mutation.id),
-        `network ${mutation.id}`,
-      );
+      byId(project.networks, mutation.id, 'network');
       project.networks = project.networks.filter((network) => network.id !== mutation.id);
       for (const server of project.servers) {
         server.cards = server.cards.filter((card) => card.public || card.networkId !== mutation.id);
@@ -112,15 +137,12 @@ export function mutate(world: World, mutation: Mutation, nowMs: number): unknown
     }
     case 'delete_iso': {
       const project = projectOf(world, mutation);
-      found(
-        project.isos.find((iso) => iso.id === mutation.id),
-        `ISO ${mutation.id}`,
-      );
+      byId(project.isos, mutation.id, 'ISO');
       project.isos = project.isos.filter((iso) => iso.id !== mutation.id);
       return null;
     }
     case 'set_firewall': {
-      const { firewall } = serverOf(projectOf(world, mutation), mutation.server_id);
+      const { firewall } = byId(projectOf(world, mutation).servers, mutation.server_id, 'server');
       firewall.enabled = mutation.enabled ?? firewall.enabled;
       firewall.policyIn = mutation.policy_in ?? firewall.policyIn;
       firewall.policyOut = mutation.policy_out ?? firewall.policyOut;
@@ -137,10 +159,7 @@ export function mutate(world: World, mutation: Mutation, nowMs: number): unknown
       packageOf(world, mutation.package).withdrawn = mutation.withdrawn ?? true;
       return null;
     case 'delete_ssh_key':
-      found(
-        world.account.sshKeys.find((key) => key.id === mutation.id),
-        `SSH key ${mutation.id}`,
-      );
+      byId(world.account.sshKeys, mutation.id, 'SSH key');
       world.account.sshKeys = world.account.sshKeys.filter((key) => key.id !== mutation.id);
       return null;
     case 'revoke_token':
@@ -162,10 +181,7 @@ function addServer(
   nowMs: number,
 ): Server {
   const typeId = wanted.server_type_id ?? 3;
-  const type = found(
-    world.serverTypes.find((candidate) => candidate.id === typeId),
-    `server type ${typeId}`,
-  );
+  const type = byId(world.serverTypes, typeId, 'server type');
   const ip = wanted.public === false ? null : addIp(world, project, type.pool);
   const server: Server = {
     id: world.nextId.server,
@@ -174,30 +190,21 @@ function addServer(
     image: type.images[0]?.id ?? '',
     status: 'active',
     power: true,
-    cores: 1,
-    memoryMb: 1024,
-    diskGb: 20,
-    planId: null,
-    gpuPackage: null,
+    ...{ cores: 1, memoryMb: 1024, diskGb: 20, planId: null, gpuPackage: null },
     sshKeys: [],
     createdMs: nowMs,
-    cards: ip === null ? [] : [{ id: 'net0', public: true, networkId: 1, ips: [ip.address], hidden: false }],
-    nextCard: ip === null ? 0 : 1,
-    firewall: { enabled: false, policyIn: 'drop', policyOut: 'accept', rules: [] },
-    policy: { enabled: false, days: [], hour: 0, minute: 0, keep: 7, nextRunMs: null, lastRunMs: null },
-    isoInDrive: null,
+    ...newContents(),
   };
   world.nextId.server += 1;
   project.servers.push(server);
-  if (ip !== null) Object.assign(ip, { serverId: server.id, primary: true });
+  if (ip !== null) attach(server, ip);
   return server;
 }
 
 function addIp(world: World, project: Project, pool: string): Project['ips'][number] {
   const address = freeAddress(world, pool);
   if (address === undefined) throw new EmulatorInputError(`pool ${pool}: has no free address`);
-  const gateway = address.replace(/\d+$/, '1');
-  const ip = { id: world.nextId.ip, address, prefix: '/24', gateway, pool, serverId: null, primary: false };
+  const ip = newIp(world.nextId.ip, address, pool);
   world.nextId.ip += 1;
   project.ips.push(ip);
   return ip;
@@ -227,10 +234,7 @@ const FIRST_ADDRESS = 10;
 const ADDRESSES_EACH = 245;
 
 function deleteIp(project: Project, id: number): null {
-  const ip = found(
-    project.ips.find((candidate) => candidate.id === id),
-    `address ${id}`,
-  );
+  const ip = byId(project.ips, id, 'address');
   project.ips = project.ips.filter((candidate) => candidate !== ip);
   for (const server of project.servers) {
     if (server.id === ip.serverId)
@@ -240,17 +244,7 @@ function deleteIp(project: Project, id: number): null {
 }
 
 function projectOf(world: World, { project_id: id }: { project_id?: number | undefined }): Project {
-  return found(
-    id === undefined ? world.projects[0] : world.projects.find((project) => project.id === id),
-    `project ${id ?? ''}`,
-  );
-}
-
-function serverOf(project: Project, id: number): Server {
-  return found(
-    project.servers.find((server) => server.id === id),
-    `server ${id}`,
-  );
+  return id === undefined ? found(world.projects[0], 'project') : byId(world.projects, id, 'project');
 }
 
 function packageOf(world: World, key: string) {
@@ -262,6 +256,17 @@ function tokenOf(world: World, given: string) {
   const print = fingerprint(given);
   const token = world.tokens.find((candidate) => candidate.name === given || candidate.fingerprint === print);
   return found(token, 'token');
+}
+
+function byId<Value extends { readonly id: number | string }>(
+  list: readonly Value[],
+  id: Value['id'],
+  what: string,
+): Value {
+  return found(
+    list.find((each) => each.id === id),
+    `${what} ${id}`,
+  );
 }
 
 function found<Value>(value: Value | undefined, what: string): Value {

@@ -189,8 +189,7 @@ function inFlightWait({ call, project, nowMs, settings }: Step, key: string): nu
   if (busyUntilMs === null) return null;
   if (inFlightKey === 'wait') return Math.max(busyUntilMs, nowMs + 1);
   const seconds = settings.clock.realSeconds(busyUntilMs - nowMs);
-  throw new Refusal(409, 'idempotency_key_in_flight', {
-    detail: 'A request with this key is being worked on.',
+  throw new Refusal(409, 'idempotency_key_in_flight', 'A request with this key is being worked on.', {
     ...(inFlightKey === 'conflict' ? {} : { headers: { 'retry-after': String(seconds) } }),
   });
 }
@@ -228,8 +227,7 @@ function libraryWait(step: Step): number | null {
   call.libraryDeadlineMs ??= nowMs + LIBRARY_WAIT_MS;
   if (nowMs < call.libraryDeadlineMs) return Math.min(call.libraryDeadlineMs, project.libraryBusyUntilMs);
   const seconds = settings.clock.realSeconds(project.libraryBusyUntilMs - nowMs);
-  throw new Refusal(409, 'server_busy', {
-    detail: 'Another image operation of the project is being submitted.',
+  throw new Refusal(409, 'server_busy', 'Another image operation of the project is being submitted.', {
     headers: { 'retry-after': String(seconds) },
   });
 }

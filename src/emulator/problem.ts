@@ -9,9 +9,8 @@ export interface InvalidParam {
 }
 
 interface RefusalDetails {
-  detail?: string;
-  invalidParams?: InvalidParam[];
-  headers?: Record<string, string>;
+  readonly invalidParams?: InvalidParam[];
+  readonly headers?: Record<string, string>;
 }
 
 /**
@@ -22,24 +21,27 @@ export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly status: number;
   readonly code: string;
+  readonly detail: string | undefined;
   readonly details: RefusalDetails;
 
-  constructor(status: number, code: string, details: RefusalDetails = {}) {
-    super(details.detail ?? code);
+  constructor(status: number, code: string, detail?: string, details: RefusalDetails = {}) {
+    super(detail ?? code);
     this.status = status;
     this.code = code;
+    this.detail = detail;
     this.details = details;
   }
 }
 
 /** A validation failure that names the offending fields. */
 export function invalid(...invalidParams: InvalidParam[]): Refusal {
-  return new Refusal(422, 'invalid_request', { detail: 'The request is not valid.', invalidParams });
+  return new Refusal(422, 'invalid_request', 'The request is not valid.', { invalidParams });
 }
 
 /** The refusal as `application/problem+json`. `@source API §7` */
 export function problemResponse(refusal: Refusal, requestId: string): HttpResponse {
-  const { detail, invalidParams, headers } = refusal.details;
+  const { detail } = refusal;
+  const { invalidParams, headers } = refusal.details;
   const body = {
     type: `${DOCS_URL}/errors/${refusal.code}`,
     title: TITLES[refusal.status] ?? 'Error',

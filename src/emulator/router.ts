@@ -20,6 +20,16 @@ export interface Route {
   readonly handle: (context: Context) => Reply;
 }
 
+/** An operation that shows a part of the world. */
+export function shows(
+  name: string,
+  path: string,
+  view: (context: Context) => unknown,
+  query: readonly string[] = [],
+): Route {
+  return { name, method: 'GET', path, query, handle: (context) => ({ status: 200, data: view(context) }) };
+}
+
 export interface RoutedCall {
   readonly route: Route;
   readonly params: Readonly<Record<string, string>>;
@@ -33,9 +43,9 @@ export function findRoute(routes: readonly Route[], method: string, path: string
   });
   const found = here.find(({ route }) => route.method === method);
   if (found !== undefined) return found;
-  if (here.length === 0) throw new Refusal(404, 'not_found', { detail: 'The path does not exist.' });
+  if (here.length === 0) throw new Refusal(404, 'not_found', 'The path does not exist.');
   const allow = [...new Set(here.map(({ route }) => route.method))].sort().join(', ');
-  throw new Refusal(405, 'method_not_allowed', { detail: `Allowed: ${allow}.`, headers: { allow } });
+  throw new Refusal(405, 'method_not_allowed', `Allowed: ${allow}.`, { headers: { allow } });
 }
 
 /** The parameters of a path that fits the template, or null. */

@@ -3,9 +3,10 @@ import type { HttpRequest, HttpResponse } from '../core/transport.ts';
 import type { Call, Settings } from './call.ts';
 import { DEFAULT_DURATIONS } from './durations.ts';
 import type { FaultRule } from './faults.ts';
-import { RequestLog } from './inspection.ts';
+import { type Billed, billed, type LoggedRequest, RequestLog } from './inspection.ts';
 import type { Limits } from './limits.ts';
 import { meter } from './metering.ts';
+import { type Mutation, mutate } from './mutations.ts';
 import type { EmulatorOptions } from './options.ts';
 import { allRoutes, attempt, openCall } from './pipeline.ts';
 import { DEFAULT_PROFILE, type Profile } from './profile.ts';
@@ -14,6 +15,7 @@ import type { Route } from './router.ts';
 import { advance } from './schedule.ts';
 import { createWorld, DEFAULT_PROJECTS } from './seed.ts';
 import { type EmulatorClock, emulatorClock, reanchor } from './time.ts';
+import { type ProjectTokens, projectTokens } from './tokens.ts';
 import type { Durations, World } from './world.ts';
 
 /** The emulated service: its world and its settings. Time passes at each request and each read of the world. */
@@ -23,7 +25,7 @@ export class Service implements Settings {
   readonly limits: Limits;
   readonly clock: EmulatorClock;
   readonly log = new RequestLog();
-  readonly #caller: Clock;
+  readonly caller: Clock;
   readonly #speed: number;
   readonly #history = new History();
   readonly #held = new HeldKeys();
@@ -42,7 +44,7 @@ export class Service implements Settings {
     this.limits = profile.limits;
     this.#durations = { ...DEFAULT_DURATIONS, ...options.durations };
     this.clock = emulatorClock(clock, speed, () => this.#world);
-    this.#caller = clock;
+    this.caller = clock;
     this.#speed = speed;
     this.#world = world === undefined ? newWorld(options) : structuredClone(world);
     this.#readings = { ...defaultReadings, ...parseReadings(options.readings) };
@@ -51,8 +53,14 @@ export class Service implements Settings {
     this.remember(this.settle());
   }
 
-  /** The world at the last request or read. This getter does not advance time. */
+  /** The live world, brought up to now. Read only; changes go through `mutate`. */
   get world(): World {
+    this.settle();
+    return this.#world;
+  }
+
+  /** The world at the last request or read. This getter does not advance time. */
+  get current(): World {
     return this.#world;
   }
 
@@ -60,8 +68,8 @@ export class Service implements Settings {
     return this.#readings;
   }
 
-  set readings(readings: Readings) {
-    this.#readings = readings;
+  setReadings(changed: Partial<Readings>): void {
+    this.#readings = { ...this.#readings, ...parseReadings(changed) };
     this.remember(this.settle());
   }
 
@@ -69,26 +77,61 @@ export class Service implements Settings {
     return this.#faults;
   }
 
-  set faults(faults: readonly FaultRule[]) {
+  setFaults(faults: readonly FaultRule[]): void {
     this.#faults = faults;
     this.#world.faultHits = {};
     this.remember(this.settle());
   }
 
-  /** How long work takes that begins from now on. */
   get durations(): Durations {
     return this.#durations;
   }
 
-  set durations(durations: Durations) {
-    this.#durations = durations;
+  /** The durations of work that begins from now on. A duration that is not named does not change. */
+  setDurations(changed: Partial<Durations>): void {
+    this.#durations = { ...this.#durations, ...changed };
+  }
+
+  /** The last requests, oldest first. */
+  get requests(): readonly LoggedRequest[] {
+    return this.log.requests;
+  }
+
+  /** Everything that costs money now. */
+  billed(): Billed[] {
+    return billed(this.world);
+  }
+
+  /** Emulator milliseconds since the Unix epoch. */
+  now(): number {
+    return this.clock.now();
+  }
+
+  /** The secrets of a project's tokens; of the first project when none is named. */
+  tokens(projectId?: number): ProjectTokens {
+    const { seed, projects } = this.#world;
+    const project = projects.find(({ id }) => projectId === undefined || id === projectId);
+    if (project === undefined) throw new EmulatorInputError(`project ${projectId}: there is none`);
+    return projectTokens(seed, project.id);
+  }
+
+  /** Changes the world directly, without a request. Throws `EmulatorInputError` for a resource that does not exist. */
+  mutate(mutation: Mutation): unknown {
+    const result = mutate(this.world, mutation, this.now());
+    this.remember(this.settle());
+    return result;
+  }
+
+  /** A copy of the world; requests that wait inside the emulator are not in it. */
+  snapshot(): World {
+    return structuredClone(this.world);
   }
 
   restore(saved: World): void {
     this.#world = structuredClone(saved);
     this.#held.clear();
     this.#history.clear();
-    reanchor(this.#world, this.#caller, this.#speed);
+    reanchor(this.#world, this.caller, this.#speed);
     this.remember(this.settle());
   }
 

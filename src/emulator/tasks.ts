@@ -14,6 +14,8 @@ export function finishTask(world: World, project: Project, task: Task): void {
   task.done = true;
   const { effect } = task;
   const failed = task.outcome === 'failed';
+  /** The work has no effect. */
+  const isVoid = failed && task.leaves !== 'everything';
   if (failed && task.leaves === 'later' && CREATIONS.has(effect.kind)) {
     task.appearsMs = task.endsMs + (task.appearsAfterMs ?? 0);
     if (effect.kind === 'add_iso') endDownload(project, effect, 'failed');
@@ -25,39 +27,34 @@ export function finishTask(world: World, project: Project, task: Task): void {
       else readyServer(project, effect.serverId);
       return;
     case 'delete_server':
-      if (!failed || task.leaves === 'everything') removeServer(world, project, effect.serverId);
-      else reviveServer(project, effect.serverId);
+      if (isVoid) reviveServer(project, effect.serverId);
+      else removeServer(world, project, effect.serverId);
       return;
     case 'create_network':
-      if (failed && task.leaves !== 'everything') dropNetwork(project, effect.networkId);
+      if (isVoid) dropNetwork(project, effect.networkId);
       else if (effect.listed !== true) addNetwork(world, project, effect);
       return;
     case 'delete_network':
-      if (!failed || task.leaves === 'everything') {
-        dropNetwork(project, effect.networkId);
-      } else {
+      if (!isVoid) dropNetwork(project, effect.networkId);
+      else
         for (const network of project.networks) if (network.id === effect.networkId) network.deleting = false;
-      }
       return;
     case 'add_card':
-      if (failed && task.leaves !== 'everything') dropCard(project, effect.serverId, effect.cardId);
+      if (isVoid) dropCard(project, effect.serverId, effect.cardId);
       return;
     case 'remove_card':
-      if (!failed || task.leaves === 'everything') dropCard(project, effect.serverId, effect.cardId);
+      if (!isVoid) dropCard(project, effect.serverId, effect.cardId);
       return;
     case 'add_iso':
       endDownload(project, effect, failed ? 'failed' : 'available');
       return;
     case 'change_server': {
       const server = project.servers.find(({ id }) => id === effect.serverId);
-      if (failed && task.leaves !== 'everything' && server !== undefined)
-        Object.assign(server, effect.before);
+      if (isVoid && server !== undefined) Object.assign(server, effect.before);
       return;
     }
     case 'take_image':
-      if (failed && task.leaves !== 'everything') {
-        project.images = project.images.filter((image) => image.id !== effect.imageId);
-      }
+      if (isVoid) project.images = project.images.filter((image) => image.id !== effect.imageId);
       return;
   }
 }

@@ -49,10 +49,12 @@ export function authenticate(world: World, header: string | undefined, nowMs: nu
   const secret = secretIn(header);
   const token = knownToken(world, header);
   if (token === undefined || token.revoked || (token.expiresMs !== null && token.expiresMs <= nowMs)) {
-    throw new Refusal(401, 'unauthenticated', {
-      detail: secret === undefined ? 'A bearer token is needed.' : 'The token is not valid.',
-      headers: { 'www-authenticate': 'Bearer' },
-    });
+    throw new Refusal(
+      401,
+      'unauthenticated',
+      secret === undefined ? 'A bearer token is needed.' : 'The token is not valid.',
+      { headers: { 'www-authenticate': 'Bearer' } },
+    );
   }
   return token;
 }
@@ -71,9 +73,9 @@ function secretIn(header: string | undefined): string | undefined {
 /** Throws 403 if the level of the token or the permissions of its member do not allow the operation. `@source API §5` */
 export function authorise(token: Token, operation: string, method: string): void {
   if (method !== 'GET' && token.level === 'read') {
-    throw new Refusal(403, 'insufficient_scope', { detail: 'The token may only read.' });
+    throw new Refusal(403, 'insufficient_scope', 'The token may only read.');
   }
   if (token.refusedOperations.includes(operation)) {
-    throw new Refusal(403, 'insufficient_privileges', { detail: 'The team member may not do this.' });
+    throw new Refusal(403, 'insufficient_privileges', 'The team member may not do this.');
   }
 }

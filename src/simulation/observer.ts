@@ -1,5 +1,5 @@
 import type { TaskEnd, WritePort, WriteRequest, WriteResult } from '../core/ports.ts';
-import type { Emulator } from '../emulator/options.ts';
+import type { Emulator } from '../emulator/emulator.ts';
 import type { Readings } from '../emulator/readings.ts';
 import type { Controller, Running } from './controller.ts';
 

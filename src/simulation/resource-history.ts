@@ -1,6 +1,6 @@
 import { parseKey, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Binding, Intent } from '../core/state.ts';
-import type { Emulator } from '../emulator/options.ts';
+import type { Emulator } from '../emulator/emulator.ts';
 import { seenIp } from '../emulator/visibility.ts';
 import type { Execution, Project } from '../emulator/world.ts';
 import type { KeyLines } from './spec-file.ts';

@@ -3,7 +3,7 @@ import type { ResourceKey } from '../core/keys.ts';
 import { type ApiProfile, documentedProfile } from '../core/profile.ts';
 import type { ProgressEvent } from '../core/progress.ts';
 import { createEmulator } from '../emulator/emulator.ts';
-import type { Emulator } from '../emulator/options.ts';
+import type { Emulator } from '../emulator/emulator.ts';
 import type { Profile } from '../emulator/profile.ts';
 import type { Execution } from '../emulator/world.ts';
 import { loadSpec, type Source } from '../spec/load.ts';

@@ -1,4 +1,4 @@
-import type { Emulator } from '../emulator/options.ts';
+import type { Emulator } from '../emulator/emulator.ts';
 import { fingerprint } from '../emulator/tokens.ts';
 
 export const projectId = 4711;

@@ -1,7 +1,7 @@
 import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import type { Emulator } from '../../src/emulator/options.ts';
+import type { Emulator } from '../../src/emulator/emulator.ts';
 import type { Readings } from '../../src/emulator/readings.ts';
 import type { Project } from '../../src/emulator/world.ts';
 import { type Ended, ended, folderWith, inProcess, served, start } from './run.ts';

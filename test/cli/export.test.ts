@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { Plan } from '../../src/core/plan.ts';
+import type { Mutation } from '../../src/emulator/mutations.ts';
 import { loadProfile } from '../../src/emulator/profile.ts';
 import { folderWith, inProcess, type Served, serve, served } from './run.ts';
 
@@ -22,7 +23,8 @@ beforeAll(async () => {
     profile: loadProfile(profile),
     readings: { driveField: 'iso', serverFields: 'sizes' },
   });
-  const { mutate, world } = emulator.emulator;
+  const { world } = emulator.emulator;
+  const mutate = (mutation: Mutation) => emulator.emulator.mutate(mutation);
   for (const [at, name] of ['constructor', 'Büro', 'x'.repeat(40), 'twice', 'twice', 'odd cidr'].entries()) {
     mutate({ do: 'add_network', name, cidr: name === 'odd cidr' ? '10.9.0.5/24' : `10.3${at}.0.0/24` });
   }

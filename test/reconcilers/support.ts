@@ -1,5 +1,5 @@
 import type { Plan } from '../../src/core/plan.ts';
-import type { Emulator } from '../../src/emulator/options.ts';
+import type { Emulator } from '../../src/emulator/emulator.ts';
 import { isProbe } from '../support/invariants.ts';
 
 /** The one project of the emulator's world. */

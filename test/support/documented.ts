@@ -1,6 +1,6 @@
 import { expect, onTestFinished } from 'vitest';
 import type { HttpRequest, Transport } from '../../src/core/transport.ts';
-import type { Emulator } from '../../src/emulator/options.ts';
+import type { Emulator } from '../../src/emulator/emulator.ts';
 import { OpenApiDocument } from '../contract/document.ts';
 import { violations } from '../contract/violations.ts';
 

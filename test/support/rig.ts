@@ -11,8 +11,8 @@ import {
   type Transport,
   TransportError,
 } from '../../src/core/transport.ts';
+import type { Emulator, EmulatorOptions } from '../../src/emulator/emulator.ts';
 import { createEmulator } from '../../src/emulator/emulator.ts';
-import type { Emulator, EmulatorOptions } from '../../src/emulator/options.ts';
 import type { ApplyOptions, Repeating } from '../../src/engine/deps.ts';
 import { createEngine, type Engine } from '../../src/engine/engine.ts';
 import { createReadCache } from '../../src/engine/observe.ts';

@@ -1,4 +1,4 @@
-import type { Emulator } from '../../src/emulator/options.ts';
+import type { Emulator } from '../../src/emulator/emulator.ts';
 import { fingerprint } from '../../src/emulator/tokens.ts';
 
 /** Secrets of so many tokens of a project, each for reading and writing: the project's own, and further ones that are issued here. */

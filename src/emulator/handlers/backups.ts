@@ -1,14 +1,22 @@
-import { type Context, findServer, type Reply, recordExecution, refuseDeleting, spend } from '../context.ts';
+import {
+  type Context,
+  findServer,
+  idIn,
+  type Reply,
+  recordExecution,
+  refuseDeleting,
+  serverIn,
+  spend,
+} from '../context.ts';
 import { between } from '../dice.ts';
-import type { Route } from '../router.ts';
+import { type Route, shows } from '../router.ts';
 import { utcTimestamp } from '../time.ts';
-import { readId } from '../validate.ts';
 import { backupView, policyView } from '../views.ts';
 import type { Backup } from '../world.ts';
 
 /** `@source API §4 /servers/{id}/backups` */
 export const backupRoutes: readonly Route[] = [
-  { name: 'list_backups', method: 'GET', path: '/servers/{id}/backups', handle: listBackups },
+  shows('list_backups', '/servers/{id}/backups', listBackups),
   {
     name: 'take_backup',
     method: 'POST',
@@ -16,29 +24,23 @@ export const backupRoutes: readonly Route[] = [
     spends: () => true,
     handle: takeBackup,
   },
-  {
-    name: 'read_backup_policy',
-    method: 'GET',
-    path: '/servers/{id}/backup-policy',
-    handle: (context) => ({
-      status: 200,
-      data: policyView(findServer(context, readId(context.params.id ?? '')).policy),
-    }),
-  },
+  shows('read_backup_policy', '/servers/{id}/backup-policy', (context) =>
+    policyView(serverIn(context).policy),
+  ),
 ];
 
 /** `@assumption A42` */
-function listBackups(context: Context): Reply {
+function listBackups(context: Context): unknown {
   const { project, readings } = context;
-  const id = readId(context.params.id ?? '');
+  const id = idIn(context);
   const orphans = readings.orphanBackups === 'listed' && project.goneServers.includes(id);
   if (!orphans) findServer(context, id);
-  return { status: 200, data: project.backups.filter((backup) => backup.serverId === id).map(backupView) };
+  return project.backups.filter((backup) => backup.serverId === id).map(backupView);
 }
 
 /** Answers at once, without a task: the list shows when the backup is available. */
 function takeBackup(context: Context): Reply {
-  const server = findServer(context, readId(context.params.id ?? ''));
+  const server = serverIn(context);
   spend(context);
   refuseDeleting(server);
   const { world, project, durations, nowMs } = context;

@@ -1,20 +1,14 @@
-import { type Context, findServer, type Reply, refuseDeleting } from '../context.ts';
+import { type Context, findServer, idIn, type Reply, refuseDeleting, serverIn } from '../context.ts';
 import { invalid, Refusal } from '../problem.ts';
-import type { Route } from '../router.ts';
-import { type FieldRules, readBody, readId } from '../validate.ts';
+import { type Route, shows } from '../router.ts';
+import { type FieldRules, readBody } from '../validate.ts';
 import { firewallView } from '../views.ts';
 
 /** `@source API §4 /servers/{id}/firewall` */
 export const firewallRoutes: readonly Route[] = [
-  {
-    name: 'read_firewall',
-    method: 'GET',
-    path: '/servers/{id}/firewall',
-    handle: (context) => ({
-      status: 200,
-      data: firewallView(findServer(context, readId(context.params.id ?? '')).firewall, context.readings),
-    }),
-  },
+  shows('read_firewall', '/servers/{id}/firewall', (context) =>
+    firewallView(serverIn(context).firewall, context.readings),
+  ),
   {
     name: 'replace_firewall',
     method: 'PUT',
@@ -58,20 +52,18 @@ function readFirewall({ body, readings }: Context): Record<string, unknown> {
 /** Replaces the whole firewall. `@assumption A43` */
 function replaceFirewall(context: Context): Reply {
   const { readings } = context;
-  const serverId = readId(context.params.id ?? '');
+  const serverId = idIn(context);
   const body = readFirewall(context);
   const rules = body.rules as Record<string, unknown>[];
   refuseImpossiblePorts(rules);
   const server = findServer(context, serverId);
   refuseDeleting(server);
   if (server.status === 'creating' && readings.firewallWhileCreating === 409) {
-    throw new Refusal(409, 'server_not_ready', { detail: 'The server is still being created.' });
+    throw new Refusal(409, 'server_not_ready', 'The server is still being created.');
   }
   const enabled = body.enabled as boolean;
   if (enabled && !server.cards.some((card) => card.public && !card.hidden)) {
-    throw new Refusal(409, 'firewall_no_public_iface', {
-      detail: 'The server has no public network interface.',
-    });
+    throw new Refusal(409, 'firewall_no_public_iface', 'The server has no public network interface.');
   }
   server.firewall = {
     enabled,

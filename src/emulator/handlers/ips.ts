@@ -1,8 +1,8 @@
 import { allocateIp, releaseIp } from '../addresses.ts';
-import { type Context, recordExecution, spend } from '../context.ts';
+import { type Context, idIn, recordExecution, spend } from '../context.ts';
 import { Refusal } from '../problem.ts';
-import type { Route } from '../router.ts';
-import { type FieldRules, readBody, readId } from '../validate.ts';
+import { type Route, shows } from '../router.ts';
+import { type FieldRules, readBody } from '../validate.ts';
 import { ipView } from '../views.ts';
 import { seenIp, seenIps } from '../visibility.ts';
 import type { Ip } from '../world.ts';
@@ -10,12 +10,7 @@ import { findType } from './server-types.ts';
 
 /** `@source API §4 /ips` */
 export const ipRoutes: readonly Route[] = [
-  {
-    name: 'list_ips',
-    method: 'GET',
-    path: '/ips',
-    handle: ({ project, readings }) => ({ status: 200, data: seenIps(project, readings).map(ipView) }),
-  },
+  shows('list_ips', '/ips', ({ project, readings }) => seenIps(project, readings).map(ipView)),
   {
     name: 'allocate_ip',
     method: 'POST',
@@ -33,23 +28,18 @@ export const ipRoutes: readonly Route[] = [
       return { status: 201, data: ipView(ip), location: `/v1/ips/${ip.id}` };
     },
   },
-  {
-    name: 'read_ip',
-    method: 'GET',
-    path: '/ips/{id}',
-    handle: (context) => {
-      const ip = findIp(context, readId(context.params.id ?? ''));
-      return { status: 200, data: ipView(seenIp(context.project, ip, context.readings) ?? ip) };
-    },
-  },
+  shows('read_ip', '/ips/{id}', (context) => {
+    const ip = findIp(context, idIn(context));
+    return ipView(seenIp(context.project, ip, context.readings) ?? ip);
+  }),
   {
     name: 'release_ip',
     method: 'DELETE',
     path: '/ips/{id}',
     handle: (context) => {
-      const ip = findIp(context, readId(context.params.id ?? ''));
+      const ip = findIp(context, idIn(context));
       if (ip.serverId !== null) {
-        throw new Refusal(409, 'ip_in_use', { detail: `The address is attached to server ${ip.serverId}.` });
+        throw new Refusal(409, 'ip_in_use', `The address is attached to server ${ip.serverId}.`);
       }
       releaseIp(context, ip.id);
       return { status: 200, data: { deleted: ip.id } };
@@ -67,6 +57,6 @@ function readAllocation({ body }: Context): Record<string, unknown> {
 export function findIp({ project, readings }: Context, id: number): Ip {
   const ip = project.ips.find((candidate) => candidate.id === id);
   if (ip === undefined || seenIp(project, ip, readings) === null)
-    throw new Refusal(404, 'ip_not_found', { detail: `There is no address ${id}.` });
+    throw new Refusal(404, 'ip_not_found', `There is no address ${id}.`);
   return ip;
 }

@@ -1,6 +1,6 @@
 import { type Context, finishAtOnce, type Reply, recordExecution, spend, startTask } from '../context.ts';
 import { invalid, Refusal } from '../problem.ts';
-import type { Route } from '../router.ts';
+import { type Route, shows } from '../router.ts';
 import { type FieldRules, readBody } from '../validate.ts';
 import { isoView } from '../views.ts';
 import { showsIso } from '../visibility.ts';
@@ -8,17 +8,9 @@ import type { Iso } from '../world.ts';
 
 /** `@source API §4 /isos` */
 export const isoRoutes: readonly Route[] = [
-  {
-    name: 'list_isos',
-    method: 'GET',
-    path: '/isos',
-    handle: ({ project, readings }) => ({
-      status: 200,
-      data: project.isos
-        .filter((iso) => showsIso(project, iso, readings))
-        .map((iso) => isoView(iso, readings)),
-    }),
-  },
+  shows('list_isos', '/isos', ({ project, readings }) =>
+    project.isos.filter((iso) => showsIso(project, iso, readings)).map((iso) => isoView(iso, readings)),
+  ),
   {
     name: 'add_iso',
     method: 'POST',
@@ -28,15 +20,9 @@ export const isoRoutes: readonly Route[] = [
     check: readIso,
     handle: addIso,
   },
-  {
-    name: 'read_iso',
-    method: 'GET',
-    path: '/isos/{id}',
-    handle: (context) => ({
-      status: 200,
-      data: isoView(findIso(context, context.params.id ?? ''), context.readings),
-    }),
-  },
+  shows('read_iso', '/isos/{id}', (context) =>
+    isoView(findIso(context, context.params.id ?? ''), context.readings),
+  ),
   { name: 'delete_iso', method: 'DELETE', path: '/isos/{id}', handle: deleteIso },
 ];
 
@@ -46,7 +32,7 @@ export function findIso(context: Context, id: string, name = 'id'): Iso {
   const { project, readings } = context;
   const iso = project.isos.find((candidate) => candidate.id === id);
   if (iso === undefined || !showsIso(project, iso, readings))
-    throw new Refusal(404, 'iso_not_found', { detail: `There is no ISO ${id}.` });
+    throw new Refusal(404, 'iso_not_found', `There is no ISO ${id}.`);
   return iso;
 }
 
@@ -91,7 +77,7 @@ function deleteIso(context: Context): Reply {
   const { project } = context;
   const iso = findIso(context, context.params.id ?? '');
   if (project.servers.some((server) => server.isoInDrive === iso.id)) {
-    throw new Refusal(409, 'iso_in_use', { detail: "The ISO is in a server's drive." });
+    throw new Refusal(409, 'iso_in_use', "The ISO is in a server's drive.");
   }
   project.isos = project.isos.filter((other) => other !== iso);
   return { status: 200, data: { deleted: iso.id } };

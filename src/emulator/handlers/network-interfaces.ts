@@ -2,35 +2,29 @@ import { addressIn } from '../addresses.ts';
 import {
   type Context,
   findServer,
+  idIn,
   type Reply,
   recordExecution,
   refuseDeleting,
+  serverIn,
   spend,
   startTask,
 } from '../context.ts';
 import { Refusal } from '../problem.ts';
-import type { Route } from '../router.ts';
-import { type FieldRules, readBody, readId } from '../validate.ts';
+import { type Route, shows } from '../router.ts';
+import { type FieldRules, readBody } from '../validate.ts';
 import { cardView } from '../views.ts';
 import { seenCards } from '../visibility.ts';
 import type { Card, Network, Server } from '../world.ts';
 import { findNetwork } from './networks.ts';
 
-/** The platform's own network, which no project lists. */
-export const PUBLIC_NETWORK_ID = 1;
-
 /** `@source API §4 /servers/{id}/network-interfaces` */
 export const networkInterfaceRoutes: readonly Route[] = [
-  {
-    name: 'list_network_interfaces',
-    method: 'GET',
-    path: '/servers/{id}/network-interfaces',
-    handle: (context) => {
-      const server = findServer(context, readId(context.params.id ?? ''));
-      const shown = seenCards(context.project, server, context.readings);
-      return { status: 200, data: shown.map((card) => cardView(server, card, context.readings)) };
-    },
-  },
+  shows('list_network_interfaces', '/servers/{id}/network-interfaces', (context) => {
+    const server = serverIn(context);
+    const shown = seenCards(context.project, server, context.readings);
+    return shown.map((card) => cardView(server, card, context.readings));
+  }),
   {
     name: 'add_network_interface',
     method: 'POST',
@@ -65,19 +59,16 @@ function readInterface({ body }: Context): Record<string, unknown> {
 
 /** `@assumption A27` `@assumption A44` */
 function addNetworkInterface(context: Context): Reply {
-  const serverId = readId(context.params.id ?? '');
+  const serverId = idIn(context);
   const body = readInterface(context);
   const server = findServer(context, serverId);
   const network = findNetwork(context, body.network_id as number);
   spend(context);
   refuseDeleting(server);
-  if (network.deleting)
-    throw new Refusal(409, 'network_deleting', { detail: 'The network is being deleted.' });
+  if (network.deleting) throw new Refusal(409, 'network_deleting', 'The network is being deleted.');
   const present = server.cards.some((card) => !card.public && card.networkId === network.id);
   if (present && context.readings.duplicateCards === 409) {
-    throw new Refusal(409, 'network_already_attached', {
-      detail: 'The server has a network interface in this network.',
-    });
+    throw new Refusal(409, 'network_already_attached', 'The server has a network interface in this network.');
   }
   const card = plugCard(server, network);
   recordExecution(context, 'card', `${server.id}/${card.id}`);

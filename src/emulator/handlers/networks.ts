@@ -2,6 +2,7 @@ import { parseCidr } from '../addresses.ts';
 import {
   type Context,
   finishAtOnce,
+  idIn,
   type Reply,
   recordExecution,
   spend,
@@ -9,27 +10,24 @@ import {
   takeId,
 } from '../context.ts';
 import { invalid, Refusal } from '../problem.ts';
-import type { Route } from '../router.ts';
+import { type Route, shows } from '../router.ts';
 import { addNetwork, type NewNetwork } from '../tasks.ts';
-import { type FieldRules, readBody, readId } from '../validate.ts';
+import { type FieldRules, readBody } from '../validate.ts';
 import { networkView, serversOn } from '../views.ts';
 import { showsNetwork } from '../visibility.ts';
 import type { Network } from '../world.ts';
 
 /** `@source API §4 /networks` */
 export const networkRoutes: readonly Route[] = [
-  {
-    name: 'list_networks',
-    method: 'GET',
-    path: '/networks',
-    query: ['skip_vm_count'],
-    handle: ({ project, query, readings }) => ({
-      status: 200,
-      data: project.networks
+  shows(
+    'list_networks',
+    '/networks',
+    ({ project, query, readings }) =>
+      project.networks
         .filter((network) => showsNetwork(project, network))
         .map((network) => networkView(project, network, query.has('skip_vm_count'), readings)),
-    }),
-  },
+    ['skip_vm_count'],
+  ),
   {
     name: 'create_network',
     method: 'POST',
@@ -46,7 +44,7 @@ export const networkRoutes: readonly Route[] = [
 export function findNetwork(context: Context, id: number): Network {
   const network = context.project.networks.find((candidate) => candidate.id === id);
   if (network === undefined || !showsNetwork(context.project, network))
-    throw new Refusal(404, 'network_not_found', { detail: `There is no network ${id}.` });
+    throw new Refusal(404, 'network_not_found', `There is no network ${id}.`);
   return network;
 }
 
@@ -119,18 +117,20 @@ function createNetwork(context: Context): Reply {
 /** `@assumption A11` `@assumption A12` `@assumption A26` */
 function deleteNetwork(context: Context): Reply {
   const { project, readings } = context;
-  const network = findNetwork(context, readId(context.params.id ?? ''));
+  const network = findNetwork(context, idIn(context));
   if (network.isDefault) {
-    throw new Refusal(readings.defaultNetworkDelete, 'default_network', {
-      detail: 'The default network cannot be deleted.',
-    });
+    throw new Refusal(
+      readings.defaultNetworkDelete,
+      'default_network',
+      'The default network cannot be deleted.',
+    );
   }
   if (serversOn(project, network.id).length > 0) {
     const [status, code = 'conflict'] = readings.networkInUse.split(' ');
-    throw new Refusal(Number(status), code, { detail: 'There are servers on the network.' });
+    throw new Refusal(Number(status), code, 'There are servers on the network.');
   }
   if (network.deleting) {
-    throw new Refusal(409, 'network_deleting', { detail: 'The network is being deleted.' });
+    throw new Refusal(409, 'network_deleting', 'The network is being deleted.');
   }
   network.deleting = true;
   const task = startTask(context, { kind: 'delete_network', networkId: network.id });

@@ -132,13 +132,12 @@ const BOUNDS = { cores: [1, 32], memory_mb: [512, 262_144], disk_gb: [10, 4096] 
 function readPackage(context: Context, type: ServerType, body: Record<string, unknown>): GpuPackage {
   const status = context.readings.unshownStatus;
   const refuse = (code: string, detail: string): never => {
-    throw new Refusal(status, code, { detail });
+    throw new Refusal(status, code, detail);
   };
   if (body.gpu_package === undefined) refuse('gpu_package_required', 'This server type is sold in packages.');
   const sized = [...SIZES, 'plan_id'].filter((name) => body[name] !== undefined);
   if (sized.length > 0) {
-    throw new Refusal(422, 'resources_managed_by_package', {
-      detail: 'The package sets the size.',
+    throw new Refusal(422, 'resources_managed_by_package', 'The package sets the size.', {
       invalidParams: sized.map((name) => ({ name, reason: 'is set by the package' })),
     });
   }
@@ -188,7 +187,7 @@ function readSizes(
 function readImage(context: Context, type: ServerType, image: string): string {
   if (type.images.some((candidate) => candidate.id === image)) return image;
   if (context.project.isos.some((iso) => iso.id === image)) {
-    throw new Refusal(422, 'image_not_supported', { detail: 'A server cannot be created from an ISO.' });
+    throw new Refusal(422, 'image_not_supported', 'A server cannot be created from an ISO.');
   }
   throw invalid({ name: 'image', reason: "is not in the server type's image list" });
 }
@@ -200,7 +199,7 @@ function readSshKeys(context: Context, ids: number[]): number[] {
   if (context.readings.unknownSshKey === '422 invalid_request') {
     throw invalid({ name: 'ssh_keys', reason: `there is no key ${unknown.join(', ')}` });
   }
-  throw new Refusal(404, 'ssh_key_not_found', { detail: `There is no key ${unknown.join(', ')}.` });
+  throw new Refusal(404, 'ssh_key_not_found', `There is no key ${unknown.join(', ')}.`);
 }
 
 /** Only the profile shows the named form. */

@@ -1,22 +1,22 @@
 import { allocateIp, releaseIp } from '../addresses.ts';
 import {
   type Context,
-  findServer,
   type Reply,
   recordExecution,
   refuseDeleting,
+  serverIn,
   spend,
   startTask,
   takeId,
 } from '../context.ts';
+import { attach, newContents } from '../mutations.ts';
 import { Refusal } from '../problem.ts';
 import type { Route } from '../router.ts';
 import { detach } from '../tasks.ts';
-import { readId } from '../validate.ts';
 import { billableIps, serverView } from '../views.ts';
 import type { GpuPackage, Ip, Server, ServerType } from '../world.ts';
 import { findIp } from './ips.ts';
-import { PUBLIC_NETWORK_ID, plugCard } from './network-interfaces.ts';
+import { plugCard } from './network-interfaces.ts';
 import { type PublicAddress, readServerBody, readServerFields } from './server-body.ts';
 
 /** `@source API §4 /servers` */
@@ -36,7 +36,7 @@ export const serverRoutes: readonly Route[] = [
 /** The addresses stay billed and leave the server inside the task. `@source API §3.2` `@assumption A33` */
 function deleteServer(context: Context): Reply {
   const { project, readings } = context;
-  const server = findServer(context, readId(context.params.id ?? ''));
+  const server = serverIn(context);
   refuseDeleting(server);
   const ips = project.ips.filter((ip) => ip.serverId === server.id);
   const data = { server_id: server.id, billable_ips: billableIps(ips, readings) };
@@ -56,7 +56,7 @@ export function createServer(context: Context): Reply {
   if (wanted.sold !== null && !hasCapacity(context, wanted.sold)) {
     // A refused request costs nothing: an address that it allocated is released, an address that the caller named is kept.
     if (ip !== null && fresh) releaseIp(context, ip.id);
-    throw new Refusal(409, 'no_gpu_capacity', { detail: 'No host has the requested graphics cards free.' });
+    throw new Refusal(409, 'no_gpu_capacity', 'No host has the requested graphics cards free.');
   }
   if (wanted.sold !== null) wanted.sold.capacity = Math.max(0, wanted.sold.capacity - 1);
   const ids = world.projects.flatMap((owner) => [...owner.servers.map((server) => server.id)]);
@@ -71,16 +71,12 @@ export function createServer(context: Context): Reply {
     gpuPackage: wanted.sold?.key ?? null,
     sshKeys: wanted.sshKeys,
     createdMs: context.nowMs,
-    cards: [],
-    nextCard: 0,
-    firewall: { enabled: false, policyIn: 'drop', policyOut: 'accept', rules: [] },
-    policy: { enabled: false, days: [], hour: 0, minute: 0, keep: 7, nextRunMs: null, lastRunMs: null },
-    isoInDrive: null,
+    ...newContents(),
   };
   project.servers.push(server);
   // An id that is used again must not be answered for its predecessor.
   project.goneServers = project.goneServers.filter((id) => id !== server.id);
-  if (ip !== null) attach(context, server, ip);
+  if (ip !== null) attach(server, ip, readings.publicCardAt === 'taskDone');
   const home = project.networks.find((network) => network.isDefault);
   if (readings.defaultNetworkCard && home !== undefined) plugCard(server, home);
   recordExecution(context, 'server', String(server.id));
@@ -92,20 +88,6 @@ export function createServer(context: Context): Reply {
     task,
     location: `/v1/servers/${server.id}`,
   };
-}
-
-/** `@assumption A28` */
-function attach(context: Context, server: Server, ip: Ip): void {
-  ip.serverId = server.id;
-  ip.primary = true;
-  server.cards.push({
-    id: 'net0',
-    public: true,
-    networkId: PUBLIC_NETWORK_ID,
-    ips: [ip.address],
-    hidden: context.readings.publicCardAt === 'taskDone',
-  });
-  server.nextCard = 1;
 }
 
 /** `@assumption A22` */
@@ -127,12 +109,9 @@ function takeAddress(
     }
     case 'named': {
       const ip = findIp(context, wanted.ipId);
-      if (ip.serverId !== null)
-        throw new Refusal(409, 'ip_in_use', { detail: 'The address is attached to a server.' });
+      if (ip.serverId !== null) throw new Refusal(409, 'ip_in_use', 'The address is attached to a server.');
       if (ip.pool !== type.pool) {
-        throw new Refusal(422, 'ip_not_usable', {
-          detail: 'The address does not serve servers of this type.',
-        });
+        throw new Refusal(422, 'ip_not_usable', 'The address does not serve servers of this type.');
       }
       return { ip, fresh: false };
     }

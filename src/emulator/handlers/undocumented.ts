@@ -60,8 +60,7 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
     const server = serverOf(context, values);
     refuseDeleting(server);
     const iso = findIso(context, String(values.iso_id), 'iso_id');
-    if (iso.status !== 'available')
-      throw new Refusal(409, 'iso_not_ready', { detail: 'The ISO is not downloaded.' });
+    if (iso.status !== 'available') throw new Refusal(409, 'iso_not_ready', 'The ISO is not downloaded.');
     return change(context, server, { isoInDrive: iso.id }, () => ({ server_id: server.id, iso_id: iso.id }));
   },
   eject_iso: (context, values) => {
@@ -74,8 +73,7 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
     const server = Number(values.server_id ?? Object.values(context.params)[0]);
     const id = lastParam(context);
     const backup = project.backups.find((candidate) => candidate.serverId === server && candidate.id === id);
-    if (backup === undefined)
-      throw new Refusal(404, 'backup_not_found', { detail: `There is no backup ${id}.` });
+    if (backup === undefined) throw new Refusal(404, 'backup_not_found', `There is no backup ${id}.`);
     project.backups = project.backups.filter((candidate) => candidate !== backup);
     return { status: 200, data: { deleted: backup.id } };
   },
@@ -125,9 +123,7 @@ function removeNetworkInterface(context: Context, values: Values): Reply {
   const server = serverOf(context, values);
   const id = lastParam(context);
   if (!server.cards.some((card) => card.id === id)) {
-    throw new Refusal(404, 'network_interface_not_found', {
-      detail: `The server has no network interface ${id}.`,
-    });
+    throw new Refusal(404, 'network_interface_not_found', `The server has no network interface ${id}.`);
   }
   refuseDeleting(server);
   const task = startTask(context, { kind: 'remove_card', serverId: server.id, cardId: id });
@@ -159,9 +155,11 @@ function takeServerImage(context: Context, values: Values): Reply {
   const server = serverOf(context, values);
   refuseDeleting(server);
   if (server.gpuPackage !== null) {
-    throw new Refusal(readings.unshownStatus, 'server_type_not_supported', {
-      detail: 'No image can be taken from a packaged graphics-card server.',
-    });
+    throw new Refusal(
+      readings.unshownStatus,
+      'server_type_not_supported',
+      'No image can be taken from a packaged graphics-card server.',
+    );
   }
   spend(context);
   const id = `img-${world.nextId.image}`;
@@ -182,7 +180,7 @@ function takeServerImage(context: Context, values: Values): Reply {
 function resizeServer(context: Context, values: Values): Reply {
   const server = serverOf(context, values);
   if (server.gpuPackage !== null) {
-    throw new Refusal(422, 'resources_managed_by_package', { detail: 'The package sets the size.' });
+    throw new Refusal(422, 'resources_managed_by_package', 'The package sets the size.');
   }
   const body = readBody(context.body, {
     cores: { type: 'integer', least: 1 },

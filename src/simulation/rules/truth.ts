@@ -1,5 +1,5 @@
 import type { HttpRequest } from '../../core/transport.ts';
-import type { Emulator } from '../../emulator/options.ts';
+import type { Emulator } from '../../emulator/emulator.ts';
 import type { Project } from '../../emulator/world.ts';
 import type { ResourceHistory } from '../resource-history.ts';
 
