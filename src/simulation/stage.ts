@@ -2,8 +2,8 @@ import type { Desired } from '../core/desired.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import { type ApiProfile, documentedProfile } from '../core/profile.ts';
 import type { ProgressEvent } from '../core/progress.ts';
-import { createEmulator } from '../emulator/emulator.ts';
 import type { Emulator } from '../emulator/emulator.ts';
+import { createEmulator } from '../emulator/emulator.ts';
 import type { Profile } from '../emulator/profile.ts';
 import type { Execution } from '../emulator/world.ts';
 import { loadSpec, type Source } from '../spec/load.ts';
@@ -13,7 +13,9 @@ import type { Observer } from './observer.ts';
 import { engineOf, type Program, startProcess } from './process.ts';
 import { Questions } from './questions.ts';
 import { createResourceHistory, type ResourceHistory } from './resource-history.ts';
+import { usualLimits } from './rules/purchases.ts';
 import { createRules, type Rules } from './rules/rules.ts';
+import type { Limits, Truth } from './rules/truth.ts';
 import { plainSpecFile, type SpecFile } from './spec-file.ts';
 import { type Boxes, memoryBox } from './state-box.ts';
 import { failuresAreReported, plainSources, type SpecModel, type Story } from './story.ts';
@@ -43,6 +45,9 @@ export interface StageOptions {
   readonly sources?: (model: SpecModel, projectId: number) => readonly Source[];
   /** The profiles of both sides in a story with a profile. */
   readonly profiles?: { readonly client: ApiProfile; readonly service: Profile };
+  /** The known limits, where a state can be lost or another one acts, and the rules beside those of a rehearsal. */
+  readonly limits?: Limits;
+  readonly check?: Truth['check'];
 }
 
 /** Everything that a scenario plays on: service, clock, machines, and those who watch. */
@@ -76,15 +81,24 @@ export class StoryStage {
   #givenUp = false;
   readonly #boxes: Boxes | undefined;
   readonly #sources: NonNullable<StageOptions['sources']>;
+  readonly #judging: Pick<Truth, 'limits' | 'check'>;
 
   constructor(
     story: Story,
     observer: Observer,
-    { boxes, profiles, file = plainSpecFile, sources = plainSources }: StageOptions,
+    {
+      boxes,
+      profiles,
+      file = plainSpecFile,
+      sources = plainSources,
+      limits = usualLimits,
+      check = () => {},
+    }: StageOptions,
   ) {
     this.story = story;
     this.#boxes = boxes;
     this.#sources = sources;
+    this.#judging = { limits, check };
     this.clock = virtualClock(Date.UTC(2026, 0, 1), 1, () => boxes?.isBusy() === true);
     this.file = file(story.specs[0] as SpecModel);
     this.ignoresUnmanaged = story.specs.some(({ settings }) => settings.unmanaged === 'ignore');
@@ -268,6 +282,7 @@ export class StoryStage {
         this.#killAll();
       },
       machines: () => this.#controllers.length,
+      ...this.#judging,
     });
   }
 

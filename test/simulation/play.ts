@@ -4,10 +4,12 @@ import type { Story } from '../../src/simulation/story.ts';
 import { ActionPlayer } from './actions/player.ts';
 import { checkAsShown, show } from './as-shown.ts';
 import { EditedFile } from './edited-file.ts';
+import { storyLimits } from './limits.ts';
 import { type MachineBox, type MachineBoxes, memoryBox } from './machine-box.ts';
 import { checkBill } from './metered.ts';
 import { clientProfile, serviceProfile } from './operations.ts';
 import { answer } from './operator/answer.ts';
+import { checkProfiled } from './profiled-rules.ts';
 import { specSources } from './spec-sources.ts';
 import { sqliteBox } from './sqlite-box.ts';
 import { cutAtRest, strike } from './strike.ts';
@@ -39,6 +41,8 @@ export async function play(
     file: (model) => new EditedFile(model),
     dryRun: { show, compare: checkAsShown },
     strike,
+    limits: storyLimits,
+    check: checkProfiled,
     cut: cutAtRest,
     atEnd: checkBill,
   });

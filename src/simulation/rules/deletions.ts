@@ -1,8 +1,7 @@
-import { member } from '../../core/json.ts';
-import { childKey, retiredFrom, takeApart, topLevelKey } from '../../core/keys.ts';
+import { retiredFrom, takeApart } from '../../core/keys.ts';
 import type { Binding, Intent } from '../../core/state.ts';
 import type { Replaced, Running } from '../controller.ts';
-import { type Birth, isSort, type ResourceSort } from '../resource-history.ts';
+import { isSort, type ResourceSort } from '../resource-history.ts';
 import { projectOf, type Truth } from './truth.ts';
 
 /** @source API §8 */
@@ -12,7 +11,6 @@ const keyLifeMs = 24 * 3_600_000;
 export function checkDeletion(truth: Truth, running: Running, intent: Intent): void {
   if (intent.verb !== 'delete') return;
   if (isReplay(truth, intent)) return;
-  if (intent.kind === 'backup') checkRotation(truth, running, intent);
   if (!isSort(intent.kind) || !isBound(truth, running, intent, intent.kind)) return;
   checkWanted(truth, running, intent);
   if (intent.kind === 'server') checkSuccessors(truth, running, intent);
@@ -22,33 +20,11 @@ export function checkDeletion(truth: Truth, running: Running, intent: Intent): v
 }
 
 /** Another state has sent the same deletion: the API replays its answer, and deletes nothing. */
-function isReplay(truth: Truth, { idempotencyKey }: Intent): boolean {
+export function isReplay(truth: Truth, { idempotencyKey }: Intent): boolean {
   return projectOf(truth).answers.some(
     ({ key, status, sinceMs }) =>
       key === idempotencyKey && status < 300 && truth.emulator.now() - sinceMs < keyLifeMs,
   );
-}
-
-/** A rotation deletes only backups of this spec, and never one of the newest backups that the spec keeps. */
-function checkRotation(
-  { history, fail }: Truth,
-  { desired, controller }: Running,
-  { key, request }: Intent,
-): void {
-  const [, name = ''] = key.split('.');
-  const wish = childKey(topLevelKey('servers', name), 'backup');
-  const server = `${request.path.server_id}/`;
-  const own = history
-    .executionsOf(controller.file.lines.nameOf(wish))
-    .filter((each) => each.id?.startsWith(server));
-  const id = `${server}${request.path.id}`;
-  const taken = own.find((each) => each.id === id);
-  if (taken === undefined) fail('I8', `backup ${id} is deleted, and was not taken by this spec`);
-  if (taken === undefined || !history.isLive(taken)) return;
-  const { value } = desired.resources.find((each) => each.key === wish) ?? {};
-  const { keep = Number.POSITIVE_INFINITY } = (value ?? {}) as { readonly keep?: number };
-  if (own.filter((each) => history.isLive(each) && (each.id ?? '') > id).length < keep)
-    fail('I8', `backup ${id} is deleted, and is one of the newest ${keep}`);
 }
 
 /** Whether there is something to judge further: it is bound, and there. */
@@ -76,9 +52,8 @@ function isBound(truth: Truth, running: Running, intent: Intent, sort: ResourceS
     .executionsOf(controller.file.lines.nameOf(intent.key))
     .some((each) => each.id === id && history.isLive(each));
   if (history.birthBoundAs(binding)?.number === birth.number || again) return true;
-  const isUnseen = controller.behind || intent.attempt > 0 || isBare(truth, binding);
-  if (isUnseen && looksTheSame(truth, running, binding, birth))
-    giveUp('a newer resource with the id and the identity of a deleted one');
+  const limit = truth.limits.ofDeletion(truth, running, intent, binding, birth);
+  if (limit !== undefined) giveUp(limit);
   else fail('I8', `${sort} ${id} is not the resource that was bound to ${binding.key}`);
   return true;
 }
@@ -141,56 +116,10 @@ function isUnmanaged({ desired }: Running, { kind, id, identity }: Binding): boo
   );
 }
 
-/**
- * A resource that was created later, and has the id and the identity of the bound one: a state that was put back, or
- * that deletes the older one, knows only that one, and no documented read shows the difference. Of a server without an
- * address, any state knows only that one. @assumption A17
- */
-function looksTheSame(truth: Truth, { mirror }: Running, binding: Binding, { sort, id }: Birth): boolean {
-  const { history, emulator } = truth;
-  const { identity } = binding;
-  if (!emulator.readings.reuseIds || history.makerOf(sort, id) === undefined) return false;
-  const { ips, networks, isos } = projectOf(truth);
-  if (sort !== 'server') {
-    const lists = { ip: ips, network: networks, iso: isos };
-    const live = lists[sort].find((each) => String(each.id) === id);
-    return Object.entries(identity).every(([field, value]) => member(live, field) === value);
-  }
-  if (isBare(truth, binding)) return true;
-  const bound = new Set(
-    [...mirror.bindings.values()].flatMap((each) => (each.kind === 'ip' ? [each.id] : [])),
-  );
-  return ips.some(
-    (ip) =>
-      String(ip.serverId) === id &&
-      (identity.ipv4 === undefined ? bound.has(String(ip.id)) : ip.address === identity.ipv4),
-  );
-}
-
-/** A server that had no address when it was bound, and has none. */
-function isBare(truth: Truth, { kind, id, identity }: Binding): boolean {
-  const hasNone = projectOf(truth).ips.every(({ serverId }) => String(serverId) !== id);
-  return kind === 'server' && identity.ipv4 === undefined && hasNone;
-}
-
 function checkWanted(truth: Truth, { desired, destroys }: Running, { key, kind, request }: Intent): void {
   const isNamed = desired.resources.some((each) => each.key === (retiredFrom(key) ?? key));
   if (!isNamed && !destroys && !desired.settings.prune && !key.endsWith('.public_ipv4'))
     truth.fail('I8', `${key} is deleted, and the spec does not say prune`);
   const network = projectOf(truth).networks.find(({ id }) => id === Number(request.path.id));
   if (kind === 'network' && network?.isDefault) truth.fail('I8', 'the default network is deleted');
-}
-
-/** I8: data goes with a disk that a resize makes smaller. */
-export function checkDisk(truth: Truth, { desired }: Running, { key, request }: Intent): void {
-  if (request.name !== 'resize_server') return;
-  const server = projectOf(truth).servers.find(({ id }) => id === request.path.server_id);
-  const { disk_gb: size = Number.POSITIVE_INFINITY } = request.body as { readonly disk_gb?: number };
-  if (server === undefined || size >= (server.diskGb ?? 0)) return;
-  const { value, protect } = desired.resources.find((each) => each.key === key) ?? {};
-  const entry = value as { readonly disk_gb?: number; readonly replace?: string } | undefined;
-  if (entry?.disk_gb !== size)
-    truth.fail('I8', `the disk of ${key} is cut down to ${size} GB, and the spec does not say so`);
-  if (entry?.replace === undefined || entry.replace === 'never' || protect)
-    truth.fail('I8', `the disk of ${key} is cut down, and the spec does not allow it`);
 }

@@ -6,7 +6,7 @@ import { isSort } from '../resource-history.ts';
 import { checkApproved, consumeApproved } from './approvals.ts';
 import { checkChange, checkDeleted } from './bindings.ts';
 import { BudgetRules } from './budgets.ts';
-import { checkDeletion, checkDisk } from './deletions.ts';
+import { checkDeletion } from './deletions.ts';
 import { Keys } from './keys.ts';
 import { NegativeReads } from './negative-reads.ts';
 import { Purchases } from './purchases.ts';
@@ -49,7 +49,7 @@ export function createRules(truth: Truth): Rules {
       turns.checkHolds(running, intent);
       checkDeletion(truth, running, intent);
       keys.checkProved(running, intent);
-      checkDisk(truth, running, intent);
+      truth.check(truth, running, intent);
     },
 
     handled(running, request, handled) {

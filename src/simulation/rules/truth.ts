@@ -1,7 +1,9 @@
+import type { Binding, Intent } from '../../core/state.ts';
 import type { HttpRequest } from '../../core/transport.ts';
 import type { Emulator } from '../../emulator/emulator.ts';
-import type { Project } from '../../emulator/world.ts';
-import type { ResourceHistory } from '../resource-history.ts';
+import type { Execution, Project } from '../../emulator/world.ts';
+import type { Controller, Running } from '../controller.ts';
+import type { Birth, ResourceHistory } from '../resource-history.ts';
 
 /** The facts that the rules check against: the truth about service and time, which the controllers do not know. */
 export interface Truth {
@@ -18,10 +20,65 @@ export interface Truth {
   readonly tokenName: (secret: string) => string;
   /** Machines with a state of their own. */
   readonly machines: () => number;
+  readonly limits: Limits;
+  /** Checks a write with a durable intent, by the further rules of the story. */
+  readonly check: (truth: Truth, running: Running, intent: Intent) => void;
   readonly fail: (rule: string, message: string) => void;
   /** Ends the story at a known limit. */
   readonly giveUp: (limit: string) => void;
 }
+
+/** Under whose state a write was sent. */
+export interface Sender {
+  readonly controller: Controller;
+  readonly state: string;
+  /** Of its spec. */
+  readonly scope: string | undefined;
+}
+
+/** A purchase for a line that has a resource already. */
+export interface SecondPurchase {
+  readonly first: Execution;
+  readonly execution: Execution;
+  readonly intent: Intent;
+  readonly running: Running;
+  /** All creations of the line, the oldest first. */
+  readonly all: readonly Execution[];
+  readonly maker: Sender | undefined;
+  readonly buyer: Sender | undefined;
+  /** The first answer was not kept under its key: a server error that had its effect. */
+  readonly isUnstored: boolean;
+  /** The first answer was lost as well, and no read shows the resource. */
+  readonly isHidden: boolean;
+  /** No answer has said that the service failed, and no read shows the server. */
+  readonly isUnreported: boolean;
+}
+
+/** The facts that no controller can know. A story that meets one of them ends without a verdict. */
+export interface Limits {
+  /** The first resource belongs to another spec, no matter which key it was made under. */
+  isOfAnotherFile(
+    truth: Truth,
+    first: Execution,
+    intent: Intent,
+    maker: Sender | undefined,
+    buyer: Sender | undefined,
+  ): boolean;
+  /** The spec gives the first resource to another entry. */
+  isOfAnotherEntry(first: Execution, intent: Intent, running: Running): boolean;
+  ofPurchase(truth: Truth, purchase: SecondPurchase): string | undefined;
+  /** Of the deletion of a resource that is not the bound one. */
+  ofDeletion(
+    truth: Truth,
+    running: Running,
+    intent: Intent,
+    binding: Binding,
+    birth: Birth,
+  ): string | undefined;
+}
+
+/** A key of this age is not sent again. @source API §8 */
+export const keyLifeMs = 23 * 3_600_000;
 
 /** The result of a request. */
 export interface Handled {

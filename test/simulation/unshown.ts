@@ -1,9 +1,6 @@
-import { seenCards, seenIps, showsIso } from '../../emulator/visibility.ts';
-import type { Execution, TaskEffect } from '../../emulator/world.ts';
-import { projectOf, type Truth } from './truth.ts';
-
-/** A key of this age is not sent again. @source API §8 */
-export const keyLifeMs = 23 * 3_600_000;
+import { seenCards, seenIps, showsIso } from '../../src/emulator/visibility.ts';
+import type { Execution, TaskEffect } from '../../src/emulator/world.ts';
+import { keyLifeMs, projectOf, type Truth } from '../../src/simulation/rules/truth.ts';
 
 // The creations that no documented read shows.
 
