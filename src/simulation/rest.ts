@@ -122,7 +122,8 @@ async function unknowableTo(
   const ever = new Set(
     journal.flatMap(({ data }) => {
       const { binding, intent } = data as { readonly binding?: Binding; readonly intent?: Intent };
-      const made = intent === undefined ? [] : history.knowableUnder(intent).filter(history.isLive);
+      const made =
+        intent === undefined ? [] : history.knowableUnder(intent).filter((each) => history.isLive(each));
       // The id may have belonged to an earlier server. @assumption A17
       const isSame =
         binding !== undefined &&

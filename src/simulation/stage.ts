@@ -12,7 +12,7 @@ import type { Controller, Running } from './controller.ts';
 import type { Observer } from './observer.ts';
 import { engineOf, type Program, startProcess } from './process.ts';
 import { Questions } from './questions.ts';
-import { createResourceHistory, type ResourceHistory } from './resource-history.ts';
+import { ResourceHistory } from './resource-history.ts';
 import { usualLimits } from './rules/purchases.ts';
 import { createRules, type Rules } from './rules/rules.ts';
 import type { Limits, Truth } from './rules/truth.ts';
@@ -116,7 +116,7 @@ export class StoryStage {
     this.emulator = emulatorOf(story, this.clock, profile?.service);
     issueTokens(this.emulator);
     this.tokens = secretsOf(this.emulator);
-    this.history = createResourceHistory(
+    this.history = new ResourceHistory(
       this.emulator,
       projectId,
       'list_servers' in this.#profile.operations,

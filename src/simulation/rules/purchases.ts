@@ -203,8 +203,8 @@ export class Purchases {
 
   /** Whether the live server was created to replace the other one. */
   #isReplacement(server: string, old: string): boolean {
-    const { isLive } = this.#truth.history;
-    return [...this.#replaced].some(([each, id]) => each.id === server && id === old && isLive(each));
+    const { history } = this.#truth;
+    return [...this.#replaced].some(([each, id]) => each.id === server && id === old && history.isLive(each));
   }
 }
 
