@@ -1,4 +1,4 @@
-import { expect, onTestFinished } from 'vitest';
+import { test as base, expect, onTestFinished } from 'vitest';
 import type { HttpRequest, HttpResponse } from '../../src/core/transport.ts';
 import { OpenApiDocument } from './document.ts';
 import { Seen } from './seen.ts';
@@ -56,6 +56,17 @@ export async function open(options: ServiceOptions = {}): Promise<Contract> {
   onTestFinished(() => service.close());
   return new Contract(service);
 }
+
+/** A test of a fresh world, and of a finished server in it. */
+export const test = base.extend<{ readonly api: Contract; readonly server: Server }>({
+  // biome-ignore lint/correctness/noEmptyPattern: vitest reads from this pattern which fixtures it needs
+  api: async ({}, use) => {
+    const service = await startService();
+    await use(new Contract(service));
+    await service.close();
+  },
+  server: async ({ api }, use) => use(await api.server()),
+});
 
 /** Plain HTTP to one service, in which every answer is checked and noted. */
 export class Contract {

@@ -1,13 +1,14 @@
-import { describe, expect, test } from 'vitest';
-import { document, open } from '../contract.ts';
+import { describe, expect } from 'vitest';
+import { document, open, test } from '../contract.ts';
 import type { Ip } from '../wire.ts';
 
 const writes = document.operations.filter((operation) => operation.method !== 'GET');
 const reads = document.operations.filter((operation) => operation.method === 'GET');
 
 describe('§5 authentication', () => {
-  test('§5.1 every request carries Authorization: Bearer; without it, or with an unknown token, 401 (§5.7)', async () => {
-    const api = await open();
+  test('§5.1 every request carries Authorization: Bearer; without it, or with an unknown token, 401 (§5.7)', async ({
+    api,
+  }) => {
     expect((await api.get('/project', { token: null })).status).toBe(401);
     expect((await api.get('/project', { token: 'no-such-token' })).status).toBe(401);
     expect((await api.post('/ips', {}, { token: null })).status).toBe(401);
@@ -31,9 +32,10 @@ describe('§5 authentication', () => {
     expect([answer.status, answer.code]).toEqual([403, 'insufficient_scope']);
   });
 
-  test('§5.6 an operation that the team member cannot perform is refused with 403 insufficient_privileges', async () => {
-    const api = await open();
-    const server = await api.server();
+  test('§5.6 an operation that the team member cannot perform is refused with 403 insufficient_privileges', async ({
+    api,
+    server,
+  }) => {
     const refused = await api.delete(`/servers/${server.id}`, { token: api.tokens.member });
     expect([refused.status, refused.code]).toEqual([403, 'insufficient_privileges']);
     expect((await api.get(`/servers/${server.id}/firewall`)).status).toBe(200);
@@ -41,29 +43,27 @@ describe('§5 authentication', () => {
     expect((await api.post('/ips', {}, { token: api.tokens.member })).status).toBe(201);
   });
 
-  test('§5.3 revocation takes effect immediately', async () => {
-    const api = await open();
+  test('§5.3 revocation takes effect immediately', async ({ api }) => {
     expect((await api.get('/project', { token: api.tokens.read })).status).toBe(200);
     api.revoke(api.tokens.read);
     expect((await api.get('/project', { token: api.tokens.read })).status).toBe(401);
     expect((await api.get('/project')).status).toBe(200);
   });
 
-  test('§5.2 the secret of a token is not stored', async () => {
-    const api = await open();
+  test('§5.2 the secret of a token is not stored', async ({ api }) => {
     expect((await api.get('/project')).status).toBe(200);
     for (const secret of Object.values(api.tokens)) expect(api.memory()).not.toContain(secret);
   });
 
-  test('§1.3 SSH keys belong to the account: both of its projects can use the same one', async () => {
-    const api = await open();
+  test('§1.3 SSH keys belong to the account: both of its projects can use the same one', async ({ api }) => {
     const body = await api.serverBody({ ssh_keys: [101] });
     expect((await api.post('/servers', body)).status).toBe(202);
     expect((await api.post('/servers', body, { token: api.otherProjectToken })).status).toBe(202);
   });
 
-  test('§1.1 a token belongs to exactly one project: another project’s resources are not found', async () => {
-    const api = await open();
+  test('§1.1 a token belongs to exactly one project: another project’s resources are not found', async ({
+    api,
+  }) => {
     const other = api.otherProjectToken;
     const mine = (await api.post<Ip>('/ips', {})).data;
     expect((await api.get<Ip[]>('/ips', { token: other })).data).toEqual([]);
@@ -78,17 +78,14 @@ describe('§5 authentication', () => {
 });
 
 describe.each(['suspended', 'unpaid'] as const)('§1.6 a project that is %s', (standing) => {
-  test('still answers reads', async () => {
-    const api = await open();
+  test('still answers reads', async ({ api }) => {
     const paths: string[] = [];
     for (const operation of reads) paths.push(await api.existing(operation.path));
     api.standing(standing);
     for (const path of paths) expect([path, (await api.get(path)).status]).toEqual([path, 200]);
   });
 
-  test('refuses operations that create new spending with 402', async () => {
-    const api = await open();
-    const server = await api.server();
+  test('refuses operations that create new spending with 402', async ({ api, server }) => {
     const bodies = [await api.serverBody(), await api.gpuBody()];
     api.standing(standing);
     expect((await api.post('/ips', {})).status).toBe(402);
@@ -97,8 +94,7 @@ describe.each(['suspended', 'unpaid'] as const)('§1.6 a project that is %s', (s
     expect((await api.get('/ips')).data).toEqual([]);
   });
 
-  test('still allows deleting a server and releasing an address', async () => {
-    const api = await open();
+  test('still allows deleting a server and releasing an address', async ({ api }) => {
     const server = await api.server({ public_ipv4: { new: true } });
     const [ip] = (await api.get<Ip[]>('/ips')).data;
     api.standing(standing);

@@ -1,20 +1,19 @@
-import { describe, expect, test } from 'vitest';
-import { open } from '../contract.ts';
+import { describe, expect } from 'vitest';
+import { test } from '../contract.ts';
 import type { Backup } from '../wire.ts';
 
 describe('§4 /servers/{id}/backups and /backup-policy', () => {
-  test('§4 POST takes no body and answers a Backup in `creating`, with no task', async () => {
-    const api = await open();
-    const server = await api.server();
+  test('§4 POST takes no body and answers a Backup in `creating`, with no task', async ({ api, server }) => {
     const answer = await api.post<Backup>(`/servers/${server.id}/backups`);
     expect(answer.status).toBeLessThan(300);
     expect(answer.data).toMatchObject({ server_id: server.id, status: 'creating', size_bytes: null });
     expect(answer.task ?? null).toBeNull();
   });
 
-  test('§3 a backup becomes available when it finishes, and size_bytes becomes non-null', async () => {
-    const api = await open();
-    const server = await api.server();
+  test('§3 a backup becomes available when it finishes, and size_bytes becomes non-null', async ({
+    api,
+    server,
+  }) => {
     const taken = (await api.post<Backup>(`/servers/${server.id}/backups`)).data;
     expect((await api.backups(server.id)).map((backup) => backup.status)).toEqual(['creating']);
     await api.until(async () => (await api.backups(server.id))[0]?.status === 'available');
@@ -23,9 +22,10 @@ describe('§4 /servers/{id}/backups and /backup-policy', () => {
     expect(backup?.size_bytes).toBeGreaterThan(0);
   });
 
-  test('§2 a backup id is a UTC timestamp of the moment it was taken, created_at the same with an offset', async () => {
-    const api = await open();
-    const server = await api.server();
+  test('§2 a backup id is a UTC timestamp of the moment it was taken, created_at the same with an offset', async ({
+    api,
+    server,
+  }) => {
     const taken = (await api.post<Backup>(`/servers/${server.id}/backups`)).data;
     expect(taken.id).toMatch(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|\+00:00)?$/);
     const asUtc = Date.parse(/(Z|[+-]\d{2}:\d{2})$/.test(taken.id) ? taken.id : `${taken.id}Z`);
@@ -33,9 +33,7 @@ describe('§4 /servers/{id}/backups and /backup-policy', () => {
     expect(Math.abs(asUtc - api.now())).toBeLessThan(5_000);
   });
 
-  test('§4 two backups have two ids', async () => {
-    const api = await open();
-    const server = await api.server();
+  test('§4 two backups have two ids', async ({ api, server }) => {
     const path = `/servers/${server.id}/backups`;
     const first = await api.post<Backup>(path);
     const second = await api.post<Backup>(path);
@@ -44,8 +42,7 @@ describe('§4 /servers/{id}/backups and /backup-policy', () => {
     else expect(second.status).toBe(409);
   });
 
-  test('§4 GET lists the backups of one server, empty at first', async () => {
-    const api = await open();
+  test('§4 GET lists the backups of one server, empty at first', async ({ api }) => {
     const server = await api.server({ name: 'a' });
     const other = await api.server({ name: 'b' });
     await api.post(`/servers/${server.id}/backups`);
@@ -53,17 +50,16 @@ describe('§4 /servers/{id}/backups and /backup-policy', () => {
     expect(await api.backups(server.id)).toHaveLength(1);
   });
 
-  test('§4.3 POST has no body: an unknown field is refused', async () => {
-    const api = await open();
-    const server = await api.server();
+  test('§4.3 POST has no body: an unknown field is refused', async ({ api, server }) => {
     const answer = await api.post(`/servers/${server.id}/backups`, { name: 'nightly' });
     expect([answer.status, answer.code]).toEqual([422, 'invalid_request']);
     expect(await api.backups(server.id)).toEqual([]);
   });
 
-  test('§2 the policy has enabled, days, hour, minute, keep, next_run and last_run', async () => {
-    const api = await open();
-    const server = await api.server();
+  test('§2 the policy has enabled, days, hour, minute, keep, next_run and last_run', async ({
+    api,
+    server,
+  }) => {
     const answer = await api.get<Record<string, unknown>>(`/servers/${server.id}/backup-policy`);
     expect(answer.status).toBe(200);
     expect(Object.keys(answer.data)).toEqual(
@@ -71,9 +67,7 @@ describe('§4 /servers/{id}/backups and /backup-policy', () => {
     );
   });
 
-  test('§1.5 backups stay billed whether or not the server still exists', async () => {
-    const api = await open();
-    const server = await api.server();
+  test('§1.5 backups stay billed whether or not the server still exists', async ({ api, server }) => {
     const backup = (await api.post<Backup>(`/servers/${server.id}/backups`)).data;
     await api.until(async () => (await api.backups(server.id))[0]?.status === 'available');
     await api.finish(await api.delete(`/servers/${server.id}`));

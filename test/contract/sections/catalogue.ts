@@ -1,23 +1,22 @@
-import { describe, expect, test } from 'vitest';
-import { open } from '../contract.ts';
+import { describe, expect } from 'vitest';
+import { test } from '../contract.ts';
 import type { ImageEntry, Pricing, ServerType } from '../wire.ts';
 
 describe('§4 /project, /server-types and /tasks', () => {
-  test('§2 GET /project answers id, name and status `Active`', async () => {
-    const api = await open();
+  test('§2 GET /project answers id, name and status `Active`', async ({ api }) => {
     const answer = await api.get('/project');
     expect(answer.status).toBe(200);
     expect(answer.data).toMatchObject({ id: expect.any(Number), name: expect.any(String), status: 'Active' });
   });
 
-  test('§2 a suspended project does not read Active', async () => {
-    const api = await open();
+  test('§2 a suspended project does not read Active', async ({ api }) => {
     api.standing('suspended');
     expect((await api.get<{ status: string }>('/project')).data.status).not.toBe('Active');
   });
 
-  test('§2 the catalogue shows the pricing modes sliders, plans and fixed, and marks graphics cards', async () => {
-    const api = await open();
+  test('§2 the catalogue shows the pricing modes sliders, plans and fixed, and marks graphics cards', async ({
+    api,
+  }) => {
     const types = (await api.get<ServerType[]>('/server-types')).data;
     expect([...new Set(types.map((type) => type.pricing_mode))].toSorted()).toEqual([
       'fixed',
@@ -28,16 +27,16 @@ describe('§4 /project, /server-types and /tasks', () => {
     expect(types.some((type) => !type.gpu)).toBe(true);
   });
 
-  test('§4 GET /server-types/{id}/pricing answers the pricing of that type, in its pricing mode', async () => {
-    const api = await open();
+  test('§4 GET /server-types/{id}/pricing answers the pricing of that type, in its pricing mode', async ({
+    api,
+  }) => {
     for (const type of (await api.get<ServerType[]>('/server-types')).data) {
       const pricing = (await api.get<Pricing>(`/server-types/${type.id}/pricing`)).data;
       expect(pricing).toMatchObject({ server_type_id: type.id, pricing_mode: type.pricing_mode });
     }
   });
 
-  test('§2 a withdrawn package stops appearing, and is not sold any more', async () => {
-    const api = await open();
+  test('§2 a withdrawn package stops appearing, and is not sold any more', async ({ api }) => {
     const type = await api.serverType('fixed');
     const body = await api.gpuBody();
     api.withdraw(body.gpu_package);
@@ -46,8 +45,9 @@ describe('§4 /project, /server-types and /tasks', () => {
     expect((await api.post('/servers', body)).code).toBe('gpu_package_not_found');
   });
 
-  test('§4 GET /server-types/{id}/images lists os entries, and the project’s own ISOs as useriso', async () => {
-    const api = await open();
+  test('§4 GET /server-types/{id}/images lists os entries, and the project’s own ISOs as useriso', async ({
+    api,
+  }) => {
     const type = await api.serverType('sliders');
     const path = `/server-types/${type.id}/images`;
     const before = (await api.get<ImageEntry[]>(path)).data;
@@ -59,16 +59,14 @@ describe('§4 /project, /server-types and /tasks', () => {
     );
   });
 
-  test('§7 server_type_not_found: pricing and images of an unknown type', async () => {
-    const api = await open();
+  test('§7 server_type_not_found: pricing and images of an unknown type', async ({ api }) => {
     for (const path of ['/server-types/987654/pricing', '/server-types/987654/images']) {
       const answer = await api.get(path);
       expect([answer.status, answer.code]).toEqual([404, 'server_type_not_found']);
     }
   });
 
-  test('§2 a task goes to `succeeded`, and is_terminal turns true with it', async () => {
-    const api = await open();
+  test('§2 a task goes to `succeeded`, and is_terminal turns true with it', async ({ api }) => {
     const answer = await api.post('/networks', { name: 'backend', cidr: '10.0.0.0/24' });
     expect(['pending', 'running']).toContain(answer.task?.status);
     expect(answer.task?.poll).toBe(`/v1/tasks/${answer.task?.id}`);
@@ -79,16 +77,14 @@ describe('§4 /project, /server-types and /tasks', () => {
     });
   });
 
-  test('§3 a task that cannot do its work ends in `failed`', async () => {
-    const api = await open();
+  test('§3 a task that cannot do its work ends in `failed`', async ({ api }) => {
     api.failNextTask();
     const answer = await api.post('/networks', { name: 'backend', cidr: '10.0.0.0/24' });
     expect(await api.ended(answer)).toMatchObject({ status: 'failed', is_terminal: true });
     expect(await api.networkNamed('backend')).toBeUndefined();
   });
 
-  test('§7 an unknown task is not found', async () => {
-    const api = await open();
+  test('§7 an unknown task is not found', async ({ api }) => {
     expect((await api.get('/tasks/no-such-task')).status).toBe(404);
   });
 });

@@ -1,5 +1,5 @@
-import { describe, expect, test } from 'vitest';
-import { open } from '../contract.ts';
+import { describe, expect } from 'vitest';
+import { test } from '../contract.ts';
 import type { Firewall } from '../wire.ts';
 
 const https = {
@@ -13,15 +13,15 @@ const https = {
 const ssh = { ...https, destination_port: '22', description: 'ssh' };
 
 describe('§4 /servers/{id}/firewall', () => {
-  test('§4 a new server returns disabled, policy_in drop, policy_out accept, empty rules', async () => {
-    const api = await open();
-    const server = await api.server();
+  test('§4 a new server returns disabled, policy_in drop, policy_out accept, empty rules', async ({
+    api,
+    server,
+  }) => {
     const answer = await api.get<Firewall>(`/servers/${server.id}/firewall`);
     expect(answer.data).toMatchObject({ enabled: false, policy_in: 'drop', policy_out: 'accept', rules: [] });
   });
 
-  test('§4 PUT answers the firewall object, and it is read back', async () => {
-    const api = await open();
+  test('§4 PUT answers the firewall object, and it is read back', async ({ api }) => {
     const server = await api.server({ public_ipv4: { new: true } });
     const body = { enabled: true, policy_in: 'drop', rules: [https, ssh] };
     const answer = await api.put<Firewall>(`/servers/${server.id}/firewall`, body);
@@ -30,8 +30,9 @@ describe('§4 /servers/{id}/firewall', () => {
     expect((await api.get<Firewall>(`/servers/${server.id}/firewall`)).data).toEqual(answer.data);
   });
 
-  test('§4 the whole desired state is sent and replaces the stored one; §2 rules are ordered', async () => {
-    const api = await open();
+  test('§4 the whole desired state is sent and replaces the stored one; §2 rules are ordered', async ({
+    api,
+  }) => {
     const server = await api.server({ public_ipv4: { new: true } });
     const path = `/servers/${server.id}/firewall`;
     await api.put(path, { enabled: true, policy_in: 'drop', rules: [https, ssh] });
@@ -43,17 +44,19 @@ describe('§4 /servers/{id}/firewall', () => {
     expect((await api.get<Firewall>(path)).data).toMatchObject({ enabled: false, rules: [] });
   });
 
-  test('§3.4 enabling on a server with no public card is 409 firewall_no_public_iface; reading always works', async () => {
-    const api = await open();
-    const server = await api.server();
+  test('§3.4 enabling on a server with no public card is 409 firewall_no_public_iface; reading always works', async ({
+    api,
+    server,
+  }) => {
     const path = `/servers/${server.id}/firewall`;
     const answer = await api.put(path, { enabled: true, policy_in: 'drop', rules: [https] });
     expect([answer.status, answer.code]).toEqual([409, 'firewall_no_public_iface']);
     expect((await api.get<Firewall>(path)).data).toMatchObject({ enabled: false, rules: [] });
   });
 
-  test('§3.4 reading a firewall always works: also while the server is created or deleted', async () => {
-    const api = await open();
+  test('§3.4 reading a firewall always works: also while the server is created or deleted', async ({
+    api,
+  }) => {
     const created = await api.post<{ id: number }>('/servers', await api.serverBody());
     const path = `/servers/${created.data.id}/firewall`;
     expect((await api.get<Firewall>(path)).data).toMatchObject({ enabled: false, rules: [] });
@@ -62,16 +65,16 @@ describe('§4 /servers/{id}/firewall', () => {
     expect((await api.get(path)).status).toBe(200);
   });
 
-  test('§3.4 only enabling is refused without a public card: a disabled firewall is stored', async () => {
-    const api = await open();
-    const server = await api.server();
+  test('§3.4 only enabling is refused without a public card: a disabled firewall is stored', async ({
+    api,
+    server,
+  }) => {
     const path = `/servers/${server.id}/firewall`;
     expect((await api.put(path, { enabled: false, policy_in: 'drop', rules: [ssh] })).status).toBe(200);
     expect((await api.get<Firewall>(path)).data.rules).toHaveLength(1);
   });
 
-  test('§2 any other name than description for the note on a rule is an unknown field', async () => {
-    const api = await open();
+  test('§2 any other name than description for the note on a rule is an unknown field', async ({ api }) => {
     const server = await api.server({ public_ipv4: { new: true } });
     for (const name of ['comment', 'note', 'name', 'desc']) {
       const { description, ...rule } = ssh;
@@ -82,8 +85,7 @@ describe('§4 /servers/{id}/firewall', () => {
     }
   });
 
-  test('§4.3 types are strict: enabled accepts only true or false, strings are strings', async () => {
-    const api = await open();
+  test('§4.3 types are strict: enabled accepts only true or false, strings are strings', async ({ api }) => {
     const server = await api.server({ public_ipv4: { new: true } });
     const path = `/servers/${server.id}/firewall`;
     const base = { enabled: false, policy_in: 'drop', rules: [] };

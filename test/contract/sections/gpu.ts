@@ -1,22 +1,19 @@
-import { describe, expect, test } from 'vitest';
-import { open } from '../contract.ts';
+import { describe, expect } from 'vitest';
+import { open, test } from '../contract.ts';
 import type { Ip, Pricing } from '../wire.ts';
 
 describe('§4 packaged graphics-card types', () => {
-  test('§4 gpu 1: a server is created with gpu_package', async () => {
-    const api = await open();
+  test('§4 gpu 1: a server is created with gpu_package', async ({ api }) => {
     expect((await api.post('/servers', await api.gpuBody())).status).toBe(202);
   });
 
-  test('§4 gpu 1: gpu_package is required, else gpu_package_required', async () => {
-    const api = await open();
+  test('§4 gpu 1: gpu_package is required, else gpu_package_required', async ({ api }) => {
     const { gpu_package: _, ...body } = await api.gpuBody();
     const answer = await api.post('/servers', body);
     expect([answer.status, answer.code]).toEqual([422, 'gpu_package_required']);
   });
 
-  test('§4 gpu 1: a key that the type does not sell is gpu_package_not_found', async () => {
-    const api = await open();
+  test('§4 gpu 1: a key that the type does not sell is gpu_package_not_found', async ({ api }) => {
     const answer = await api.post('/servers', await api.gpuBody({ gpu_package: 'no-such-package' }));
     expect([answer.status, answer.code]).toEqual([422, 'gpu_package_not_found']);
   });
@@ -32,16 +29,18 @@ describe('§4 packaged graphics-card types', () => {
     expect([answer.status, answer.code]).toEqual([422, 'resources_managed_by_package']);
   });
 
-  test('§4 gpus is refused with gpus_not_supported, disk_type with disk_type_not_supported', async () => {
-    const api = await open();
+  test('§4 gpus is refused with gpus_not_supported, disk_type with disk_type_not_supported', async ({
+    api,
+  }) => {
     expect((await api.post('/servers', await api.gpuBody({ gpus: 1 }))).code).toBe('gpus_not_supported');
     expect((await api.post('/servers', await api.gpuBody({ disk_type: 'ssd' }))).code).toBe(
       'disk_type_not_supported',
     );
   });
 
-  test('§4 gpu 4: when no host has the cards free the answer is 409 no_gpu_capacity without Retry-After', async () => {
-    const api = await open();
+  test('§4 gpu 4: when no host has the cards free the answer is 409 no_gpu_capacity without Retry-After', async ({
+    api,
+  }) => {
     const body = await api.gpuBody();
     api.gpuCapacity(body.gpu_package, 0);
     const answer = await api.post('/servers', body);
@@ -49,8 +48,9 @@ describe('§4 packaged graphics-card types', () => {
     expect(answer.headers['retry-after']).toBeUndefined();
   });
 
-  test('§4 gpu 5: a refused request costs nothing: the address it allocated is released again', async () => {
-    const api = await open();
+  test('§4 gpu 5: a refused request costs nothing: the address it allocated is released again', async ({
+    api,
+  }) => {
     const body = await api.gpuBody();
     api.gpuCapacity(body.gpu_package, 0);
     for (const refused of [
@@ -64,8 +64,7 @@ describe('§4 packaged graphics-card types', () => {
     expect((await api.get<Ip[]>('/ips')).data).toEqual([]);
   });
 
-  test('§4 gpu 5: an address of the caller stays the caller’s and free', async () => {
-    const api = await open();
+  test('§4 gpu 5: an address of the caller stays the caller’s and free', async ({ api }) => {
     const body = await api.gpuBody({ public_ipv4: { reuse: true } });
     const mine = (await api.post<Ip>('/ips', { server_type_id: body.server_type_id })).data;
     api.gpuCapacity(body.gpu_package, 0);
@@ -85,8 +84,9 @@ describe('§4 packaged graphics-card types', () => {
     expect((await api.post<{ ipv4: string }>('/servers', named)).data.ipv4).toBe(mine.address);
   });
 
-  test('§4 gpu 4: capacity is used up by the servers that were created, and free again when they are gone', async () => {
-    const api = await open();
+  test('§4 gpu 4: capacity is used up by the servers that were created, and free again when they are gone', async ({
+    api,
+  }) => {
     const body = await api.gpuBody();
     api.gpuCapacity(body.gpu_package, 1);
     const server = await api.gpuServer();
@@ -95,15 +95,15 @@ describe('§4 packaged graphics-card types', () => {
     expect((await api.post('/servers', body)).status).toBe(202);
   });
 
-  test('§4.3 gpu_package and image are trimmed like every string', async () => {
-    const api = await open();
+  test('§4.3 gpu_package and image are trimmed like every string', async ({ api }) => {
     const body = await api.gpuBody();
     const padded = { ...body, gpu_package: ` ${body.gpu_package} `, image: `\t${body.image}` };
     expect((await api.post('/servers', padded)).status).toBe(202);
   });
 
-  test('§8.3 a 409 no_gpu_capacity is not stored: the same key buys once capacity is found', async () => {
-    const api = await open();
+  test('§8.3 a 409 no_gpu_capacity is not stored: the same key buys once capacity is found', async ({
+    api,
+  }) => {
     const body = await api.gpuBody();
     api.gpuCapacity(body.gpu_package, 0);
     expect((await api.post('/servers', body, { key: 'wait-for-cards' })).status).toBe(409);
@@ -112,8 +112,7 @@ describe('§4 packaged graphics-card types', () => {
     expect([answer.status, answer.replayed]).toEqual([202, false]);
   });
 
-  test('§2 the pricing of a fixed type has packages, and limits is null', async () => {
-    const api = await open();
+  test('§2 the pricing of a fixed type has packages, and limits is null', async ({ api }) => {
     const type = await api.serverType('fixed');
     expect(type.gpu).toBe(true);
     const pricing = (await api.get<Pricing>(`/server-types/${type.id}/pricing`)).data;

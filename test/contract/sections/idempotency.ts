@@ -1,5 +1,5 @@
-import { describe, expect, test } from 'vitest';
-import { type Contract, document, open } from '../contract.ts';
+import { describe, expect } from 'vitest';
+import { type Contract, document, open, test } from '../contract.ts';
 import type { DocumentedOperation } from '../document.ts';
 import type { Ip } from '../wire.ts';
 
@@ -51,8 +51,9 @@ describe('§8 idempotency', () => {
     expect(second.data).toEqual(first.data);
   });
 
-  test('§8.1 the same key with the same body replays the stored response with Idempotency-Replayed: true', async () => {
-    const api = await open();
+  test('§8.1 the same key with the same body replays the stored response with Idempotency-Replayed: true', async ({
+    api,
+  }) => {
     const first = await api.post<Ip>('/ips', {}, { key: 'take-one-address' });
     const second = await api.post<Ip>('/ips', {}, { key: 'take-one-address' });
     expect([first.replayed, second.replayed]).toEqual([false, true]);
@@ -64,15 +65,13 @@ describe('§8 idempotency', () => {
     expect((await api.get('/ips')).data).toHaveLength(1);
   });
 
-  test('§4 without a key every write is its own', async () => {
-    const api = await open();
+  test('§4 without a key every write is its own', async ({ api }) => {
     await api.post('/ips', {});
     await api.post('/ips', {});
     expect((await api.get('/ips')).data).toHaveLength(2);
   });
 
-  test('§8.2 the same key with a different body is refused, and nothing is done', async () => {
-    const api = await open();
+  test('§8.2 the same key with a different body is refused, and nothing is done', async ({ api }) => {
     await api.post('/networks', { name: 'one', cidr: '10.1.0.0/24' }, { key: 'create-network' });
     const answer = await api.post(
       '/networks',
@@ -87,8 +86,7 @@ describe('§8 idempotency', () => {
     expect(await api.networkNamed('one')).toBeDefined();
   });
 
-  test('§5.5 what a token may not do is not replayed to it', async () => {
-    const api = await open();
+  test('§5.5 what a token may not do is not replayed to it', async ({ api }) => {
     const { read, member } = api.tokens;
     const ip = (await api.post<Ip>('/ips', {}, { key: 'bought-by-another' })).data;
     const peek = await api.post('/ips', {}, { key: 'bought-by-another', token: read });
@@ -99,15 +97,13 @@ describe('§8 idempotency', () => {
     expect((await api.post('/ips', {}, { key: 'bought-by-another' })).replayed).toBe(true);
   });
 
-  test('§8 the key is kept per project: another token of the project gets the replay', async () => {
-    const api = await open();
+  test('§8 the key is kept per project: another token of the project gets the replay', async ({ api }) => {
     const first = await api.post<Ip>('/ips', {}, { key: 'shared-by-tokens' });
     const second = await api.post<Ip>('/ips', {}, { key: 'shared-by-tokens', token: api.tokens.member });
     expect([second.status, second.replayed, second.data]).toEqual([201, true, first.data]);
   });
 
-  test('§8 the key is kept per project: another project does not see it', async () => {
-    const api = await open();
+  test('§8 the key is kept per project: another project does not see it', async ({ api }) => {
     await api.post<Ip>('/ips', {}, { key: 'one-key-two-projects' });
     const other = await api.post<Ip>(
       '/ips',
@@ -117,8 +113,7 @@ describe('§8 idempotency', () => {
     expect([other.status, other.replayed]).toEqual([201, false]);
   });
 
-  test('§8 a key is retained for 24 hours, and not longer', async () => {
-    const api = await open();
+  test('§8 a key is retained for 24 hours, and not longer', async ({ api }) => {
     const first = await api.post<Ip>('/ips', {}, { key: 'kept-for-a-day' });
     api.advance(24 * HOUR_MS - 60_000);
     expect((await api.post<Ip>('/ips', {}, { key: 'kept-for-a-day' })).replayed).toBe(true);
@@ -128,8 +123,9 @@ describe('§8 idempotency', () => {
     expect(late.data.id).not.toBe(first.data.id);
   });
 
-  test('§8.3 responses of 409 are not stored: after the state changed the same key goes through', async () => {
-    const api = await open();
+  test('§8.3 responses of 409 are not stored: after the state changed the same key goes through', async ({
+    api,
+  }) => {
     const server = await api.server({ public_ipv4: { new: true } });
     const [ip] = (await api.get<Ip[]>('/ips')).data;
     const key = 'release-when-free';
@@ -139,8 +135,7 @@ describe('§8 idempotency', () => {
     expect([answer.status, answer.replayed]).toEqual([200, false]);
   });
 
-  test('§8.3 responses of 5xx are not stored', async () => {
-    const api = await open();
+  test('§8.3 responses of 5xx are not stored', async ({ api }) => {
     for (const status of [500, 503]) {
       const key = `after-a-${status}`;
       api.failNextRequest(status);
@@ -150,8 +145,9 @@ describe('§8 idempotency', () => {
     }
   });
 
-  test('§8.3 a 5xx that had its effect is not stored either: the resource is read first, then a new key', async () => {
-    const api = await open();
+  test('§8.3 a 5xx that had its effect is not stored either: the resource is read first, then a new key', async ({
+    api,
+  }) => {
     api.failNextRequest(500, 'done');
     expect((await api.post('/ips', {}, { key: 'lost-its-answer' })).status).toBe(500);
     expect((await api.get('/ips')).data).toHaveLength(1);
@@ -168,8 +164,7 @@ describe('§8 idempotency', () => {
     expect([answer.status, answer.replayed]).toEqual([201, false]);
   });
 
-  test('§8.4 other refusals are stored under the key: 422', async () => {
-    const api = await open();
+  test('§8.4 other refusals are stored under the key: 422', async ({ api }) => {
     const body = { name: 'b'.repeat(31), cidr: '10.0.0.0/24' };
     const first = await api.post('/networks', body, { key: 'refused-once' });
     const second = await api.post('/networks', body, { key: 'refused-once' });
@@ -254,8 +249,7 @@ describe('§8 idempotency', () => {
     else expect([400, 422]).toContain(answer.status);
   });
 
-  test('§8.1 a replay has no effect: an older firewall is not put back', async () => {
-    const api = await open();
+  test('§8.1 a replay has no effect: an older firewall is not put back', async ({ api }) => {
     const server = await api.server({ public_ipv4: { new: true } });
     const path = `/servers/${server.id}/firewall`;
     const open_ = { enabled: false, policy_in: 'accept', rules: [] };

@@ -1,12 +1,11 @@
-import { describe, expect, test } from 'vitest';
-import { open } from '../contract.ts';
+import { describe, expect } from 'vitest';
+import { open, test } from '../contract.ts';
 import type { Iso } from '../wire.ts';
 
 const URL_OF_ISO = 'https://images.example/rescue.iso';
 
 describe('§4 /isos', () => {
-  test('§4 POST /isos answers 202 with the ISO and a task, and Location leads to it', async () => {
-    const api = await open();
+  test('§4 POST /isos answers 202 with the ISO and a task, and Location leads to it', async ({ api }) => {
     const answer = await api.post<Iso>('/isos', { url: URL_OF_ISO, name: 'rescue' });
     expect(answer.status).toBe(202);
     expect(answer.data).toMatchObject({ name: 'rescue' });
@@ -21,19 +20,16 @@ describe('§4 /isos', () => {
     expect((await api.get<Iso[]>('/isos')).data.map((iso) => iso.id)).toEqual([answer.data.id]);
   });
 
-  test('§4 POST /isos: name is optional and defaults to the file name', async () => {
-    const api = await open();
+  test('§4 POST /isos: name is optional and defaults to the file name', async ({ api }) => {
     expect((await api.post<Iso>('/isos', { url: URL_OF_ISO })).data.name).toBe('rescue.iso');
   });
 
-  test('§4 POST /isos: url is required', async () => {
-    const api = await open();
+  test('§4 POST /isos: url is required', async ({ api }) => {
     const answer = await api.post('/isos', { name: 'rescue' });
     expect([answer.status, answer.code, answer.invalidParams]).toEqual([422, 'invalid_request', ['url']]);
   });
 
-  test('§8 ISO url has 8 to 2048 characters', async () => {
-    const api = await open();
+  test('§8 ISO url has 8 to 2048 characters', async ({ api }) => {
     const longest = `https://images.example/${'i'.repeat(2048 - 23)}`;
     expect(longest).toHaveLength(2048);
     expect((await api.post('/isos', { url: longest, name: 'long' })).status).toBe(202);
@@ -46,8 +42,7 @@ describe('§4 /isos', () => {
     expect(JSON.stringify(shortest.problem?.invalid_params ?? [])).not.toMatch(/at least|character/);
   });
 
-  test('§8 ISO name has 1 to 50 characters, measured after trimming (§4.3)', async () => {
-    const api = await open();
+  test('§8 ISO name has 1 to 50 characters, measured after trimming (§4.3)', async ({ api }) => {
     expect((await api.post('/isos', { url: URL_OF_ISO, name: 'n' })).status).toBe(202);
     expect((await api.post('/isos', { url: URL_OF_ISO, name: ` ${'n'.repeat(50)}\t` })).status).toBe(202);
     for (const name of ['', '   ', 'n'.repeat(51), 7, null]) {
@@ -56,15 +51,13 @@ describe('§4 /isos', () => {
     }
   });
 
-  test('§4 GET /isos lists the ISOs, empty at first', async () => {
-    const api = await open();
+  test('§4 GET /isos lists the ISOs, empty at first', async ({ api }) => {
     expect((await api.get<Iso[]>('/isos')).data).toEqual([]);
     const iso = await api.iso();
     expect((await api.get<Iso[]>('/isos')).data).toMatchObject([{ id: iso.id, name: iso.name }]);
   });
 
-  test('§2 an ISO has a download status; it moves on when the task is done', async () => {
-    const api = await open();
+  test('§2 an ISO has a download status; it moves on when the task is done', async ({ api }) => {
     const answer = await api.post<Iso>('/isos', { url: URL_OF_ISO });
     const statusOf = (iso: Iso) => iso.status ?? iso.download_status;
     expect(statusOf(answer.data)).toEqual(expect.any(String));
@@ -74,8 +67,7 @@ describe('§4 /isos', () => {
     expect(statusOf(after)).not.toBe(statusOf(answer.data));
   });
 
-  test('§2 if the download failed, the ISO has the reason', async () => {
-    const api = await open();
+  test('§2 if the download failed, the ISO has the reason', async ({ api }) => {
     const answer = await api.post<Iso>('/isos', {
       url: 'https://localhost/not-reachable-from-the-internet.iso',
     });
@@ -84,8 +76,9 @@ describe('§4 /isos', () => {
     expect(iso.error ?? iso.reason ?? iso.failure_reason).toEqual(expect.any(String));
   });
 
-  test('§2 ISO ids are `uiso-` followed by 1 to 10 digits; another form never answers an ISO', async () => {
-    const api = await open();
+  test('§2 ISO ids are `uiso-` followed by 1 to 10 digits; another form never answers an ISO', async ({
+    api,
+  }) => {
     expect((await api.iso()).id).toMatch(/^uiso-[0-9]{1,10}$/);
     for (const id of ['1', 'uiso-', 'uiso-12345678901', 'iso-1', 'uiso-1x']) {
       expect([400, 404, 422]).toContain((await api.get(`/isos/${id}`)).status);
@@ -94,8 +87,7 @@ describe('§4 /isos', () => {
     expect((await api.get('/isos/uiso-9876543210')).status).toBe(404);
   });
 
-  test('§4 DELETE /isos/{id} answers 200 with an object; then the ISO is gone', async () => {
-    const api = await open();
+  test('§4 DELETE /isos/{id} answers 200 with an object; then the ISO is gone', async ({ api }) => {
     const iso = await api.iso();
     const answer = await api.delete<object>(`/isos/${iso.id}`);
     expect([answer.status, typeof answer.data]).toEqual([200, 'object']);
@@ -103,8 +95,7 @@ describe('§4 /isos', () => {
     expect((await api.get('/isos')).data).toEqual([]);
   });
 
-  test('§3.3 an ISO currently in a server’s drive cannot be deleted', async () => {
-    const api = await open();
+  test('§3.3 an ISO currently in a server’s drive cannot be deleted', async ({ api }) => {
     const iso = await api.iso();
     const server = await api.server();
     expect((await api.insertIso(server.id, iso.id)).status).toBeLessThan(300);

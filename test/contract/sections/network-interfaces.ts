@@ -1,10 +1,9 @@
-import { describe, expect, test } from 'vitest';
-import { open } from '../contract.ts';
+import { describe, expect } from 'vitest';
+import { test } from '../contract.ts';
 import type { NetworkInterface } from '../wire.ts';
 
 describe('§4 /servers/{id}/network-interfaces', () => {
-  test('§4 POST answers the card plus a task; the card’s network is a field on the card', async () => {
-    const api = await open();
+  test('§4 POST answers the card plus a task; the card’s network is a field on the card', async ({ api }) => {
     const network = await api.network('backend');
     const server = await api.server();
     const answer = await api.post<NetworkInterface>(`/servers/${server.id}/network-interfaces`, {
@@ -17,9 +16,7 @@ describe('§4 /servers/{id}/network-interfaces', () => {
     expect(cards).toContainEqual(expect.objectContaining({ id: answer.data.id, network_id: network.id }));
   });
 
-  test('§2 cards are named net0, net1, … by the platform', async () => {
-    const api = await open();
-    const server = await api.server();
+  test('§2 cards are named net0, net1, … by the platform', async ({ api, server }) => {
     for (const name of ['one', 'two']) await api.attach(server.id, (await api.network(name)).id);
     const cards = (await api.get<NetworkInterface[]>(`/servers/${server.id}/network-interfaces`)).data;
     const ids = cards.map((card) => card.id);
@@ -28,8 +25,7 @@ describe('§4 /servers/{id}/network-interfaces', () => {
     expect(ids.length).toBeGreaterThanOrEqual(2);
   });
 
-  test('§2 a server with a public address has a public card that carries it', async () => {
-    const api = await open();
+  test('§2 a server with a public address has a public card that carries it', async ({ api }) => {
     const server = await api.server({ public_ipv4: { new: true } });
     const cards = (await api.get<NetworkInterface[]>(`/servers/${server.id}/network-interfaces`)).data;
     const card = cards.find((candidate) => candidate.public);
@@ -37,9 +33,7 @@ describe('§4 /servers/{id}/network-interfaces', () => {
     expect(JSON.stringify(card)).toContain(server.ipv4);
   });
 
-  test('§4 network_id is an integer, and the only field', async () => {
-    const api = await open();
-    const server = await api.server();
+  test('§4 network_id is an integer, and the only field', async ({ api, server }) => {
     const path = `/servers/${server.id}/network-interfaces`;
     for (const id of ['1', 1.5, true, null]) {
       const answer = await api.post(path, { network_id: id });
@@ -49,16 +43,15 @@ describe('§4 /servers/{id}/network-interfaces', () => {
     expect((await api.post(path, {})).status).toBe(422);
   });
 
-  test('§7 a card in a network that does not exist is refused', async () => {
-    const api = await open();
-    const server = await api.server();
+  test('§7 a card in a network that does not exist is refused', async ({ api, server }) => {
     const answer = await api.post(`/servers/${server.id}/network-interfaces`, { network_id: 987_654 });
     expect([404, 422]).toContain(answer.status);
   });
 
-  test('§4.1 the collection is an array also when empty: a server without any card', async () => {
-    const api = await open();
-    const server = await api.server();
+  test('§4.1 the collection is an array also when empty: a server without any card', async ({
+    api,
+    server,
+  }) => {
     expect((await api.get(`/servers/${server.id}/network-interfaces`)).data).toEqual([]);
   });
 });

@@ -1,16 +1,16 @@
-import { describe, expect, test } from 'vitest';
-import { open } from '../contract.ts';
+import { describe, expect } from 'vitest';
+import { open, test } from '../contract.ts';
 import type { Network } from '../wire.ts';
 
 describe('§4 /networks', () => {
-  test('§2 each project has one default network', async () => {
-    const api = await open();
+  test('§2 each project has one default network', async ({ api }) => {
     const networks = (await api.get<Network[]>('/networks')).data;
     expect(networks.filter((network) => network.is_default)).toHaveLength(1);
   });
 
-  test('§3.5 a new network does not exist until its task completes; the creation answer carries no identifier', async () => {
-    const api = await open();
+  test('§3.5 a new network does not exist until its task completes; the creation answer carries no identifier', async ({
+    api,
+  }) => {
     const answer = await api.post('/networks', { name: 'backend', cidr: '10.20.0.0/24' });
     expect([answer.status, answer.data]).toEqual([202, null]);
     expect(answer.headers.location).toBeUndefined();
@@ -31,16 +31,14 @@ describe('§4 /networks', () => {
     expect(await api.networkNamed('backend')).toMatchObject({ id: answer.data.id });
   });
 
-  test('§4 POST /networks: name and cidr are both required', async () => {
-    const api = await open();
+  test('§4 POST /networks: name and cidr are both required', async ({ api }) => {
     expect((await api.post('/networks', { name: 'backend' })).invalidParams).toEqual(['cidr']);
     expect((await api.post('/networks', { cidr: '10.20.0.0/24' })).invalidParams).toEqual(['name']);
     expect((await api.post('/networks', {})).invalidParams.toSorted()).toEqual(['cidr', 'name']);
     expect((await api.post('/networks')).status).toBe(422);
   });
 
-  test('§8 network name has 1 to 30 characters, measured after trimming (§4.3)', async () => {
-    const api = await open();
+  test('§8 network name has 1 to 30 characters, measured after trimming (§4.3)', async ({ api }) => {
     expect((await api.post('/networks', { name: 'n', cidr: '10.1.0.0/24' })).status).toBe(202);
     expect((await api.post('/networks', { name: `  ${'n'.repeat(30)} `, cidr: '10.2.0.0/24' })).status).toBe(
       202,
@@ -51,8 +49,9 @@ describe('§4 /networks', () => {
     }
   });
 
-  test('§4 a network name holds letters, digits, space, underscore, dot, hyphen and nothing else', async () => {
-    const api = await open();
+  test('§4 a network name holds letters, digits, space, underscore, dot, hyphen and nothing else', async ({
+    api,
+  }) => {
     expect((await api.post('/networks', { name: 'Az 09_.-', cidr: '10.1.0.0/24' })).status).toBe(202);
     for (const name of ['a/b', 'a:b', 'a,b', 'ü?', 'a\nb', 'a+b']) {
       const answer = await api.post('/networks', { name, cidr: '10.3.0.0/24' });
@@ -60,8 +59,9 @@ describe('§4 /networks', () => {
     }
   });
 
-  test('§4 a cidr is four dot-separated groups of 1 to 3 digits, a slash, then 1 or 2 digits; 9 to 18 characters', async () => {
-    const api = await open();
+  test('§4 a cidr is four dot-separated groups of 1 to 3 digits, a slash, then 1 or 2 digits; 9 to 18 characters', async ({
+    api,
+  }) => {
     expect((await api.post('/networks', { name: 'short', cidr: '10.0.0.0/8' })).status).toBe(202);
     expect((await api.post('/networks', { name: 'shortest', cidr: ' 1.0.0.0/8 ' })).status).toBe(202);
     expect((await api.post('/networks', { name: 'longest', cidr: '192.168.100.100/32' })).status).toBe(202);
@@ -80,15 +80,13 @@ describe('§4 /networks', () => {
     }
   });
 
-  test('§4 GET /networks: skip_vm_count takes any value', async () => {
-    const api = await open();
+  test('§4 GET /networks: skip_vm_count takes any value', async ({ api }) => {
     for (const value of ['1', 'true', '', 'anything']) {
       expect((await api.get(`/networks?skip_vm_count=${value}`)).status).toBe(200);
     }
   });
 
-  test('§2 server_count counts the attached servers', async () => {
-    const api = await open();
+  test('§2 server_count counts the attached servers', async ({ api }) => {
     const network = await api.network('backend');
     const server = await api.server();
     await api.attach(server.id, network.id);
@@ -97,8 +95,9 @@ describe('§4 /networks', () => {
     expect(await api.networkNamed('backend')).toMatchObject({ server_count: 0 });
   });
 
-  test('§4 DELETE /networks/{id} is answered with a task; the network is gone when it is done', async () => {
-    const api = await open();
+  test('§4 DELETE /networks/{id} is answered with a task; the network is gone when it is done', async ({
+    api,
+  }) => {
     const network = await api.network('backend');
     const answer = await api.delete(`/networks/${network.id}`);
     expect(answer.status).toBe(202);
@@ -115,8 +114,9 @@ describe('§4 /networks', () => {
     expect(await api.networkNamed('backend')).toBeUndefined();
   });
 
-  test('§3.1 a network with servers on it cannot be deleted; without them the same key goes through (§8.3)', async () => {
-    const api = await open();
+  test('§3.1 a network with servers on it cannot be deleted; without them the same key goes through (§8.3)', async ({
+    api,
+  }) => {
     const network = await api.network('backend');
     const server = await api.server();
     await api.attach(server.id, network.id);
@@ -128,8 +128,7 @@ describe('§4 /networks', () => {
     expect([answer.status, answer.replayed]).toEqual([202, false]);
   });
 
-  test('§7 DELETE /networks/{id} of an unknown network is not found', async () => {
-    const api = await open();
+  test('§7 DELETE /networks/{id} of an unknown network is not found', async ({ api }) => {
     expect((await api.delete('/networks/987654')).status).toBe(404);
   });
 });

@@ -1,10 +1,11 @@
-import { describe, expect, test } from 'vitest';
-import { open } from '../contract.ts';
+import { describe, expect } from 'vitest';
+import { test } from '../contract.ts';
 import type { ImageEntry, Ip, Server } from '../wire.ts';
 
 describe('§4 /servers', () => {
-  test('§3 creation answers 202 with the server id at once, status `creating` and power false', async () => {
-    const api = await open();
+  test('§3 creation answers 202 with the server id at once, status `creating` and power false', async ({
+    api,
+  }) => {
     const answer = await api.post<Server>('/servers', await api.serverBody({ name: 'web-1' }));
     expect(answer.status).toBe(202);
     expect(answer.data).toMatchObject({ name: 'web-1', status: 'creating', power: false });
@@ -13,36 +14,33 @@ describe('§4 /servers', () => {
     expect((await api.get(`/servers/${answer.data.id}/firewall`)).status).toBe(200);
   });
 
-  test('§4.8 the Location of a creation, where there is one, is the path of the created resource', async () => {
-    const api = await open();
+  test('§4.8 the Location of a creation, where there is one, is the path of the created resource', async ({
+    api,
+  }) => {
     const answer = await api.post<Server>('/servers', await api.serverBody());
     expect(answer.headers.location ?? `/v1/servers/${answer.data.id}`).toMatch(
       new RegExp(`/v1/servers/${answer.data.id}$`),
     );
   });
 
-  test('§4.3 the name is trimmed', async () => {
-    const api = await open();
+  test('§4.3 the name is trimmed', async ({ api }) => {
     const answer = await api.post<Server>('/servers', await api.serverBody({ name: '  web-1\n' }));
     expect(answer.data.name).toBe('web-1');
   });
 
-  test('§4 slider types take cores, memory_mb and disk_gb', async () => {
-    const api = await open();
+  test('§4 slider types take cores, memory_mb and disk_gb', async ({ api }) => {
     const type = await api.serverType('sliders');
     const image = await api.osImage(type.id);
     const body = { name: 'a', server_type_id: type.id, image, cores: 2, memory_mb: 2048, disk_gb: 40 };
     expect((await api.post('/servers', body)).status).toBe(202);
   });
 
-  test('§4 plan types take plan_id', async () => {
-    const api = await open();
+  test('§4 plan types take plan_id', async ({ api }) => {
     const body = await api.planBody();
     expect((await api.post('/servers', body)).status).toBe(202);
   });
 
-  test('§4 public_ipv4 {new: true} allocates a fresh address, also when one is free', async () => {
-    const api = await open();
+  test('§4 public_ipv4 {new: true} allocates a fresh address, also when one is free', async ({ api }) => {
     const free = (await api.post<Ip>('/ips', {})).data;
     const server = await api.server({ public_ipv4: { new: true } });
     expect(server.ipv4).not.toBe(free.address);
@@ -50,8 +48,9 @@ describe('§4 /servers', () => {
     expect(ips.map((ip) => ip.server_id).toSorted()).toEqual([null, server.id].toSorted());
   });
 
-  test('§4 public_ipv4 {reuse: true} takes a free address of the project, and a new one only when none is free', async () => {
-    const api = await open();
+  test('§4 public_ipv4 {reuse: true} takes a free address of the project, and a new one only when none is free', async ({
+    api,
+  }) => {
     const free = (await api.post<Ip>('/ips', {})).data;
     const first = await api.server({ name: 'a', public_ipv4: { reuse: true } });
     expect(first.ipv4).toBe(free.address);
@@ -61,22 +60,19 @@ describe('§4 /servers', () => {
     expect((await api.get<Ip[]>('/ips')).data).toHaveLength(2);
   });
 
-  test('§2 ips are the addresses of the server, and ipv4 is the primary one', async () => {
-    const api = await open();
+  test('§2 ips are the addresses of the server, and ipv4 is the primary one', async ({ api }) => {
     const answer = await api.post<Server>('/servers', await api.serverBody({ public_ipv4: { new: true } }));
     const [ip] = answer.data.ips;
     expect(answer.data.ips).toHaveLength(1);
     expect(ip).toMatchObject({ address: answer.data.ipv4, primary: true, server_id: answer.data.id });
   });
 
-  test('§7 server_type_not_found: the type does not exist', async () => {
-    const api = await open();
+  test('§7 server_type_not_found: the type does not exist', async ({ api }) => {
     const answer = await api.post('/servers', await api.serverBody({ server_type_id: 987_654 }));
     expect([answer.status, answer.code]).toEqual([404, 'server_type_not_found']);
   });
 
-  test('§7 image_not_supported: an entry of type useriso is refused with 422', async () => {
-    const api = await open();
+  test('§7 image_not_supported: an entry of type useriso is refused with 422', async ({ api }) => {
     const iso = await api.iso();
     const type = await api.serverType('sliders');
     const entries = (await api.get<ImageEntry[]>(`/server-types/${type.id}/images`)).data;
@@ -85,14 +81,12 @@ describe('§4 /servers', () => {
     expect([answer.status, answer.code]).toEqual([422, 'image_not_supported']);
   });
 
-  test('§4 an image that the type’s list does not hold is refused', async () => {
-    const api = await open();
+  test('§4 an image that the type’s list does not hold is refused', async ({ api }) => {
     const answer = await api.post('/servers', await api.serverBody({ image: 'no-such-image' }));
     expect([404, 422]).toContain(answer.status);
   });
 
-  test('§4 image is an id from the type’s own image list: another type’s is refused', async () => {
-    const api = await open();
+  test('§4 image is an id from the type’s own image list: another type’s is refused', async ({ api }) => {
     const [sliders, fixed] = [await api.serverType('sliders'), await api.serverType('fixed')];
     const own = (await api.get<ImageEntry[]>(`/server-types/${sliders.id}/images`)).data.map(
       (entry) => entry.id,
@@ -104,8 +98,7 @@ describe('§4 /servers', () => {
     );
   });
 
-  test('§4 ssh_keys is an array of integers', async () => {
-    const api = await open();
+  test('§4 ssh_keys is an array of integers', async ({ api }) => {
     for (const keys of ['1', 1, ['1'], [1.5], [null]]) {
       const answer = await api.post('/servers', await api.serverBody({ ssh_keys: keys }));
       expect([keys, answer.status, answer.code]).toEqual([keys, 422, 'invalid_request']);
@@ -113,8 +106,7 @@ describe('§4 /servers', () => {
     expect((await api.post('/servers', await api.serverBody({ ssh_keys: [] }))).status).toBe(202);
   });
 
-  test('§4.3 types are strict in every field of the body', async () => {
-    const api = await open();
+  test('§4.3 types are strict in every field of the body', async ({ api }) => {
     const wrong: Record<string, unknown> = {
       name: 7,
       server_type_id: '1',
@@ -135,8 +127,7 @@ describe('§4 /servers', () => {
     }
   });
 
-  test('§4.3 a boolean accepts only true or false: public_ipv4.new', async () => {
-    const api = await open();
+  test('§4.3 a boolean accepts only true or false: public_ipv4.new', async ({ api }) => {
     for (const value of [1, 'true', null, 'yes']) {
       const answer = await api.post('/servers', await api.serverBody({ public_ipv4: { new: value } }));
       expect([value, answer.status, answer.code]).toEqual([value, 422, 'invalid_request']);
@@ -144,8 +135,7 @@ describe('§4 /servers', () => {
     expect((await api.get('/ips')).data).toEqual([]);
   });
 
-  test('§4.3 unknown fields inside public_ipv4 are refused', async () => {
-    const api = await open();
+  test('§4.3 unknown fields inside public_ipv4 are refused', async ({ api }) => {
     const answer = await api.post(
       '/servers',
       await api.serverBody({ public_ipv4: { new: true, colour: 'red' } }),
@@ -153,8 +143,7 @@ describe('§4 /servers', () => {
     expect([answer.status, answer.code]).toEqual([422, 'invalid_request']);
   });
 
-  test('§2 deleting answers server_id and billable_ips, the addresses that stay', async () => {
-    const api = await open();
+  test('§2 deleting answers server_id and billable_ips, the addresses that stay', async ({ api }) => {
     const server = await api.server({ public_ipv4: { new: true } });
     const bare = await api.server({ name: 'bare' });
     const answer = await api.delete<{ server_id: number; billable_ips: unknown[] }>(`/servers/${server.id}`);
@@ -166,8 +155,7 @@ describe('§4 /servers', () => {
     expect(without.data.billable_ips).toEqual([]);
   });
 
-  test('§7 server_not_found on every path under a server', async () => {
-    const api = await open();
+  test('§7 server_not_found on every path under a server', async ({ api }) => {
     const network = await api.network('backend');
     const answers = [
       await api.delete('/servers/987654'),
@@ -184,16 +172,13 @@ describe('§4 /servers', () => {
     );
   });
 
-  test('§4 a deleted server is not found once its task is done', async () => {
-    const api = await open();
-    const server = await api.server();
+  test('§4 a deleted server is not found once its task is done', async ({ api, server }) => {
     await api.finish(await api.delete(`/servers/${server.id}`));
     const answer = await api.delete(`/servers/${server.id}`);
     expect([answer.status, answer.code]).toEqual([404, 'server_not_found']);
   });
 
-  test('§4 PUT /servers/{id}/iso inserts an ISO, on graphics-card types too', async () => {
-    const api = await open();
+  test('§4 PUT /servers/{id}/iso inserts an ISO, on graphics-card types too', async ({ api }) => {
     const iso = await api.iso();
     const plain = await api.server({ name: 'plain' });
     const gpu = await api.gpuServer({ name: 'gpu' });
@@ -201,8 +186,9 @@ describe('§4 /servers', () => {
     expect((await api.insertIso(gpu.id, iso.id)).status).toBeLessThan(300);
   });
 
-  test('§7 server_type_not_supported: an image is taken from a packaged graphics-card server', async () => {
-    const api = await open();
+  test('§7 server_type_not_supported: an image is taken from a packaged graphics-card server', async ({
+    api,
+  }) => {
     const gpu = await api.gpuServer();
     const refused = await api.takeImage(gpu.id);
     expect(refused.code).toBe('server_type_not_supported');
