@@ -1,40 +1,22 @@
-import type { Clock, Random } from '../core/clock.ts';
+import type { Random } from '../core/clock.ts';
 import { ConfigError } from '../core/errors.ts';
 import { HiddenTexts } from '../core/hidden-texts.ts';
-import type { ReadPort, TaskWatch, Tracing, WritePort } from '../core/ports.ts';
-import type { ApiProfile } from '../core/profile.ts';
+import type { ReadPort, TaskWatch, WritePort } from '../core/ports.ts';
 import type { RequestCounts } from '../core/progress.ts';
 import { isLoopbackHost } from '../core/text.ts';
-import type { Transport } from '../core/transport.ts';
 import { type ApiAnswer, createApiClock } from './answer.ts';
-import type { BudgetWait, ReadPriority } from './budget.ts';
+import type { ReadPriority } from './budget.ts';
 import { type ApiLogger, silent } from './call.ts';
-import { type Counters, Pipeline } from './pipeline.ts';
+import { type Counters, Pipeline, type Surroundings } from './pipeline.ts';
 import { createReads } from './reads.ts';
 import { createTaskWatch } from './tasks.ts';
-import { createTokenLevels, type TokenLevel, type UseMemory } from './token-record.ts';
+import { createTokenLevels, type TokenLevel } from './token-record.ts';
 import { createWrites } from './writes.ts';
 
-export interface ClientOptions {
-  /** As `parseBaseUrl` takes it. */
-  readonly baseUrl: string;
-  /** Asked before every request, so that a token that was exchanged is used at once. Several share the work. */
-  readonly token: () => string | readonly string[];
-  /** The project that each of several tokens has to belong to. */
-  readonly projectId?: number;
-  readonly transport: Transport;
-  /** Already scaled by `profile.timeScale`. */
-  readonly clock: Clock;
+export interface ClientOptions extends Surroundings {
   /** For the jitter of retried reads. */
   readonly random: Random;
-  readonly profile: ApiProfile;
-  /** Remembers budget use and small facts across processes; see `readOnlyMemory` for a dry run. */
-  readonly uses: UseMemory;
   readonly logger?: ApiLogger;
-  /** Called once for each long wait for a budget. Without `onWait` the client logs the waits that the API asks for. */
-  readonly onWait?: (wait: BudgetWait) => void;
-  /** Receives the span of each request. */
-  readonly tracing?: Tracing;
   /** Of vdcsync, for the `User-Agent`. */
   readonly version?: string;
   /** One whole exchange, in ms of the API's time; at least 2 s real. Default 30,000. */
@@ -71,33 +53,17 @@ const defaultTimeoutMs = 30_000;
  * @throws ConfigError for a base URL that cannot be used.
  */
 export function createClient(options: ClientOptions): Client {
-  const { clock, profile, random } = options;
-  const logger = options.logger ?? silent;
+  const { clock, profile, logger = silent } = options;
   const counters: Counters = { reads: 0, writes: 0, polls: 0, probes: 0, limited: 0 };
   const apiClock = createApiClock(clock);
   const realTimeoutMs = scaledTimeout(options.timeoutMs ?? defaultTimeoutMs, profile.timeScale);
   const baseUrl = parseBaseUrl(options.baseUrl);
   const levels = createTokenLevels(options.uses, clock);
   const hidden = new HiddenTexts();
-  const pipeline = new Pipeline({
-    baseUrl,
-    token: options.token,
-    projectId: options.projectId,
-    level: levels.known,
-    transport: options.transport,
-    clock,
-    profile,
-    uses: options.uses,
-    logger,
-    userAgent: `vdcsync/${options.version ?? 'unknown'}`,
-    realTimeoutMs,
-    counters,
-    apiClock,
-    hidden,
-    tracing: options.tracing,
-    ...(options.onWait === undefined ? {} : { onWait: options.onWait }),
-  });
-  const readsOptions = { baseUrl, pipeline, clock, random, profile, apiClock, logger, hidden };
+  const own = { ...options, baseUrl, logger, apiClock, hidden };
+  const userAgent = `vdcsync/${options.version ?? 'unknown'}`;
+  const pipeline = new Pipeline({ ...own, level: levels.known, userAgent, realTimeoutMs, counters });
+  const readsOptions = { ...own, pipeline };
   return {
     reads: (priority, halt) => createReads(readsOptions, priority, halt),
     writes: createWrites(pipeline, profile, hidden, levels.learn),

@@ -20,25 +20,35 @@ export interface Counters {
   limited: number;
 }
 
-export interface PipelineOptions {
+/** The surroundings of a client. */
+export interface Surroundings {
+  /** As `parseBaseUrl` takes it. */
   readonly baseUrl: string;
+  /** Asked before every request, so that a token that was exchanged is used at once. Several share the work. */
   readonly token: () => string | readonly string[];
   /** The project that each of several tokens has to belong to. */
-  readonly projectId?: number | undefined;
-  /** The level of a token as writes have shown it, by its name. */
-  readonly level: (name: string) => Promise<TokenLevel>;
+  readonly projectId?: number;
   readonly transport: Transport;
+  /** Already scaled by `profile.timeScale`. */
   readonly clock: Clock;
   readonly profile: ApiProfile;
+  /** Remembers budget use and small facts across processes; see `readOnlyMemory` for a dry run. */
   readonly uses: UseMemory;
+  /** Called once for each long wait for a budget. Without `onWait` the client logs the waits that the API asks for. */
+  readonly onWait?: (wait: BudgetWait) => void;
+  /** Receives the span of each request. */
+  readonly tracing?: Tracing;
+}
+
+export interface PipelineOptions extends Surroundings {
+  /** The level of a token as writes have shown it, by its name. */
+  readonly level: (name: string) => Promise<TokenLevel>;
   readonly logger: ApiLogger;
   readonly userAgent: string;
   readonly realTimeoutMs: number;
   readonly counters: Counters;
   readonly apiClock: ApiClock;
   readonly hidden: HiddenTexts;
-  readonly onWait?: (wait: BudgetWait) => void;
-  readonly tracing?: Tracing | undefined;
 }
 
 /** An answer, and the token that it answers. */

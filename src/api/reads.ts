@@ -1,16 +1,15 @@
 import { z } from 'zod';
-import type { Clock, Random } from '../core/clock.ts';
+import type { Random } from '../core/clock.ts';
 import { ApiProblem } from '../core/errors.ts';
 import type { HiddenTexts } from '../core/hidden-texts.ts';
 import type { ReadPort } from '../core/ports.ts';
-import type { ApiProfile, UndocumentedOperation } from '../core/profile.ts';
+import type { UndocumentedOperation } from '../core/profile.ts';
 import type { Task, TaskId } from '../core/resources.ts';
 import { fitsPath } from '../core/text.ts';
 import { TransportError } from '../core/transport.ts';
-import { type ApiAnswer, type ApiClock, excerptOf } from './answer.ts';
+import { type ApiAnswer, excerptOf } from './answer.ts';
 import type { ReadPriority } from './budget.ts';
-import type { ApiLogger } from './call.ts';
-import type { Pipeline } from './pipeline.ts';
+import type { Pipeline, PipelineOptions } from './pipeline.ts';
 import {
   backupPolicySchema,
   backupSchema,
@@ -30,16 +29,10 @@ import {
 } from './wire.ts';
 import { pathSegment } from './writes.ts';
 
-export interface ReadsOptions {
-  /** For messages. */
-  readonly baseUrl: string;
+export interface ReadsOptions
+  extends Pick<PipelineOptions, 'baseUrl' | 'clock' | 'profile' | 'apiClock' | 'logger' | 'hidden'> {
   readonly pipeline: Pipeline;
-  readonly clock: Clock;
   readonly random: Random;
-  readonly profile: ApiProfile;
-  readonly apiClock: ApiClock;
-  readonly logger: ApiLogger;
-  readonly hidden: HiddenTexts;
 }
 
 /** A read is sent this often at most; then its last failure is the answer. */
