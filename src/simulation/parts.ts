@@ -2,6 +2,7 @@ import type { Blocked, OperationId, Plan, Selection } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
 import type { Controller, Running } from './controller.ts';
 import type { Observer } from './observer.ts';
+import type { RestJudge } from './rest.ts';
 import type { StageOptions, StoryStage } from './stage.ts';
 import type { Disturbance, Incident, SpecModel, Story } from './story.ts';
 
@@ -19,6 +20,7 @@ export interface StoryParts extends StageOptions {
   /** The answers of an operator who also edits the spec. */
   readonly answer?: OperatorAnswer;
   readonly dryRun?: DryRun;
+  readonly rest?: RestJudge;
   /** Judges a story that has come to rest. */
   readonly atEnd?: (stage: StoryStage, main: Controller) => Promise<void>;
   /** Gives the machine an earlier state once its runs have converged. */

@@ -9,19 +9,34 @@ import type { Project, Server } from '../emulator/world.ts';
 import { replay } from '../state/replay.ts';
 import type { Controller } from './controller.ts';
 import { sorts } from './resource-history.ts';
-import { entryOf } from './spec-file.ts';
 import type { StoryStage } from './stage.ts';
-import { failuresAreReported, type SpecModel } from './story.ts';
+import type { SpecModel } from './story.ts';
 
 interface State {
   readonly bindings: readonly Binding[];
   readonly open: readonly Intent[];
 }
 
-interface Thing {
+export interface Thing {
   readonly kind: KindName;
   readonly id: string | null;
 }
+
+/** The parts of the judgement that a rehearsal has no use for. */
+export interface RestJudge {
+  /** Servers that no controller can know of. */
+  unknowableTo(stage: StoryStage, controller: Controller, project: Project): Promise<readonly Thing[]>;
+  /** Whether the resource of an operation that only a profile enables is as the spec wants it. */
+  isAsWanted(
+    stage: StoryStage,
+    bindings: readonly Binding[],
+    resource: DesiredResource,
+    server: Server | undefined,
+    spec: SpecModel,
+  ): boolean;
+}
+
+const rehearsed: RestJudge = { unknowableTo: async () => [], isAsWanted: () => true };
 
 /** The next run plans nothing and writes nothing, and neither does a dry run. Returns the warnings. */
 export async function checkFixedPoint(
@@ -71,13 +86,14 @@ export async function checkAtRest(
   controller: Controller,
   spec: SpecModel,
   warnings: readonly Warning[],
+  judge: RestJudge = rehearsed,
 ): Promise<void> {
   if (stage.violation !== undefined) return;
   const { bindings } = await stateOf(stage, controller);
   const project = stage.emulator.world.projects[0] as Project;
   const known: Thing[] = [];
   for (const each of stage.controllers)
-    known.push(...(await knownTo(stage, each)), ...(await unknowableTo(stage, each, project)));
+    known.push(...(await knownTo(stage, each)), ...(await judge.unknowableTo(stage, each, project)));
   const desired = stage.load(spec);
   // The spec names resources that it does not manage.
   for (const { kind, id, held } of desired.resources)
@@ -86,7 +102,9 @@ export async function checkAtRest(
   checkNothingLeft(stage, project, known, warnings);
   checkNoNeedlessAddress(stage, project, bindings);
   if (desired.settings.drift === 'report') return;
-  for (const resource of desired.resources) checkWanted(stage, project, bindings, resource, spec);
+  for (const resource of desired.resources)
+    if (resource.managed && !isThere(stage, project, bindings, resource, spec, judge))
+      stage.fail('I12', `converged, but ${resource.key} does not match the spec`);
 }
 
 async function stateOf({ clock }: StoryStage, { box }: Controller): Promise<State> {
@@ -106,34 +124,6 @@ async function knownTo(stage: StoryStage, controller: Controller): Promise<reado
       .map(({ id }) => ({ kind, id })),
   );
   return [...bindings, ...made];
-}
-
-/** Servers that only a state of before has known, or whose key the API had forgotten, and no documented read shows. */
-async function unknowableTo(
-  { history, clock, observer }: StoryStage,
-  { box, epoch, behind }: Controller,
-  { servers }: Project,
-): Promise<readonly Thing[]> {
-  const hidden = epoch === 0 ? [] : servers.filter(({ id }) => history.isUnseen(String(id), behind));
-  if (hidden.length === 0) return [];
-  const store = await box.open(clock.now());
-  const journal = await store.journal({ limit: Number.POSITIVE_INFINITY });
-  await box.release();
-  const ever = new Set(
-    journal.flatMap(({ data }) => {
-      const { binding, intent } = data as { readonly binding?: Binding; readonly intent?: Intent };
-      const made =
-        intent === undefined ? [] : history.knowableUnder(intent).filter((each) => history.isLive(each));
-      // The id may have belonged to an earlier server. @assumption A17
-      const isSame =
-        binding !== undefined &&
-        history.birthBoundAs(binding)?.number === history.birthOf('server', binding.id)?.number;
-      return [...made, ...(isSame ? [binding] : [])].map(({ kind, id }) => `${kind} ${id}`);
-    }),
-  );
-  const unknown = hidden.filter(({ id }) => !ever.has(`server ${id}`));
-  if (unknown.length > 0) observer.count('servers that a state put back can know nothing of');
-  return unknown.map(({ id }) => ({ kind: 'server', id: String(id) }));
 }
 
 function addressesOf({ ips }: Project, server: string): readonly Thing[] {
@@ -217,78 +207,53 @@ function isCalm({ story, controllers }: StoryStage): boolean {
   return undisturbed && controllers.every(({ epoch }) => epoch === 0);
 }
 
-function checkWanted(
+/** Whether the resource of an entry exists as the spec wants it. */
+function isThere(
   stage: StoryStage,
   project: Project,
   bindings: readonly Binding[],
-  { key, kind, parent, managed, value, protect }: DesiredResource,
+  resource: DesiredResource,
   spec: SpecModel,
-): void {
-  if (!managed) return;
+  judge: RestJudge,
+): boolean {
+  const { key, kind, parent, value } = resource;
   const binding = bindings.find((each) => each.key === key);
   const owner = bindings.find((each) => each.key === parent);
   const server = project.servers.find((each) => String(each.id) === owner?.id);
-  const missing = () => stage.fail('I12', `converged, but ${key} does not match the spec`);
   switch (kind) {
     case 'server':
       // Without a task in the answer, no documented read shows whether the work failed.
-      if (!project.servers.some((each) => String(each.id) === binding?.id)) missing();
-      return;
-    case 'ip':
-      if (server !== undefined && asksForNew(spec, parent)) {
-        const held = project.ips.filter((each) => each.serverId === server.id);
-        const free = held.filter(
-          ({ id }) => !bindings.some((each) => each.kind === 'ip' && each.id === String(id)),
-        );
-        const isTheirs = (id: string) =>
-          stage.history.birthOf('ip', id)?.isForeign === true || stage.history.wasReleased('ip', id);
-        if (free.some(({ id }) => !isTheirs(String(id)))) missing();
-      }
-      if (parent === undefined && !project.ips.some((each) => String(each.id) === binding?.id)) missing();
-      return;
+      return project.servers.some((each) => String(each.id) === binding?.id);
+    case 'ip': {
+      const isBound = (id: string) => bindings.some((each) => each.kind === 'ip' && each.id === id);
+      const isTheirs = (id: string) =>
+        stage.history.birthOf('ip', id)?.isForeign === true || stage.history.wasReleased('ip', id);
+      const held = project.ips.filter((each) => server !== undefined && each.serverId === server.id);
+      const isUnbound = held.some(({ id }) => !isBound(String(id)) && !isTheirs(String(id)));
+      if (isUnbound && asksForNew(spec, parent)) return false;
+      return parent !== undefined || project.ips.some((each) => String(each.id) === binding?.id);
+    }
     case 'network':
-      if (!project.networks.some((each) => String(each.id) === binding?.id)) missing();
-      return;
+      return project.networks.some((each) => String(each.id) === binding?.id);
     case 'iso':
-      if (!project.isos.some((each) => each.id === binding?.id && each.status === 'available')) missing();
-      return;
+      return project.isos.some((each) => each.id === binding?.id && each.status === 'available');
     case 'network_interface': {
       const network = bindings.find((each) => each.key === (value as { readonly network: string }).network);
       const cards =
         server?.cards.filter((card) => !card.public && String(card.networkId) === network?.id) ?? [];
-      if (network !== undefined && cards.length === 0) missing();
-      return;
+      return network === undefined || cards.length > 0;
     }
     case 'firewall':
-      if (server === undefined || !isLike(server.firewall, value)) missing();
-      return;
-    case 'backup': {
-      const { keep } = value as { readonly keep?: number };
-      const copies = bindings.filter(
-        (each) => each.key.startsWith(`${key}.`) && project.backups.some(({ id }) => id === each.id),
-      ).length;
-      const tooMany = stage.story.profile === true && !protect && copies + 1 > (keep ?? copies + 1);
-      if (tooMany || !project.backups.some((each) => each.serverId === server?.id)) missing();
-      return;
-    }
-    case 'drive': {
-      const iso = (value as { readonly iso: string | null }).iso;
-      // No key is bound to an ISO with `managed: false`, and its entry may give the name alone.
-      const entry = iso === null ? undefined : entryOf(spec, iso);
-      const id = bindings.find((each) => each.key === iso)?.id ?? entry?.id ?? iso;
-      if (entry?.managed === false && id === iso) return;
-      if (stage.story.profile === true && failuresAreReported(stage.story) && server?.isoInDrive !== id)
-        missing();
-      return;
-    }
-    case 'server_image': {
-      // Where the answer had no id, it goes by its name. @assumption A51
-      const isThere = project.images.some(({ id, name }) => [id, name].includes(binding?.id ?? ''));
-      if (binding !== undefined && !isThere && failuresAreReported(stage.story)) missing();
-      return;
-    }
+      return server !== undefined && isLike(server.firewall, value);
+    case 'backup':
+      return (
+        project.backups.some((each) => each.serverId === server?.id) &&
+        judge.isAsWanted(stage, bindings, resource, server, spec)
+      );
+    case 'drive':
+    case 'server_image':
     case 'backup_policy':
-      return;
+      return judge.isAsWanted(stage, bindings, resource, server, spec);
   }
 }
 

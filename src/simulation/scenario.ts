@@ -332,7 +332,7 @@ async function settle(
   main: Controller,
   wanted: SpecModel,
   calm: boolean,
-  { answer, dryRun }: StoryParts,
+  { answer, dryRun, rest }: StoryParts,
 ): Promise<number> {
   let spec = wanted;
   const { editedOnceApproved = false, specs } = stage.story;
@@ -353,7 +353,7 @@ async function settle(
     if (report.outcome === 'converged') {
       if (await awaitUnseenWork(stage)) continue;
       const warnings = await checkFixedPoint(stage, main, spec);
-      await checkAtRest(stage, main, spec, warnings);
+      await checkAtRest(stage, main, spec, warnings, rest);
       await checkJournal(stage, main);
       return blocked;
     }

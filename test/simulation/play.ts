@@ -10,6 +10,7 @@ import { checkBill } from './metered.ts';
 import { clientProfile, serviceProfile } from './operations.ts';
 import { answer } from './operator/answer.ts';
 import { checkProfiled } from './profiled-rules.ts';
+import { storyRest } from './rest-judge.ts';
 import { specSources } from './spec-sources.ts';
 import { sqliteBox } from './sqlite-box.ts';
 import { cutAtRest, strike } from './strike.ts';
@@ -42,6 +43,7 @@ export async function play(
     dryRun: { show, compare: checkAsShown },
     strike,
     limits: storyLimits,
+    rest: storyRest,
     check: checkProfiled,
     cut: cutAtRest,
     atEnd: checkBill,
