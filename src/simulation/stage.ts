@@ -45,7 +45,7 @@ export interface StageOptions {
   readonly sources?: (model: SpecModel, projectId: number) => readonly Source[];
   /** The profiles of both sides in a story with a profile. */
   readonly profiles?: { readonly client: ApiProfile; readonly service: Profile };
-  /** The known limits, where a state can be lost or another one acts, and the rules beside those of a rehearsal. */
+  /** The known limits, where a state can be lost or another one acts, and the rules in addition to those of a rehearsal. */
   readonly limits?: Limits;
   readonly check?: Truth['check'];
 }
