@@ -12,7 +12,7 @@ import { createStopwatch } from '../engine/timing.ts';
 import { kinds } from '../reconcilers/registry.ts';
 import type { Chance } from './chance.ts';
 import type { Controller, Running } from './controller.ts';
-import { createCrashable } from './crashable.ts';
+import { Crashable } from './crashable.ts';
 import { type Mirror, mirrorOf, noted, type StateWatch, watchedStore } from './durable.ts';
 import { type Observer, observedWrites } from './observer.ts';
 import { projectId } from './tokens.ts';
@@ -70,7 +70,7 @@ export async function startProcess(starting: Starting): Promise<Running> {
     plan: undefined,
     stop: new AbortController(),
     halt: new AbortController(),
-    crashable: createCrashable(name, machine, (_crashable, boundaries) =>
+    crashable: new Crashable(name, machine, (_crashable, boundaries) =>
       starting.crosses(process, boundaries),
     ),
     get store() {

@@ -20,7 +20,7 @@ import { plainSpecFile, type SpecFile } from './spec-file.ts';
 import { type Boxes, memoryBox } from './state-box.ts';
 import { failuresAreReported, plainSources, type SpecModel, type Story } from './story.ts';
 import { foreignId, issueTokens, namesOf, projectId, secretsOf, type TokenName } from './tokens.ts';
-import { createTrace, type Trace } from './trace.ts';
+import { Trace } from './trace.ts';
 import { type VirtualClock, virtualClock } from './virtual-clock.ts';
 import { watchedTransport } from './watched-transport.ts';
 
@@ -58,7 +58,7 @@ export class StoryStage {
   readonly emulator: Emulator;
   readonly history: ResourceHistory;
   readonly rules: Rules;
-  readonly trace: Trace = createTrace(() => this.clock.monotonic());
+  readonly trace = new Trace(() => this.clock.monotonic());
   readonly chance: Chance;
   readonly tokens: Readonly<Record<TokenName, string>>;
   readonly questions: Questions;

@@ -2,35 +2,29 @@ import { objectName } from '../core/claims.ts';
 import { partsOf } from '../core/intent.ts';
 import type { ProgressEvent } from '../core/progress.ts';
 import type { StateChange } from '../core/state.ts';
+import type { StateWatch } from './durable.ts';
 import type { Observer } from './observer.ts';
-import type { Rules } from './rules/rules.ts';
-
-/** The events, one line each, in order. The same story gives the same lines. */
-export interface Trace {
-  add(who: string, line: string): void;
-  /** Oldest first; of long runs only the latest are kept. */
-  readonly lines: readonly string[];
-  /** Lines ever added. */
-  readonly length: number;
-}
 
 /** Kept of one scenario; the digest in `length` and the end of the story matter most. */
 const mostLines = 50_000;
 
-export function createTrace(elapsedMs: () => number): Trace {
-  const lines: string[] = [];
-  let length = 0;
-  return {
-    lines,
-    get length() {
-      return length;
-    },
-    add(who, line) {
-      length += 1;
-      lines.push(`${(elapsedMs() / 1000).toFixed(1).padStart(9)}s ${who.padEnd(4)} ${line}`);
-      if (lines.length > mostLines) lines.shift();
-    },
-  };
+/** The events, one line each, in order. The same story gives the same lines. */
+export class Trace {
+  /** Oldest first; of long runs only the latest are kept. */
+  readonly lines: string[] = [];
+  /** Lines ever added. */
+  length = 0;
+  readonly #elapsedMs: () => number;
+
+  constructor(elapsedMs: () => number) {
+    this.#elapsedMs = elapsedMs;
+  }
+
+  add(who: string, line: string): void {
+    this.length += 1;
+    this.lines.push(`${(this.#elapsedMs() / 1000).toFixed(1).padStart(9)}s ${who.padEnd(4)} ${line}`);
+    if (this.lines.length > mostLines) this.lines.shift();
+  }
 }
 
 /** A run's event as a line of the trace; most are none. */
@@ -55,12 +49,7 @@ export function traceLineOf(event: ProgressEvent): string | undefined {
 }
 
 /** Each durable change of an intent or binding is one line. */
-export function traced(
-  watch: ReturnType<Rules['watch']>,
-  trace: Trace,
-  name: string,
-  observer: Observer,
-): ReturnType<Rules['watch']> {
+export function traced(watch: StateWatch, trace: Trace, name: string, observer: Observer): StateWatch {
   return {
     began(intent) {
       trace.add(name, `begin ${intent.verb} ${intent.key} #${intent.incarnation}/${intent.attempt}`);

@@ -29,13 +29,13 @@ export function strike(
       controller.forgetBudget();
       return;
     case 'lose_state':
-      afterDeath(controller, crashable.kill, () => boxOf(controller).lose(), false);
+      afterDeath(running, () => boxOf(controller).lose(), false);
       return;
     case 'restore_state':
-      afterDeath(controller, crashable.kill, () => boxOf(controller).restore(what.back));
+      afterDeath(running, () => boxOf(controller).restore(what.back));
       return;
     case 'cut_state':
-      afterDeath(controller, crashable.kill, () => boxOf(controller).cut(what.back));
+      afterDeath(running, () => boxOf(controller).cut(what.back));
       return;
     case 'set_clock':
       crashable.kill();
@@ -96,8 +96,8 @@ async function beginOutage({ emulator, clock }: StoryStage, action: FaultAction,
 }
 
 /** The state is another one when the next process opens it. */
-function afterDeath(controller: Controller, kill: () => void, change: () => unknown, behind = true): void {
-  kill();
+function afterDeath({ controller, crashable }: Running, change: () => unknown, behind = true): void {
+  crashable.kill();
   controller.onRelease.push(() => exchangeState(controller, change, behind));
 }
 
