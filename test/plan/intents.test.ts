@@ -128,12 +128,16 @@ describe('src/plan/open-writes.ts: writes that are not settled', () => {
     expect(resolveOf(blocked).split(' | ')[0]).toBe(`correct ${place}`);
   });
 
-  test('a deletion is settled by absence, or given up', () => {
-    const plan = planOf(worldOf(desired), { openIntents: [intent({ verb: 'delete', blocked: unknown })] });
+  test.each([
+    [
+      'delete',
+      '--absent (if the client area does not show the resource) | vdcsync resolve networks.a --abandon (if the resource still exists)',
+    ],
+    ['update', '--retry (if the write had no effect)'],
+  ])('a write without a resource of its own (%s) is settled by its effect, or given up', (verb, ways) => {
+    const plan = planOf(worldOf(desired), { openIntents: [intent({ verb, blocked: unknown })] });
 
-    expect(resolveOf(plan.blocked[0])).toBe(
-      'vdcsync resolve networks.a --absent (if the client area does not show the resource) | vdcsync resolve networks.a --abandon (if the resource still exists)',
-    );
+    expect(resolveOf(plan.blocked[0])).toBe(`vdcsync resolve networks.a ${ways}`);
   });
 
   test('one under way is a warning', () => {

@@ -128,12 +128,40 @@ describe('src/plan/waits.ts: a rename onto the key of another server', () => {
     expect((await world.apply(after)).outcome).toBe('converged');
     expect([await bound(), deletions()]).toEqual([{ 'servers.shop': '2002' }, []]);
   });
+
+  test.each([true, false])('that is gone leaves its address to `prune: %s`', async (prune) => {
+    const spec = (...entries: readonly string[]) =>
+      servers(...entries).replace('prune: true', `prune: ${prune}`);
+    const { world, bound, deletions } = killable();
+    await world.apply(spec(web(), `shop: {${size}, public_ipv4: {new: true}}`));
+    world.emulator.mutate({ do: 'delete_server', id: 2001 });
+
+    const { blocked } = await world.apply(spec(shop()));
+
+    expect(blocked.map(({ key, code }) => [key, code])).toEqual(
+      prune ? [] : [['servers.shop~2001.public_ipv4', 'prune_disabled']],
+    );
+    expect(deletions().map(({ path }) => path)).toEqual(prune ? ['/ips/5001'] : []);
+    expect(await bound()).toMatchObject({ 'servers.shop': '2002', 'servers.shop.public_ipv4': '5002' });
+  });
 });
 
 describe('src/engine/claims/release.ts: the address of a server whose deletion was interrupted', () => {
   const left = `shop: {${size}, public_ipv4: {new: true}}`;
   const ipsOf = ({ emulator }: ReturnType<typeof rig>) =>
     emulator.world.projects[0]?.ips.map(({ id, serverId }) => `${id} ${serverId}`);
+
+  test.each([
+    'protect: true',
+    'keep_ip: true',
+  ])('is deleted, although the renamed entry has `%s`', async (flag) => {
+    const { world, killedAfter } = killable();
+    await world.apply(servers(web(`, ${flag}`), left));
+    await killedAfter('/servers/2001', servers(web(`, ${flag}`)));
+
+    expect((await world.apply(servers(shop(`, ${flag}`)))).outcome).toBe('converged');
+    expect(ipsOf(world)).toEqual(['5002 2002']);
+  });
 
   test('stays without `prune`, for the new server of its entry', async () => {
     const { world, killedAfter } = killable();

@@ -31,4 +31,13 @@ describe('src/engine/timing.ts', () => {
     expect(first).toBe(0);
     expect(stopwatch.since('intent', moment, ahead)).toBe(60_000);
   });
+
+  test('the moments of an intent that has ended are forgotten', () => {
+    const stopwatch = createStopwatch(virtualClock(), 1);
+    for (const id of ['open', 'ended']) stopwatch.mark(id, 'due');
+
+    stopwatch.keep(new Set(['open']));
+
+    expect(['open', 'ended'].map((id) => stopwatch.isMarked(id, 'due'))).toEqual([true, false]);
+  });
 });
