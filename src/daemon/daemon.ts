@@ -3,10 +3,10 @@ import type { ProgressEvent } from '../core/progress.ts';
 import type { SpecInForce } from './fleet/board.ts';
 import type { Fleet } from './fleet/fleet.ts';
 import type { Notification } from './notifications/notification.ts';
-import { type DaemonDeps, logOf, type Mode, type Trigger } from './ports.ts';
+import { logOf, type Trigger } from './ports.ts';
 import type { Offer, ProjectResult, ReconciliationRecord } from './project/facts.ts';
+import type { ProjectOptions } from './project/options.ts';
 import { DaemonProject } from './project/project.ts';
-import type { Worker } from './project/turn-record.ts';
 import type { Intake, Taken } from './sources/intake.ts';
 import type { Holders, SpecSource } from './sources/source.ts';
 import { SpecProblem } from './sources/spec-problem.ts';
@@ -24,19 +24,13 @@ const reopenMs = 60_000;
 /** A replica keeps the last results of so many projects of its fleet in memory, for its pages. */
 const mostKept = 1_000;
 
-export interface DaemonOptions {
-  readonly deps: DaemonDeps;
+export interface DaemonOptions extends Omit<ProjectOptions, 'id' | 'onEvent' | 'onReconciliation'> {
   readonly source: SpecSource;
   readonly intake: Intake;
   /** `one`: all files are one project's. `many`: each file is a project of its own. */
   readonly projects: 'one' | 'many';
   /** Whether the operator names the spec itself: a project that cannot go on then ends the daemon. */
   readonly trusted: boolean;
-  readonly mode: Mode;
-  readonly intervalMs: number;
-  /** Intents and journal lines that ended longer ago are deleted. */
-  readonly keepMs: number;
-  readonly worker: Worker;
   /** If given, the replicas of a fleet share the projects. If absent, this process works on all of them. */
   readonly fleet?: {
     readonly fleet: Fleet;
@@ -44,8 +38,6 @@ export interface DaemonOptions {
     readonly intake: Intake;
     readonly lead: (over: AbortSignal) => Promise<void>;
   };
-  readonly onNotification: (notification: Notification) => void;
-  readonly onChange: () => void;
   readonly onEvent: (project: number, event: ProgressEvent) => void;
   readonly onReconciliation: (project: number, reconciliation: ReconciliationRecord) => void;
 }

@@ -14,14 +14,19 @@ import type { HeardHint, Hint } from '../../src/daemon/fleet/queue.ts';
 import { Releases } from '../../src/daemon/fleet/releases.ts';
 import {
   defaultPolicy,
-  markOf,
   type Rollout,
   type RolloutPolicy,
   readRollouts,
 } from '../../src/daemon/fleet/rollout.ts';
 import type { ReconciliationMemory } from '../../src/daemon/project/memory.ts';
 import type { Intake, Taken } from '../../src/daemon/sources/intake.ts';
-import { type Commit, type Snapshot, SourceError, type SpecText } from '../../src/daemon/sources/source.ts';
+import {
+  type Commit,
+  markOf,
+  type Snapshot,
+  SourceError,
+  type SpecText,
+} from '../../src/daemon/sources/source.ts';
 import { virtualClock } from '../../src/simulation/virtual-clock.ts';
 
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };

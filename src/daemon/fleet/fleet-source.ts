@@ -1,6 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import { LaterReleaseError, StateError } from '../../core/errors.ts';
 import type { DaemonLogger, Trigger } from '../ports.ts';
+import { abortedWith } from '../scheduling/wake.ts';
 import { holdersAfter } from '../sources/claims.ts';
 import type { Intake } from '../sources/intake.ts';
 import { type Snapshot, SourceError, type SpecSource } from '../sources/source.ts';
@@ -126,10 +127,7 @@ export function fleetSource(options: FleetSourceOptions): FleetSource {
     if (!board.leads()) throw new StateError('the lead of the fleet was lost at once');
     log.info({ source: name }, 'leadership acquired');
     [isBlind, approvals] = [false, []];
-    const end = new AbortController();
-    const onOver = () => end.abort(new Error('this replica is no longer the leader'));
-    over.addEventListener('abort', onOver, { once: true });
-    if (over.aborted) onOver();
+    const { own: end, release } = abortedWith(over);
     let watching: Promise<unknown> | undefined;
     try {
       // A key may have lost its job, for example with a database that was restored.
@@ -144,8 +142,8 @@ export function fleetSource(options: FleetSourceOptions): FleetSource {
     } catch (error) {
       if (!end.signal.aborted) throw error;
     } finally {
-      onOver();
-      over.removeEventListener('abort', onOver);
+      release();
+      end.abort(new Error('this replica is no longer the leader'));
       await watching?.catch(() => undefined);
       await board.yieldLead();
       log.warn({ source: name }, 'leadership ended');

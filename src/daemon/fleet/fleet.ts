@@ -2,12 +2,13 @@ import { within } from '../../core/clock.ts';
 import { LaterReleaseError, messageOf, StateError, StateHeldError } from '../../core/errors.ts';
 import type { Condition } from '../../view/condition.ts';
 import type { DaemonLogger, Trigger } from '../ports.ts';
+import { createWake } from '../scheduling/wake.ts';
+import { markOf } from '../sources/source.ts';
 import type { Board, SpecInForce } from './board.ts';
 import type { DatabaseClock } from './database-clock.ts';
 import { Fitness, UnfitError } from './fitness.ts';
 import type { Lease } from './lease.ts';
 import { continued, type FleetQueue, type JobClaim, type NextTurn, sourceKey, urgencies } from './queue.ts';
-import { markOf } from './rollout.ts';
 
 /** Time after which the queue is asked again. Real ms. */
 const pollMs = 1_000;
@@ -85,7 +86,7 @@ export class Fleet {
   readonly #fitness: Fitness;
   readonly #turns = new Map<string, Turn>();
   #work: FleetWork | undefined;
-  #awake = new AbortController();
+  readonly #wake = createWake();
   /** How many turns were at work when all places were taken. Zero if places were left. */
   #full = 0;
   #answeredAt = Number.NEGATIVE_INFINITY;
@@ -115,12 +116,12 @@ export class Fleet {
   /** Asks for turns of these projects, and takes some of them at once. Only for the leader. */
   async ask(...wanted: Parameters<FleetQueue['ask']>): Promise<void> {
     await this.#options.queue.ask(...wanted);
-    this.#awake.abort();
+    this.#wake.nudge('fleet');
   }
 
   /** Takes another job if a turn has begun to wait, because that frees its place. */
   progress(): void {
-    if (this.#full > 0 && this.#busy().length < this.#full) this.#awake.abort();
+    if (this.#full > 0 && this.#busy().length < this.#full) this.#wake.nudge('fleet');
   }
 
   /** How long the jobs that this replica took last were due, at most. Ms. */
@@ -166,11 +167,9 @@ export class Fleet {
 
   async #taking(stop: AbortSignal): Promise<void> {
     const { clock, log } = this.#options;
-    const wake = () => this.#awake.abort();
-    stop.addEventListener('abort', wake, { once: true });
     let failing = false;
     while (!stop.aborted) {
-      this.#awake = new AbortController();
+      this.#wake.take();
       try {
         await this.#take(stop);
         if (failing) log.info({}, 'the queue answers again');
@@ -179,9 +178,8 @@ export class Fleet {
         if (!failing && !stop.aborted) log.warn({ error }, 'the queue does not answer');
         failing = true;
       }
-      await clock.sleep(pollMs, this.#awake.signal).catch(() => undefined);
-      if (!stop.aborted && this.#awake.signal.aborted)
-        await clock.sleep(gatherMs, stop).catch(() => undefined);
+      await this.#wake.sleep(clock, pollMs, stop).catch(() => undefined);
+      if (this.#wake.pending()) await clock.sleep(gatherMs, stop).catch(() => undefined);
     }
   }
 
@@ -230,7 +228,7 @@ export class Fleet {
       else this.#start(claim);
     }
     this.#full = claims.length < places ? 0 : busy.length + claims.length;
-    if (mayBeMore) this.#awake.abort();
+    if (mayBeMore) this.#wake.nudge('fleet');
   }
 
   /** The turns that have a place: those that do not only wait. */
@@ -253,7 +251,7 @@ export class Fleet {
     turn.done = this.#make(turn).finally(() => {
       life.removeEventListener('abort', onEnd);
       this.#turns.delete(claim.id);
-      this.#awake.abort();
+      this.#wake.nudge('fleet');
     });
   }
 

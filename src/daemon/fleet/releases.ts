@@ -4,14 +4,13 @@ import { endingOf } from '../../view/condition.ts';
 import type { Notification } from '../notifications/notification.ts';
 import type { DaemonLogger } from '../ports.ts';
 import type { Taken } from '../sources/intake.ts';
-import type { Snapshot } from '../sources/source.ts';
+import { markOf, type Snapshot } from '../sources/source.ts';
 import type { Board } from './board.ts';
 import { DeletionCount, type DeletionCountOptions } from './deletion-count.ts';
 import {
   candidateOf,
   heldBack,
   type Member,
-  markOf,
   membersOf,
   projectsOf,
   type Rollout,
@@ -32,7 +31,7 @@ import {
   placedBy,
   precedes,
 } from './succession.ts';
-import { type WaveVerdict, WaveWatch, waveOf } from './wave-watch.ts';
+import { WaveWatch } from './wave-watch.ts';
 
 /** Time between two checks of the projects of a wave. Real ms. */
 const refreshMs = 1_000;
@@ -91,17 +90,15 @@ export class Releases {
   readonly #options: ReleasesOptions;
   readonly #count: DeletionCount;
   readonly #watch: WaveWatch;
-  /** By the name of the wave. */
-  readonly #verdicts = new Map<string, WaveVerdict>();
   #approved: string | undefined;
   #isDue = false;
 
   constructor(options: ReleasesOptions) {
     this.#options = options;
     const { maxDeletions } = options.policy;
-    const onCounted = () => this.#readSoon();
-    this.#count = new DeletionCount({ ...options, maxDeletions, onCounted });
-    this.#watch = new WaveWatch(options);
+    const onNews = () => this.#readSoon();
+    this.#count = new DeletionCount({ ...options, maxDeletions, onCounted: onNews });
+    this.#watch = new WaveWatch({ ...options, onVerdict: onNews });
   }
 
   /** The snapshot to put in force now. The first specs of a fleet are in force at once. */
@@ -165,10 +162,12 @@ export class Releases {
    * Watches the projects of a wave until the signal aborts. Calls `hint` when another snapshot must be put in force.
    */
   async watch(hint: () => void, signal: AbortSignal): Promise<void> {
-    const { clock, log } = this.#options;
+    const { board, clock, log } = this.#options;
     for (;;) {
       await clock.sleep(refreshMs, signal);
-      await this.#checkWaves().catch((error: unknown) => log.debug({ error }, 'wave check failed'));
+      await this.#watch
+        .check(board.rollouts)
+        .catch((error: unknown) => log.debug({ error }, 'wave check failed'));
       if (this.#isDue) hint();
       this.#isDue = false;
     }
@@ -198,7 +197,7 @@ export class Releases {
       return { ...begun, rollout: { ...rollout, ...more, phase: 'running', reason: null, watched: [] } };
     };
     if (phase === 'stopped' && approved === change) return goOn({ approved: true });
-    const verdict = this.#verdicts.get(waveOf(rollout));
+    const verdict = this.#watch.verdictOn(rollout);
     if (verdict === undefined) return begun;
     // A project that has converged by a correction shows nothing about the specs that are left.
     if (verdict.is === 'passed')
@@ -364,23 +363,5 @@ export class Releases {
       { ...rollout, id: `${rollout.id} held`, phase: 'waiting', deletions: total, reason, held, ...size },
       { ...rollout, phase: 'queued' },
     ];
-  }
-
-  /** Judges the last waves. */
-  async #checkWaves(): Promise<void> {
-    const watched = this.#options.board.rollouts.filter(
-      (each) => each.watched.length > 0 && (each.phase === 'running' || each.phase === 'stopped'),
-    );
-    const names = new Set(watched.map(waveOf));
-    this.#watch.keep(names);
-    for (const name of this.#verdicts.keys()) if (!names.has(name)) this.#verdicts.delete(name);
-    for (const rollout of watched) {
-      const name = waveOf(rollout);
-      const verdict = this.#verdicts.get(name) ?? (await this.#watch.verdictOn(rollout));
-      if (verdict === undefined || this.#verdicts.has(name)) continue;
-      if (rollout.phase === 'stopped' && verdict.is === 'failed') continue;
-      this.#verdicts.set(name, verdict);
-      this.#readSoon();
-    }
   }
 }

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { Desired } from '../../core/desired.ts';
 import type { Taken } from '../sources/intake.ts';
-import type { Snapshot, SpecText } from '../sources/source.ts';
+import { markOf, type Snapshot, type SpecText } from '../sources/source.ts';
 
 /** Which projects get a change together. `percent`: of the projects that the change concerns, with those that have it already. */
 export const wave = z.union([
@@ -203,17 +203,6 @@ export function projectsOf<Project extends { readonly project: number }>(
 
 function orderOf({ project }: { readonly project: number }): string {
   return hash('sha1', String(project));
-}
-
-const marks = new WeakMap<SpecText, string>();
-
-/** Equal for equal texts. */
-export function markOf(spec: SpecText): string {
-  const known = marks.get(spec);
-  if (known !== undefined) return known;
-  const mark = hash('sha256', JSON.stringify(spec)).slice(0, 24);
-  marks.set(spec, mark);
-  return mark;
 }
 
 /** Marks these specs. Equal for equal specs. */

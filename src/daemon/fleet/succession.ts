@@ -1,4 +1,5 @@
-import { type Member, markOf, type Rollout, type Waiting } from './rollout.ts';
+import { markOf } from '../sources/source.ts';
+import type { Member, Rollout, Waiting } from './rollout.ts';
 
 /** A rollout that has begun, and the projects that wait in it. */
 export interface Begun {

@@ -22,8 +22,16 @@ export interface WaveWatchOptions {
   readonly ask: (projects: readonly number[]) => Promise<void>;
   /** How the last turns left these projects. */
   readonly left: (projects: readonly number[]) => Promise<readonly Assignment[]>;
+  readonly onVerdict: () => void;
   /** With the wall time of the database. */
   readonly clock: Clock;
+}
+
+/** A wave that is watched. Monotonic ms. */
+interface Wave {
+  askedAt: number;
+  checkedAt: number;
+  verdict?: WaveVerdict | undefined;
 }
 
 /** A project of a wave, as its last turn left it. Times in wall ms of the database. */
@@ -45,34 +53,43 @@ interface Watched {
  */
 export class WaveWatch {
   readonly #options: WaveWatchOptions;
-  readonly #askedAt = new Map<string, number>();
-  readonly #checkedAt = new Map<string, number>();
+  /** By {@link waveOf}. */
+  readonly #waves = new Map<string, Wave>();
 
   constructor(options: WaveWatchOptions) {
     this.#options = options;
   }
 
-  /** Drops the records about all other waves. */
-  keep(names: ReadonlySet<string>): void {
-    for (const each of [this.#askedAt, this.#checkedAt])
-      for (const name of each.keys()) if (!names.has(name)) each.delete(name);
+  /** The verdict on the last wave of the rollout. `undefined` while the wave is neither good nor bad. */
+  verdictOn(rollout: Rollout): WaveVerdict | undefined {
+    return this.#waves.get(waveOf(rollout))?.verdict;
   }
 
-  /** `undefined` while the wave is neither good nor bad. */
-  async verdictOn(rollout: Rollout): Promise<WaveVerdict | undefined> {
-    if (!this.#isDue(rollout)) return undefined;
+  /** Judges the last waves of these rollouts. */
+  async check(rollouts: readonly Rollout[]): Promise<void> {
+    const watched = rollouts.filter(
+      ({ watched, phase }) => watched.length > 0 && (phase === 'running' || phase === 'stopped'),
+    );
+    const names = new Set(watched.map(waveOf));
+    for (const name of this.#waves.keys()) if (!names.has(name)) this.#waves.delete(name);
+    for (const rollout of watched) {
+      const wave = this.#waves.get(waveOf(rollout)) ?? { askedAt: -askMs, checkedAt: -stoppedMs };
+      this.#waves.set(waveOf(rollout), wave);
+      if (wave.verdict !== undefined) continue;
+      wave.verdict = await this.#judge(rollout, wave);
+      if (wave.verdict !== undefined) this.#options.onVerdict();
+    }
+  }
+
+  async #judge(rollout: Rollout, wave: Wave): Promise<WaveVerdict | undefined> {
+    const now = this.#options.clock.monotonic();
+    const isStopped = rollout.phase === 'stopped';
+    // The projects of a stopped rollout may stay unchanged for days.
+    if (isStopped && now - wave.checkedAt < stoppedMs) return undefined;
+    wave.checkedAt = now;
     const projects = await this.#observed(rollout);
-    if (projects.every(({ ending }) => ending === 'rest')) return this.#stayed(rollout, projects);
-    return this.#failed(rollout, projects);
-  }
-
-  /** A stopped rollout is judged less often: its projects may stay unchanged for days. */
-  #isDue(rollout: Rollout): boolean {
-    const [name, now] = [waveOf(rollout), this.#options.clock.monotonic()];
-    if (rollout.phase === 'stopped' && now - (this.#checkedAt.get(name) ?? -stoppedMs) < stoppedMs)
-      return false;
-    this.#checkedAt.set(name, now);
-    return true;
+    if (projects.every(({ ending }) => ending === 'rest')) return this.#stayed(rollout, projects, wave);
+    return isStopped ? undefined : this.#failed(rollout, projects);
   }
 
   async #observed({ phase, watched }: Rollout): Promise<readonly Watched[]> {
@@ -101,25 +118,23 @@ export class WaveWatch {
   }
 
   /** Only another turn of each project shows whether the projects have stayed converged. */
-  async #stayed(rollout: Rollout, projects: readonly Watched[]): Promise<WaveVerdict | undefined> {
-    const { clock } = this.#options;
+  async #stayed(
+    rollout: Rollout,
+    projects: readonly Watched[],
+    wave: Wave,
+  ): Promise<WaveVerdict | undefined> {
+    const { clock, ask } = this.#options;
     const since = Math.max(...projects.map((each) => each.since));
     if (clock.now() - since < rollout.policy.stayMs) return undefined;
     const unseen = projects.filter(({ turnedAt }) => turnedAt <= since).map(({ project }) => project);
     if (unseen.length === 0) return { is: 'passed', byChange: projects.every(({ isOwn }) => isOwn) };
-    await this.#ask(waveOf(rollout), unseen);
+    if (clock.monotonic() - wave.askedAt < askMs) return undefined;
+    wave.askedAt = clock.monotonic();
+    await ask(unseen);
     return undefined;
-  }
-
-  async #ask(name: string, projects: readonly number[]): Promise<void> {
-    const { clock, ask } = this.#options;
-    if (clock.monotonic() - (this.#askedAt.get(name) ?? -askMs) < askMs) return;
-    this.#askedAt.set(name, clock.monotonic());
-    await ask(projects);
   }
 }
 
-/** The name of the wave that a verdict belongs to. */
-export function waveOf({ id, phase, wave }: Rollout): string {
+function waveOf({ id, phase, wave }: Rollout): string {
   return `${id} ${phase} ${wave}`;
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/clock.ts';
+import { abortedWith } from '../scheduling/wake.ts';
 
 /** The page is updated at most twice a second. Real ms. */
 const calmMs = 500;
@@ -30,21 +31,15 @@ export class Changes {
     return this.#watchers.size >= mostWatchers;
   }
 
-  get watchers(): number {
-    return this.#watchers.size;
-  }
-
   /** Calls `write` at each change until it fails or the signal aborts. */
   async watch(write: () => Promise<void>, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await write();
-      const nap = new AbortController();
-      const onAbort = () => nap.abort();
-      signal.addEventListener('abort', onAbort, { once: true });
+      const { own: nap, release } = abortedWith(signal);
       this.#watchers.add(nap);
       await this.#clock.sleep(tickMs, nap.signal).catch(() => undefined);
       this.#watchers.delete(nap);
-      signal.removeEventListener('abort', onAbort);
+      release();
     }
   }
 }

@@ -32,7 +32,14 @@ export function headlineOf(condition: Condition, troubles: Troubles): Headline {
   return { level, word: condition };
 }
 
-const signs: Readonly<Record<Level, string>> = { bad: '●', warn: '▲', busy: '◌', dim: '○', good: '✓' };
+/** Colour and shape both show the level, for operators who see no colours. */
+const looks: Readonly<Record<Level, Readonly<Record<'sign' | 'colour' | 'shape', string>>>> = {
+  bad: { sign: '●', colour: '#d92f3f', shape: 'M14 6h4v12h-4zM14 22h4v4h-4z' },
+  warn: { sign: '▲', colour: '#e0a63c', shape: 'M14 9h4v9h-4zM14 21h4v4h-4z' },
+  busy: { sign: '◌', colour: '#2f7fe0', shape: 'M8 14h4v4H8zM14 14h4v4h-4zM20 14h4v4h-4z' },
+  dim: { sign: '○', colour: '#8a94a1', shape: 'M9 14h14v4H9z' },
+  good: { sign: '✓', colour: '#25a063', shape: 'M8 16l3-3 4 4 7-8 3 3-10 11z' },
+};
 
 /** Conditions that stop writes, each with its cause. */
 const meanings: Readonly<Record<string, string>> = {
@@ -48,32 +55,18 @@ export function wordText(word: string): string {
 
 /** `● blocked · shop` */
 export function titleOf({ level, word }: Headline, name: string): string {
-  return `${signs[level]} ${wordText(word)} · ${name}`;
+  return `${looks[level].sign} ${wordText(word)} · ${name}`;
 }
 
-const colours: Readonly<Record<Level, string>> = {
-  bad: '#d92f3f',
-  warn: '#e0a63c',
-  busy: '#2f7fe0',
-  dim: '#8a94a1',
-  good: '#25a063',
-};
-const shapes: Readonly<Record<Level, string>> = {
-  bad: 'M14 6h4v12h-4zM14 22h4v4h-4z',
-  warn: 'M14 9h4v9h-4zM14 21h4v4h-4z',
-  busy: 'M8 14h4v4H8zM14 14h4v4h-4zM20 14h4v4h-4z',
-  dim: 'M9 14h14v4H9z',
-  good: 'M8 16l3-3 4 4 7-8 3 3-10 11z',
-};
-
-/** The icon of the tab: colour and shape both show the level, for operators who see no colours. */
+/** The icon of the tab. */
 export function iconOf({ level }: Headline): string {
+  const { colour, shape } = looks[level];
   const outline =
     level === 'warn'
       ? '<path d="M16 1 32 30H0z"'
       : level === 'bad'
         ? '<rect width="32" height="32" rx="6"'
         : '<circle cx="16" cy="16" r="16"';
-  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">${outline} fill="${colours[level]}"/><path d="${shapes[level]}" fill="#fff"/></svg>`;
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">${outline} fill="${colour}"/><path d="${shape}" fill="#fff"/></svg>`;
   return `data:image/svg+xml,${encodeURIComponent(svg)}`;
 }

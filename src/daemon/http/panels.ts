@@ -16,6 +16,7 @@ import { shortDigest } from '../../engine/run/approval.ts';
 import { pendingOperations } from '../../view/build.ts';
 import type { Condition } from '../../view/condition.ts';
 import { consequences, liveOf } from '../../view/consequences.ts';
+import type { CommitFacts } from '../../view/facts.ts';
 import { type ProjectView, type ResourceView, resourcesIn } from '../../view/project-view.ts';
 import { barsPicture, timelineOf } from '../../view/timeline.ts';
 import { firstChanges } from '../notifications/drift.ts';
@@ -81,18 +82,10 @@ function errorPanel(view: ProjectView, error: string): Html {
   return html`<section class="wide alarm" id="error"><h2>${failures[failed] ?? failures.failing}</h2><p>${error}</p><p>Until this is solved, vdcsync changes nothing in this project, and this page shows older values.</p>${next === null || at === null ? '' : html`<p class="dim">Next attempt: ${timeAhead(next, at)}.</p>`}${remediesHtml(waysOfError(failed), flagsOf(view))}</section>`;
 }
 
+type ShownCommit = Pick<CommitFacts, 'id' | 'subject' | 'author'> & { readonly url?: string | null };
+
 /** A commit with its author, and a link to its page at the forge. */
-export function commitText({
-  id,
-  subject,
-  author,
-  url,
-}: {
-  readonly id: string;
-  readonly subject: string;
-  readonly author: string;
-  readonly url?: string | null;
-}): Html {
+export function commitText({ id, subject, author, url }: ShownCommit): Html {
   const name = html`<code>${id.slice(0, 12)}</code>`;
   const link = url === undefined || url === null ? name : html`<a href="${url}" rel="noreferrer">${name}</a>`;
   return html`${link} “${subject}”${author === '' ? '' : ` by ${author}`}`;

@@ -1,10 +1,9 @@
 import { once } from 'node:events';
 import { chmodSync, rmSync } from 'node:fs';
-import { createServer, request as httpRequest } from 'node:http';
+import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import { posix } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { z } from 'zod';
-import { messageOf, remediesOf } from '../../core/errors.ts';
 import { parseKey, type ResourceKey } from '../../core/keys.ts';
 import type { CommandResult, Remedy } from '../../core/remedy.ts';
 
@@ -58,31 +57,14 @@ export async function listenForCommands(
 ): Promise<{ close(): Promise<void> }> {
   rmSync(path, { force: true });
   const server = createServer((incoming, outgoing) => {
-    const chunks: Buffer[] = [];
-    let length = 0;
-    incoming.on('data', (chunk: Buffer) => {
-      length += chunk.length;
-      if (length > mostOrderBytes) incoming.destroy();
-      else chunks.push(chunk);
+    const answered = bodyOf(incoming).then(async (body) => {
+      const command = readCommand(body);
+      const answer = command === undefined ? notUnderstood : await take(command);
+      outgoing.writeHead(command === undefined ? 400 : 200, { 'content-type': 'application/json' });
+      outgoing.end(JSON.stringify(answer));
     });
-    incoming.on('end', () => {
-      const command = readCommand(Buffer.concat(chunks).toString('utf8'));
-      const answered =
-        command === undefined
-          ? Promise.resolve(notUnderstood)
-          : take(command).catch(
-              (error: unknown): CommandAnswer => ({
-                refused: messageOf(error),
-                misuse: false,
-                remedies: remediesOf(error),
-              }),
-            );
-      void answered.then((answer) => {
-        outgoing.statusCode = command === undefined ? 400 : 200;
-        outgoing.setHeader('content-type', 'application/json');
-        outgoing.end(JSON.stringify(answer));
-      });
-    });
+    // The client has gone, or sends too much.
+    answered.catch(() => incoming.destroy());
   });
   server.listen(path);
   await once(server, 'listening');
@@ -95,6 +77,17 @@ export async function listenForCommands(
       await closed;
     },
   };
+}
+
+async function bodyOf(incoming: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of incoming) {
+    length += chunk.length;
+    if (length > mostOrderBytes) throw new Error('the command is too long');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
 }
 
 const notUnderstood: CommandAnswer = {

@@ -1,6 +1,5 @@
 import { given } from '../../core/json.ts';
-import { type ResourceKey, takeApart } from '../../core/keys.ts';
-import { endsExposure } from '../../core/plan.ts';
+import type { ResourceKey } from '../../core/keys.ts';
 import type { OperationResult, ProgressEvent } from '../../core/progress.ts';
 import type { RunningOperation } from '../../view/facts.ts';
 import type { DaemonLogger } from '../ports.ts';
@@ -11,10 +10,6 @@ export class Activity {
   readonly #inFlight = new Map<ResourceKey, RunningOperation>();
   /** The last reported reason why a key is blocked. Each reconciliation finds the same reason again. */
   readonly #reported = new Map<ResourceKey, string>();
-  /** The firewalls of new servers in the last plan, by server. */
-  #firewalls: ReadonlyMap<ResourceKey, ResourceKey> = new Map();
-  /** Servers that exist, and whose firewalls are not in place yet. */
-  readonly #exposed = new Set<ResourceKey>();
   #movedAt = 0;
 
   constructor(log: DaemonLogger) {
@@ -24,12 +19,6 @@ export class Activity {
   /** Call this at the end of a reconciliation. Unfinished operations are in the state, and no longer here. */
   settle(): void {
     this.#inFlight.clear();
-    this.#exposed.clear();
-  }
-
-  /** Whether a server runs without the firewall that this reconciliation is about to send. */
-  hasExposed(): boolean {
-    return this.#exposed.size > 0;
   }
 
   list(): readonly RunningOperation[] {
@@ -69,26 +58,7 @@ export class Activity {
     return false;
   }
 
-  #followExposure(event: ProgressEvent): void {
-    switch (event.type) {
-      case 'planned': {
-        const due = event.plan.operations.filter(endsExposure).map(({ key }) => key);
-        this.#firewalls = new Map(due.map((key) => [takeApart(key).parent ?? key, key]));
-        return;
-      }
-      case 'ended': {
-        const { key, verb, outcome } = event.result;
-        const parent = takeApart(key).parent ?? key;
-        if (verb === 'create' && outcome === 'done' && key === parent && this.#firewalls.has(key))
-          this.#exposed.add(key);
-        else if (key === parent || this.#firewalls.get(parent) === key) this.#exposed.delete(parent);
-        return;
-      }
-    }
-  }
-
   #follow(event: ProgressEvent): void {
-    this.#followExposure(event);
     switch (event.type) {
       case 'planned':
         this.#movedAt = event.at;

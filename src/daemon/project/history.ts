@@ -1,7 +1,7 @@
 import { given } from '../../core/json.ts';
-import type { ResourceKey } from '../../core/keys.ts';
+import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
-import { type Blocked, blockedName, decisions, isLeft, type Plan } from '../../core/plan.ts';
+import { type Blocked, blockedName, decisions, endsExposure, isLeft, type Plan } from '../../core/plan.ts';
 import type { OperationResult, ProgressEvent } from '../../core/progress.ts';
 import { remedyText } from '../../core/remedy.ts';
 import { linesText } from '../../core/text.ts';
@@ -344,6 +344,15 @@ export class ProjectHistory {
       return { ...each, since };
     });
   }
+}
+
+/** The firewalls that the plan is about to create for servers that exist. An operation that is done has left the plan. */
+export function dueFirewalls(plan: Plan | undefined): readonly ResourceKey[] {
+  const { operations = [] } = plan ?? {};
+  const created = new Set(operations.flatMap(({ verb, key }) => (verb === 'create' ? [key] : [])));
+  return operations
+    .filter((each) => endsExposure(each) && !created.has(takeApart(each.key).parent ?? each.key))
+    .map(({ key }) => key);
 }
 
 /**

@@ -9,6 +9,7 @@ export interface ProjectOptions {
   readonly id: number;
   readonly mode: Mode;
   readonly intervalMs: number;
+  /** Intents and journal lines that ended longer ago are deleted. */
   readonly keepMs: number;
   readonly worker: Worker;
   readonly onNotification: (notification: Notification) => void;

@@ -10,11 +10,11 @@ import { CommandQueue } from '../operator-commands/command-queue.ts';
 import type { CommandAnswer, OperatorCommand } from '../operator-commands/control.ts';
 import { detailsWhile, type ProjectSession, type Trigger } from '../ports.ts';
 import { KeyBackOff } from '../scheduling/back-off.ts';
-import { createWake, rest, restMs } from '../scheduling/wake.ts';
+import { abortedWith, createWake, rest, restMs } from '../scheduling/wake.ts';
 import { SpecProblem } from '../sources/spec-problem.ts';
 import { Activity } from './activity.ts';
 import type { Offer, ProjectSummary } from './facts.ts';
-import { ProjectHistory } from './history.ts';
+import { dueFirewalls, ProjectHistory } from './history.ts';
 import type { ProjectOptions } from './options.ts';
 import { PlanCheck } from './plan-check.ts';
 import { logReconciliation, reconcile } from './reconciliation.ts';
@@ -22,7 +22,6 @@ import { TurnRecord } from './turn-record.ts';
 import { ended } from './use-meter.ts';
 import { WayBack } from './way-back.ts';
 import {
-  abortedWith,
   isEmpty,
   openWorkspace,
   type ProjectParts,
@@ -121,7 +120,7 @@ export class DaemonProject {
 
   /** Whether a server is public whose firewall the current reconciliation is about to set. */
   hasExposed(): boolean {
-    return this.#activity.hasExposed();
+    return this.#halt !== undefined && dueFirewalls(this.#history.found.plan).length > 0;
   }
 
   hasBrokenSpec(): boolean {

@@ -3,11 +3,11 @@ import { ApiProblem, FenceError, StateError } from '../../core/errors.ts';
 import type { Plan } from '../../core/plan.ts';
 import type { ApplyReport } from '../../core/progress.ts';
 import type { DaemonLogger, ProjectSession, Trigger } from '../ports.ts';
-import type { Wake } from '../scheduling/wake.ts';
+import { abortedWith, type Wake } from '../scheduling/wake.ts';
 import type { Activity } from './activity.ts';
 import type { Offer, ReconciliationRecord } from './facts.ts';
 import type { ProjectHistory } from './history.ts';
-import { abortedWith, type ProjectParts, type Workspace } from './workspace.ts';
+import type { ProjectParts, Workspace } from './workspace.ts';
 
 /** `stop`: sets the firewalls of open servers, and ends. `halt`: every wait ends. `ended`: either of both. */
 interface ReconciliationSignals {

@@ -15,12 +15,13 @@ import {
   type PauseFacts,
   type ProjectFacts,
 } from '../../view/facts.ts';
-import type { DaemonLogger, Mode, ProjectSession } from '../ports.ts';
+import type { DaemonLogger, ProjectSession } from '../ports.ts';
 import type { KeyBackOff } from '../scheduling/back-off.ts';
 import { Refresh } from '../scheduling/refresh.ts';
 import { aborted, type Wake } from '../scheduling/wake.ts';
 import type { Activity } from './activity.ts';
 import type { ProjectHistory } from './history.ts';
+import type { ProjectOptions } from './options.ts';
 import type { PlanCheck } from './plan-check.ts';
 import { both, UseMeter } from './use-meter.ts';
 
@@ -39,11 +40,7 @@ export interface Workspace {
 }
 
 /** The parts of a project that outlive its sessions. */
-export interface ProjectParts {
-  readonly mode: Mode;
-  readonly intervalMs: number;
-  /** Intents and journal lines that ended longer ago are deleted. */
-  readonly keepMs: number;
+export interface ProjectParts extends Pick<ProjectOptions, 'mode' | 'intervalMs' | 'keepMs'> {
   readonly log: DaemonLogger;
   readonly history: ProjectHistory;
   readonly check: PlanCheck;
@@ -145,16 +142,4 @@ export async function readingsOf(
 export function isEmpty({ known }: Pick<ProjectFacts, 'known'>): boolean {
   const { bindings, intents, claims } = knownIn({ known });
   return bindings.length + intents.length + leftBackups(claims).length === 0;
-}
-
-/** A controller that aborts with the signal, until `release`. */
-export function abortedWith(signal: AbortSignal): {
-  readonly own: AbortController;
-  readonly release: () => void;
-} {
-  const own = new AbortController();
-  const abort = () => own.abort(signal.reason);
-  signal.addEventListener('abort', abort, { once: true });
-  if (signal.aborted) abort();
-  return { own, release: () => signal.removeEventListener('abort', abort) };
 }

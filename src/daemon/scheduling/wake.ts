@@ -35,19 +35,28 @@ export function createWake(): Wake {
     async sleep(clock, ms, signal) {
       signal.throwIfAborted();
       if (triggers.size > 0) return;
-      const mine = new AbortController();
-      awake = mine;
-      const forward = () => mine.abort();
-      signal.addEventListener('abort', forward, { once: true });
-      try {
-        await clock.sleep(ms, mine.signal).catch(() => undefined);
-      } finally {
-        // Not AbortSignal.any: the signal lives for months, and each call would leave a listener on it.
-        signal.removeEventListener('abort', forward);
-      }
+      const { own, release } = abortedWith(signal);
+      awake = own;
+      await clock.sleep(ms, own.signal).catch(() => undefined);
+      release();
       signal.throwIfAborted();
     },
   };
+}
+
+/**
+ * A controller that aborts with the signal, until `release`. Not `AbortSignal.any`: the signal lives for months, and each
+ * call would leave a listener on it.
+ */
+export function abortedWith(signal: AbortSignal): {
+  readonly own: AbortController;
+  readonly release: () => void;
+} {
+  const own = new AbortController();
+  const abort = () => own.abort(signal.reason);
+  signal.addEventListener('abort', abort, { once: true });
+  if (signal.aborted) abort();
+  return { own, release: () => signal.removeEventListener('abort', abort) };
 }
 
 /** Resolves when the signal aborts. */

@@ -1,10 +1,11 @@
-import { createHash } from 'node:crypto';
 import { dirname } from 'node:path';
 import { watch as watchPaths } from 'chokidar';
 import type { Clock } from '../../core/clock.ts';
+import { digestOf } from '../../core/json.ts';
 import type { DaemonLogger } from '../ports.ts';
+import { createWake } from '../scheduling/wake.ts';
 import type { FolderBounds } from './bounds.ts';
-import { failWith, readSpecBytes, readSpecFile, reasonOf, specBuffer } from './read-file.ts';
+import { failWith, readSpecFile } from './read-file.ts';
 import { SharedOverlays, type Snapshot, type SpecSource, specOf } from './source.ts';
 import { SpecFolder } from './spec-folder.ts';
 
@@ -51,79 +52,50 @@ export function fileSource(options: FileSourceOptions): SpecSource {
   });
   const shared = new SharedOverlays();
 
-  async function read(): Promise<Snapshot> {
-    const read = await Promise.all(
+  const readAlone = () =>
+    Promise.all(
       alone.map(async ({ path, name, overlay = false }) => {
         const file = await readSpecFile(path, name).catch(failWith(name));
         return overlay && 'text' in file ? { ...file, overlay } : file;
       }),
     );
+
+  async function read(): Promise<Snapshot> {
+    const read = await readAlone();
     return { specs: folder ? shared.addTo(await specs.read(), read) : [specOf(name, read)] };
   }
 
   /** Another text when `read` gives something else. `some`: only a part of a large folder is checked. */
   async function contents(which: 'all' | 'some'): Promise<string> {
-    const hash = createHash('sha256');
-    const buffer = specBuffer();
-    const add = (part: Uint8Array | string) => hash.update(`${typeof part} ${part.length}:`).update(part);
     try {
-      if (folder) add(String(await specs.revision(which)));
-      for (const { path, name } of alone) {
-        add(name);
-        add(await readSpecBytes(path, buffer).catch(reasonOf));
-      }
+      return digestOf([folder ? await specs.revision(which) : 0, await readAlone()]);
     } catch (error) {
-      add(String(error));
+      return String(error);
     }
-    return hash.digest('hex');
   }
 
   async function watch(hint: (trigger: 'file') => void, signal: AbortSignal): Promise<void> {
     const folders = [
       ...new Set(files.map((each) => (folder && each === files[0] ? each.path : dirname(each.path)))),
     ];
-    let movedAt = Number.NEGATIVE_INFINITY;
-    let waiting = false;
-    let seen: string | undefined;
-
-    async function compare(which: 'all' | 'some'): Promise<void> {
-      const now = await contents(which);
-      const before = seen;
-      seen = now;
-      if (before !== undefined && now !== before) hint('file');
-    }
-
-    /** Waits until no event has come for a moment. Further events only prolong the wait. */
-    async function onEvent(): Promise<void> {
-      movedAt = clock.monotonic();
-      if (waiting) return;
-      waiting = true;
-      try {
-        for (let left = stillMs; left > 0; left = movedAt + stillMs - clock.monotonic()) {
-          await clock.sleep(left, signal);
-        }
-      } finally {
-        waiting = false;
-      }
-      await compare('all');
-    }
-
+    const wake = createWake();
     const watcher = watchPaths(folders, { ignoreInitial: true, depth: 0, ignorePermissionErrors: true });
-    const settled = (work: Promise<void>) =>
-      void work.catch((error: unknown) => {
-        if (!signal.aborted) log.warn({ source: name, error }, 'file comparison failed');
-      });
-    watcher.on('all', () => settled(onEvent()));
+    watcher.on('all', () => wake.nudge('file'));
     watcher.on('error', (error) =>
       log.warn({ source: name, error }, 'file watcher failed: vdcsync reads the files periodically only'),
     );
     try {
-      seen = await contents('all');
+      let seen = await contents('all');
       // A change between the caller's own reading and this point would raise no event.
       hint('file');
       for (;;) {
-        await clock.sleep(options.rereadMs ?? rereadMs, signal);
-        await compare('some');
+        await wake.sleep(clock, options.rereadMs ?? rereadMs, signal);
+        const which = wake.pending() ? 'all' : 'some';
+        // A burst of events prolongs the wait.
+        while (wake.take().length > 0) await clock.sleep(stillMs, signal);
+        const before = seen;
+        seen = await contents(which);
+        if (seen !== before) hint('file');
       }
     } finally {
       await watcher.close();

@@ -1,8 +1,8 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { z } from 'zod';
 import type { Clock, Random } from '../../core/clock.ts';
 import type { Diagnostic } from '../../core/errors.ts';
-import { member } from '../../core/json.ts';
 import { decodeSpec, mostBytes, type Source, unreadable } from '../../spec/load.ts';
 import type { DaemonLogger } from '../ports.ts';
 import { type FolderBounds, withinBounds } from './bounds.ts';
@@ -114,11 +114,10 @@ export function gitSource(options: GitSourceOptions): SpecSource {
   return { name, read, watch };
 }
 
-interface Tip {
-  /** The full name at the remote. */
-  readonly ref: string;
-  readonly commit: string;
-}
+/** `ref`: the full name at the remote. */
+const tipSchema = z.object({ ref: z.string(), commit: z.string() }).readonly();
+
+type Tip = z.infer<typeof tipSchema>;
 
 /** The possible meanings of a configured ref: a branch before a tag of the same name. */
 function meaningsOf(ref: string): readonly string[] {
@@ -177,13 +176,10 @@ class TakenMemory {
     });
     if (text === undefined) return undefined;
     try {
-      const taken: unknown = JSON.parse(text);
-      const [ref, commit] = [member(taken, 'ref'), member(taken, 'commit')];
-      if (typeof ref === 'string' && typeof commit === 'string') return { ref, commit };
+      return tipSchema.parse(JSON.parse(text));
     } catch {
-      // The error below covers text that is no JSON, too.
+      throw this.#unusable('it is damaged');
     }
-    throw this.#unusable('it is damaged');
   }
 
   async write({ ref, commit }: Tip): Promise<void> {

@@ -1,3 +1,4 @@
+import { isLoopbackHost } from '../../core/text.ts';
 import { SourceError } from './source.ts';
 
 /** A checked address of a repository. `shown` is the form for messages. */
@@ -32,21 +33,13 @@ export function parseGitUrl(text: string, allowInsecure: boolean): GitUrl {
   }
   if (protocol === 'https') return { text, shown, protocol, origin: url.origin };
   if (protocol === 'ssh') return { text, shown, protocol, origin: undefined };
-  const local = protocol === 'file' || (protocol === 'http' && isThisMachine(url.hostname));
-  if (local && allowInsecure) {
-    return {
-      text,
-      shown,
-      protocol: protocol === 'file' ? 'file' : 'http',
-      origin: protocol === 'file' ? undefined : url.origin,
-    };
-  }
+  const local = protocol === 'file' || (protocol === 'http' && isLoopbackHost(url.hostname));
+  if (local && allowInsecure)
+    return protocol === 'file'
+      ? { text, shown, protocol, origin: undefined }
+      : { text, shown, protocol: 'http', origin: url.origin };
   const hint = local ? ' (for a trial on this machine: --git-allow-insecure)' : '';
   throw new SourceError(`the Git URL ${shown} is neither https nor ssh${hint}`);
-}
-
-function isThisMachine(host: string): boolean {
-  return host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host);
 }
 
 /** The paths of a commit's page, by a part of the host's name. The others have the path of GitHub. */

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { Clock } from '../../core/clock.ts';
 import type { Position, TokenPlace } from '../../core/desired.ts';
 import { ConfigError, type Diagnostic } from '../../core/errors.ts';
@@ -6,7 +5,7 @@ import { Turns } from '../../core/turns.ts';
 import { allowedEnvironment, type Environment, type SpecTrust } from '../../spec/environment.ts';
 import type { Source } from '../../spec/load.ts';
 import type { Offer } from '../project/facts.ts';
-import type { Snapshot, SpecText } from './source.ts';
+import { markOf, type Snapshot, type SpecText } from './source.ts';
 import { mostReadingMs, SpecThread } from './spec-thread.ts';
 import type { SpecAnswer } from './spec-worker.ts';
 
@@ -53,8 +52,6 @@ export class Intake {
   readonly #options: IntakeOptions;
   readonly #environment: Environment;
   readonly #thread: SpecThread;
-  /** A spec that is the same object as before has the same text. */
-  readonly #marks = new WeakMap<SpecText, string>();
   #known: ReadonlyMap<string, SpecAnswer> = new Map();
   readonly #turns = new Turns();
 
@@ -102,8 +99,7 @@ export class Intake {
     const answers = new Map<SpecText, SpecAnswer>();
     for (const spec of bySize) {
       const { sources } = spec;
-      const mark = this.#marks.get(spec) ?? markOf(sources);
-      this.#marks.set(spec, mark);
+      const mark = markOf(spec);
       const before = this.#known.get(mark) ?? known.get(mark);
       if (before === undefined && clock.monotonic() >= endsAt) continue;
       const request = { sources, environment: this.#environment, trust };
@@ -137,14 +133,6 @@ export class Intake {
       return { position, message: `the token cannot be read: ${String(error)}` };
     }
   }
-}
-
-/** Equal for equal sources. Text by text: as JSON, they would be in memory twice more. */
-function markOf(sources: readonly Source[]): string {
-  const hash = createHash('sha256');
-  for (const part of sources.flatMap(({ file, text }) => [file, text]))
-    hash.update(`${part.length}:`).update(part);
-  return hash.digest('hex');
 }
 
 function size(sources: readonly Source[]): number {

@@ -8,6 +8,7 @@ import { SourceError } from './source.ts';
 /**
  * The text of a file, or the reason why it cannot be a spec. `name` is the name for messages.
  *
+ * @param buffer where the bytes are put; the next reading into it overwrites them
  * @throws Error of the system if the file cannot be opened; `reasonOf` puts it into words.
  */
 export async function readSpecFile(
@@ -15,37 +16,26 @@ export async function readSpecFile(
   name: string,
   buffer?: Buffer,
 ): Promise<Source | readonly Diagnostic[]> {
-  const bytes = await readSpecBytes(path, buffer);
-  return typeof bytes === 'string' ? unreadable(name, bytes) : decodeSpec(bytes, name);
+  // Without blocking: the open of a pipe waits for a writer.
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    const stats = await file.stat();
+    if (stats.isDirectory()) return unreadable(name, 'it is a folder');
+    if (!stats.isFile()) return unreadable(name, 'it is not a regular file');
+    if (stats.size > mostBytes) return unreadable(name, 'it is longer than 1 MiB');
+    // One byte more than the file has: the reading then ends at its end. The bytes that are appended meanwhile are not read.
+    const length = stats.size + 1;
+    const bytes = buffer ?? Buffer.alloc(length);
+    const { bytesRead } = await file.read(bytes, 0, length, 0);
+    return decodeSpec(bytes.subarray(0, bytesRead), name);
+  } finally {
+    await file.close();
+  }
 }
 
 /** A buffer with room for the largest spec. A caller that reads many files one after the other reuses the buffer. */
 export function specBuffer(): Buffer {
   return Buffer.allocUnsafeSlow(mostBytes + 1);
-}
-
-/**
- * A file's bytes, or why they can be no spec's.
- *
- * @param buffer where the bytes are put; the next reading into it overwrites them
- * @throws Error of the system where there is no file to be read
- */
-export async function readSpecBytes(path: string, buffer?: Buffer): Promise<Uint8Array | string> {
-  // Without blocking: the open of a pipe waits for a writer.
-  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  try {
-    const stats = await file.stat();
-    if (stats.isDirectory()) return 'it is a folder';
-    if (!stats.isFile()) return 'it is not a regular file';
-    if (stats.size > mostBytes) return 'it is longer than 1 MiB';
-    // One byte more than the file has: the reading then ends at its end. The bytes that are appended meanwhile are not read.
-    const length = stats.size + 1;
-    const bytes = buffer ?? Buffer.alloc(length);
-    const { bytesRead } = await file.read(bytes, 0, length, 0);
-    return bytes.subarray(0, bytesRead);
-  } finally {
-    await file.close();
-  }
 }
 
 /** Why the system gives no file or folder, in words. */

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import isEqual from 'fast-deep-equal';
 import type { Diagnostic } from '../../core/errors.ts';
 import type { Source } from '../../spec/load.ts';
@@ -17,6 +18,17 @@ export type SpecText =
 
 /** The name of the one file that describes a project, by project. */
 export type Holders = Readonly<Record<string, string>>;
+
+const marks = new WeakMap<SpecText, string>();
+
+/** Equal for equal texts. */
+export function markOf(spec: SpecText): string {
+  const known = marks.get(spec);
+  if (known !== undefined) return known;
+  const mark = hash('sha256', JSON.stringify(spec)).slice(0, 24);
+  marks.set(spec, mark);
+  return mark;
+}
 
 /** The whole content of a source at one moment. */
 export interface Snapshot {

@@ -1,7 +1,6 @@
 import { backOff } from '../../core/clock.ts';
 import type { Diagnostic } from '../../core/errors.ts';
 import { linesText } from '../../core/text.ts';
-import { Turns } from '../../core/turns.ts';
 import type { Notification } from '../notifications/notification.ts';
 import type { DaemonDeps, Trigger } from '../ports.ts';
 import { createWake } from '../scheduling/wake.ts';
@@ -51,8 +50,6 @@ export class SpecReader {
   #state: SourceState;
   #holders: Holders = {};
   #mayPass = false;
-  readonly #turns = new Turns();
-  #isReading = false;
 
   constructor(options: SpecReaderOptions) {
     this.#options = options;
@@ -104,7 +101,7 @@ export class SpecReader {
     for (;;) {
       stop.throwIfAborted();
       const [trigger = 'timer'] = this.#wake.take();
-      const failed = !(await this.readNow(trigger, stop));
+      const failed = !(await this.#readOnce(trigger, stop));
       failures = failed ? failures + 1 : 0;
       const restMs = failed
         ? backOff(retry, failures - 1, deps.random.next())
@@ -117,20 +114,9 @@ export class SpecReader {
     }
   }
 
-  /** Whether a reading has begun, and its specs were not passed on yet. */
-  isReading(): boolean {
-    return this.#isReading;
-  }
-
-  /** Reads at once, or as soon as the current reading has ended. Returns whether the source could be read. */
-  readNow(trigger: Trigger, stop: AbortSignal): Promise<boolean> {
-    // One after the other, so that the newest reading stays in force.
-    return this.#turns.take(() => this.#readOnce(trigger, stop));
-  }
-
+  /** Returns whether the source could be read. */
   async #readOnce(trigger: Trigger, stop: AbortSignal): Promise<boolean> {
     const { deps, source, intake, deliver, onNotification, onChange } = this.#options;
-    this.#isReading = true;
     try {
       const snapshot = await source.read(stop);
       const { commit } = snapshot;
@@ -146,7 +132,6 @@ export class SpecReader {
       stop.throwIfAborted();
       this.#mayPass = taken.some((each) => 'problem' in each && each.mayPass === true);
       this.#holders = holdersAfter(taken, snapshot.holders ?? this.#holders);
-      this.#isReading = false;
       deliver(refuseOthers(taken, this.#holders), this.#holders, trigger);
       return true;
     } catch (error) {
@@ -161,7 +146,6 @@ export class SpecReader {
       this.#state = { ...this.#state, error: error.message };
       return false;
     } finally {
-      this.#isReading = false;
       onChange();
     }
   }
