@@ -30,7 +30,7 @@ describe('src/cli: what apply calls blocked', () => {
     }
 
     const daemon = await startDaemon(api, { folder: cwd, env: { VDCSYNC_STATE: `${cwd}/state.db` } });
-    const project = await daemon.until(({ blocked: some }) => some.length > 0, 'a blocked write');
+    const project = await daemon.until(({ blocked: some }) => some.length > 0);
     expect(project).toMatchObject({ blocked, condition: 'blocked' });
     const metrics = await (await fetch(`${daemon.url}/metrics`)).text();
     expect(metrics).toContain('vdcsync_blocked{project="4711"} 1');

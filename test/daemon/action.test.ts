@@ -13,7 +13,7 @@ import { folderWith, oneNetwork } from '../cli/run.ts';
 import { builtCommand } from '../support/built.ts';
 import { programEnv } from '../support/program-env.ts';
 import { createRepository } from './git-server.ts';
-import { emulate, live, speed, until } from './support.ts';
+import { emulate, live, speed } from './support.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const action = parse(readFileSync(join(root, 'action.yml'), 'utf8')) as {
@@ -68,7 +68,7 @@ describe('action.yml', () => {
     const cancelled = await job('apply', {
       token,
       async during(child) {
-        await until(async () => sent().length, Boolean, 'the network is ordered');
+        await expect.poll(() => sent().length).toBeTruthy();
         overlapping.push(await job('apply', { token, run: 2 }));
         child.kill(signal);
       },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { oneNetwork, vdcsync } from '../cli/run.ts';
 import { receiver } from '../support/receiver.ts';
-import { emulate, live, startDaemon, until } from './support.ts';
+import { emulate, live, startDaemon } from './support.ts';
 
 const spec = oneNetwork.replace('networks:', 'settings: { approval: plan }\nnetworks:');
 const edited = spec.replace('networks:', 'networks:\n  extra: { cidr: 10.30.0.0/24 }');
@@ -26,35 +26,32 @@ describe('src/daemon: settings.approval', () => {
     const api = await emulate();
     const notices = await receiver<Notification>();
     const daemon = await startDaemon(api, { spec, env: { VDCSYNC_NOTIFY_URL: notices.url } });
-    const waiting = await daemon.until(({ condition }) => condition === 'awaiting_approval', 'it waits');
+    await daemon.until(({ condition }) => condition === 'awaiting_approval');
     const names = () => live(api).networks.map(({ name }) => name);
     const call = { cwd: daemon.folder };
     // Further reconciliations find the same plan and report nothing.
-    await daemon.until(({ daemon: { reconciliations } }) => {
+    for (const _ of [1, 2, 3]) {
       daemon.child.kill('SIGHUP');
-      return reconciliations > waiting.daemon.reconciliations + 2;
-    }, 'it has looked again');
+      await daemon.reconciled(1);
+    }
     expect([names().includes('backend'), commandsIn(notices.bodies).length]).toEqual([false, 1]);
     const [ended] = daemon.log().filter(({ msg }) => msg === 'reconciliation ended');
     expect(ended).toMatchObject({ outcome: 'awaiting_approval' });
     const first = digestIn(commandsIn(notices.bodies)[0]);
 
     daemon.write(edited);
-    const all = await until(
-      async () => commandsIn(notices.bodies),
-      ({ length }) => length === 2,
-      'the edited plan is reported',
-    );
+    await expect.poll(() => commandsIn(notices.bodies)).toHaveLength(2);
+    const second = digestIn(commandsIn(notices.bodies)[1]);
     const stale = await vdcsync(['approve', first], call);
-    expect([stale.code, stale.stderr]).toEqual([1, expect.stringContaining(digestIn(all[1]))]);
+    expect([stale.code, stale.stderr]).toEqual([1, expect.stringContaining(second)]);
     expect(names()).not.toContain('backend');
 
-    const approved = await vdcsync(['approve', digestIn(all[1])], call);
+    const approved = await vdcsync(['approve', second], call);
     expect([approved.code, approved.stdout]).toEqual([0, expect.stringContaining('is approved')]);
-    await daemon.until(({ converged }) => converged, 'the plan is carried out');
+    await daemon.until(({ converged }) => converged);
     expect(names()).toEqual(expect.arrayContaining(['backend', 'extra']));
     expect(commandsIn(notices.bodies)).toHaveLength(2);
-    const again = await vdcsync(['approve', digestIn(all[1])], call);
+    const again = await vdcsync(['approve', second], call);
     expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('No plan of this state waits')]);
 
     const drifts = () =>
@@ -63,12 +60,8 @@ describe('src/daemon: settings.approval', () => {
     const extra = live(api).networks.find(({ name }) => name === 'extra');
     api.emulator.mutate({ do: 'delete_network', id: extra?.id ?? 0 });
     daemon.child.kill('SIGHUP');
-    const told = await until(
-      async () => drifts(),
-      ({ length }) => length === 1,
-      'the drift is reported',
-    );
-    expect(told[0]).toMatch(
+    await expect.poll(drifts).toHaveLength(1);
+    expect(drifts()[0]).toMatch(
       /^create networks\.extra: .*\nthe correction waits for your approval: vdcsync approve /,
     );
     expect(names()).not.toContain('extra');
@@ -80,7 +73,7 @@ describe('src/daemon: settings.approval', () => {
     const env = { VDCSYNC_APPROVE_TOKEN: `an-older-token-of-some-length,${token}`, VDCSYNC_HTTP_TOKEN: page };
     const daemon = await startDaemon(api, { spec, env });
     const names = () => live(api).networks.map(({ name }) => name);
-    const { plan } = await daemon.until(({ condition }) => condition === 'awaiting_approval', 'it waits');
+    const { plan } = await daemon.until(({ condition }) => condition === 'awaiting_approval');
     const digest = plan?.digest;
     const ask = async (as: string, body: object, method = 'POST') => {
       const headers = { authorization: `Bearer ${as}` };
@@ -101,7 +94,7 @@ describe('src/daemon: settings.approval', () => {
     expect(names()).not.toContain('backend');
 
     expect(await ask(token, { digest })).toBe(200);
-    await daemon.until(({ converged }) => converged, 'the plan is carried out');
+    await daemon.until(({ converged }) => converged);
     expect(names()).toContain('backend');
     expect(JSON.stringify(daemon.log())).not.toContain('canary');
   });

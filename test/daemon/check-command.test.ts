@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { planSchema } from '../../src/core/plan-schema.ts';
 import { folderWith, oneNetwork } from '../cli/run.ts';
 import { receiver } from '../support/receiver.ts';
-import { emulate, live, startDaemon, until } from './support.ts';
+import { emulate, live, startDaemon } from './support.ts';
 
 const edited = oneNetwork.replace('networks:', 'networks:\n  extra: { cidr: 10.30.0.0/24 }');
 
@@ -37,38 +37,28 @@ describe('src/daemon/project/plan-check.ts', () => {
     const names = () => live(api).networks.map(({ name }) => name);
     const reports = () => daemon.log().filter(({ msg }) => msg === 'plan refused by the check command');
 
-    const refused = await daemon.until(({ condition }) => condition === 'blocked', 'the plan is refused');
-    expect(refused.blocked).toMatchObject([{ key: 'networks.backend', code: 'check_refused' }]);
-    await daemon.until(
-      ({ daemon: { reconciliations } }) => reconciliations > refused.daemon.reconciliations + 2,
-      'it has reconciled again',
-    );
+    const { blocked: found } = await daemon.until(({ condition }) => condition === 'blocked');
+    expect(found).toMatchObject([{ key: 'networks.backend', code: 'check_refused' }]);
+    await daemon.reconciled(3);
     expect([plans().length, reports().length, names().includes('backend')]).toEqual([1, 1, false]);
     expect(reports()[0]?.reason).toContain('not today');
 
     daemon.write(edited);
-    await until(
-      async () => reports().length,
-      (count) => count === 2,
-      'the edited plan is refused',
-    );
+    await expect.poll(() => reports().length).toBe(2);
     expect(
       plans()[1]
         ?.operations.map(({ key }) => key)
         .sort(),
     ).toEqual(['networks.backend', 'networks.extra']);
-    const blocked = await until(
-      async () => notices.bodies.filter(({ condition }) => condition === 'blocked'),
-      ({ length }) => length === 2,
-      'each refused plan is notified once',
-    );
-    expect(blocked[0]?.detail).toContain('not today');
-    expect(blocked[1]?.detail?.split('\n')).toHaveLength(1);
+    const blocked = () => notices.bodies.filter(({ condition }) => condition === 'blocked');
+    await expect.poll(blocked).toHaveLength(2);
+    expect(blocked()[0]?.detail).toContain('not today');
+    expect(blocked()[1]?.detail?.split('\n')).toHaveLength(1);
 
     // The plan is the same, and the policy is not.
     writeFileSync(join(folder, 'accept'), '');
     daemon.child.kill('SIGHUP');
-    await daemon.until(({ converged }) => converged, 'the accepted plan is applied');
+    await daemon.until(({ converged }) => converged);
     expect(names()).toEqual(expect.arrayContaining(['backend', 'extra']));
     const variables = readFileSync(join(folder, 'variables'), 'utf8');
     expect(variables).toContain('KEPT=kept');
@@ -80,14 +70,11 @@ describe('src/daemon/project/plan-check.ts', () => {
     const command = 'touch asked; grep -q extra || { sleep 600; true; }';
     const daemon = await startDaemon(api, { spec: oneNetwork, args: ['--check-command', command] });
     const isAsked = async () => existsSync(join(daemon.folder, 'asked'));
-    await until(isAsked, Boolean, 'the command runs');
+    await expect.poll(isAsked).toBeTruthy();
     daemon.write(edited);
-    await daemon.until(({ converged }) => converged, 'the newer spec is applied');
+    await daemon.until(({ converged }) => converged);
     daemon.write(oneNetwork.replace('10.20.', '10.40.').replace('backend', 'other'));
-    await daemon.until(
-      ({ operations }) => operations.some(({ key }) => key === 'networks.other'),
-      'a third plan',
-    );
+    await daemon.until(({ operations }) => operations.some(({ key }) => key === 'networks.other'));
     expect(await daemon.end()).toBe(0);
   });
 
@@ -95,7 +82,7 @@ describe('src/daemon/project/plan-check.ts', () => {
     const api = await emulate();
     const args = ['--mode', 'observe', '--check-command', 'touch asked'];
     const daemon = await startDaemon(api, { spec: oneNetwork, args });
-    await daemon.until(({ condition }) => condition === 'drifting', 'it has observed');
+    await daemon.until(({ condition }) => condition === 'drifting');
     expect(existsSync(join(daemon.folder, 'asked'))).toBe(false);
   });
 });

@@ -10,7 +10,7 @@ import { folderWith, oneNetwork } from '../cli/run.ts';
 import { drawn } from '../support/drawn.ts';
 import { fakeForge, forgeToken } from '../support/fake-forge.ts';
 import { createRepository } from './git-server.ts';
-import { emulate, live, startDaemon, until } from './support.ts';
+import { emulate, live, startDaemon } from './support.ts';
 
 /** A daemon that follows a repository, and sets its statuses in a forge. */
 async function followed(forge: Forge, spec: string) {
@@ -28,13 +28,11 @@ async function followed(forge: Forge, spec: string) {
       VDCSYNC_PUBLIC_URL: 'https://vdcsync.example.com',
     },
   });
-  const ends = (commit: string, state: string) =>
-    until(
-      async () => server.kept.filter((each) => each.commit === commit),
-      (statuses) => statuses.at(-1)?.state === state,
-      `${commit} ends as ${state}`,
-      () => JSON.stringify(daemon.log().slice(-5)),
-    );
+  const ends = async (commit: string, state: string) => {
+    const last = () => server.kept.findLast((each) => each.commit === commit);
+    await expect.poll(last).toMatchObject({ state });
+    return last();
+  };
   return { api, server, daemon, first, push: repository.push, ends };
 }
 
@@ -43,17 +41,17 @@ describe('src/daemon/commit-status', () => {
     const { first, push, ends, server } = await followed(forge, oneNetwork);
     const failure = forge === 'gitlab' ? 'failed' : 'failure';
     const done = await ends(first, 'success');
-    expect(done.at(-1)).toEqual({
+    expect(done).toEqual({
       ...{ commit: first, state: 'success', context: 'vdcsync' },
       ...{ description: 'Converged. Plan: 1 to create', target: 'https://vdcsync.example.com/' },
     });
     const broken = await ends(await push({ 'vdcsync.yaml': 'version: 1\n' }), failure);
-    expect(broken.at(-1)?.description).toMatch(/^The spec is broken: vdcsync\.yaml:\d+:\d+: /);
+    expect(broken?.description).toMatch(/^The spec is broken: vdcsync\.yaml:\d+:\d+: /);
     const gone = `${oneNetwork.replace('backend', 'other')}`;
     const blocked = await ends(await push({ 'vdcsync.yaml': gone }), failure);
-    expect(blocked.at(-1)?.description).toMatch(/^Blocked: networks\.backend: /);
+    expect(blocked?.description).toMatch(/^Blocked: networks\.backend: /);
     const same = await ends(await push({ 'vdcsync.yaml': gone, 'README.md': 'text' }), 'success');
-    expect(same.at(-1)?.description).toBe('No spec has changed');
+    expect(same?.description).toBe('No spec has changed');
     for (const { commit, state } of server.kept)
       expect(
         server.kept.filter((each) => each.commit === commit && each.state === state).length,
@@ -66,20 +64,12 @@ describe('src/daemon/commit-status', () => {
     server.answer(503);
     const before = server.requests();
     const second = await push({ 'vdcsync.yaml': `${oneNetwork}  extra: { cidr: 10.30.0.0/24 }\n` });
-    await until(
-      async () => live(api).networks.map(({ name }) => name),
-      (names) => names.includes('extra'),
-      'the commit is applied',
-    );
-    await until(
-      async () => server.requests(),
-      (count) => count > before + 1,
-      'it has tried again',
-    );
+    await expect.poll(() => live(api).networks.map(({ name }) => name)).toContain('extra');
+    await expect.poll(() => server.requests()).toBeGreaterThan(before + 1);
     const failures = daemon.log().filter(({ msg }) => msg === 'commit status not sent');
     expect(failures).toMatchObject([{ level: 'warn', commit: second, reason: 'the answer was 503' }]);
     server.answer(undefined);
-    expect((await ends(second, 'success')).at(-1)?.description).toBe('Converged. Plan: 1 to create');
+    expect((await ends(second, 'success'))?.description).toBe('Converged. Plan: 1 to create');
     expect(JSON.stringify([daemon.log(), await daemon.status()])).not.toContain(forgeToken);
     expect(daemon.log().some(({ msg }) => msg === 'commit status sent again')).toBe(true);
     expect(await daemon.end()).toBe(0);

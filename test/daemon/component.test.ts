@@ -12,7 +12,7 @@ import { builtCommand } from '../support/built.ts';
 import { fakeGitlab, jobToken, noteToken } from '../support/fake-gitlab.ts';
 import { programEnv } from '../support/program-env.ts';
 import { createRepository } from './git-server.ts';
-import { emulate, live, program, speed, until } from './support.ts';
+import { emulate, live, program, speed } from './support.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const template = readFileSync(join(root, 'templates/vdcsync.yml'), 'utf8');
@@ -160,7 +160,7 @@ describe('templates/vdcsync.yml: its pipelines, run for real', () => {
     });
     const approved = ['--manual', 'vdcsync-apply'];
     const applying = pipeline({}, approved);
-    await until(async () => sent(), Boolean, 'the network is ordered');
+    await expect.poll(() => sent()).toBeTruthy();
     expect(gitlab.state()).toBeUndefined();
     cancel();
     const cancelled = await applying;

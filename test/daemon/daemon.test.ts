@@ -8,28 +8,22 @@ describe('src/daemon/daemon.ts: a process with one file', () => {
   test('an edit is applied, a change elsewhere is corrected, and a broken file is reported and not applied', async () => {
     const api = await emulate();
     const daemon = await startDaemon(api, { spec: shop });
-    await daemon.until(({ converged }) => converged, 'the first pass converges');
+    await daemon.until(({ converged }) => converged);
     const [server] = live(api).servers;
     expect(server?.firewall.policyIn).toBe('drop');
 
     daemon.write(firewallOpen);
-    await daemon.until(() => live(api).servers[0]?.firewall.policyIn === 'accept', 'the edit is carried out');
+    await daemon.until(() => live(api).servers[0]?.firewall.policyIn === 'accept');
 
     daemon.write(firewallOpen.replace('cores: 2', 'cores: many'));
-    const broken = await daemon.until(({ spec }) => spec.broken.length > 0, 'the error is told');
+    const broken = await daemon.until(({ spec }) => spec.broken.length > 0);
     expect(broken.spec.broken[0]).toMatchObject({ line: 12, message: expect.stringContaining('cores') });
     api.emulator.mutate({ do: 'set_firewall', server_id: server?.id ?? 0, policy_in: 'drop' });
-    await daemon.until(
-      () => live(api).servers[0]?.firewall.policyIn === 'accept',
-      'the last valid spec repairs it',
-    );
+    await daemon.until(() => live(api).servers[0]?.firewall.policyIn === 'accept');
     expect(daemon.log().filter(({ msg }) => msg === 'spec invalid')).toHaveLength(1);
 
     daemon.write(firewallOpen);
-    await daemon.until(
-      ({ spec, converged }) => spec.broken.length === 0 && converged,
-      'the file is good again',
-    );
+    await daemon.until(({ spec, converged }) => spec.broken.length === 0 && converged);
     expect(await daemon.end()).toBe(0);
   });
 
@@ -40,11 +34,11 @@ describe('src/daemon/daemon.ts: a process with one file', () => {
     const spec = `version: 1\nproject: { id: 4711 }\nsettings: { ${windows} }\nips: { a: {} }\n`;
     const api = await emulate();
     const daemon = await startDaemon(api, { spec, args: ['--interval', '24h'] });
-    const waiting = await daemon.until(({ condition }) => condition === 'waiting', 'it waits');
+    const waiting = await daemon.until(({ condition }) => condition === 'waiting');
     expect(waiting.blocked).toMatchObject([{ code: 'outside_window', starts_at: opens.toISOString() }]);
     expect(waiting.daemon.next_reconciliation_at).toBe(opens.toISOString());
     expect(live(api).ips).toEqual([]);
-    const { at } = await daemon.until(({ converged }) => converged, 'the address is created');
+    const { at } = await daemon.until(({ converged }) => converged);
     expect([live(api).ips.length, (at ?? '') > opens.toISOString()]).toEqual([1, true]);
   });
 });

@@ -26,19 +26,19 @@ describe('src/daemon/http: what a daemon serves is what its references say', () 
     await daemon.until((project, status) => {
       expect([fits(status), fits.errors]).toEqual([true, null]);
       return project.condition === 'converged';
-    }, 'it has converged');
+    });
     const converged = await look();
     expect(fits({ ...converged, projects: [{}] })).toBe(false);
     expect(fits({ ...converged, at: 'now' })).toBe(false);
     daemon.write('version: 1\nproject: { id: 4711 }\n');
-    await daemon.until((project) => project.condition === 'blocked', 'it is blocked');
+    await daemon.until((project) => project.condition === 'blocked');
     await look();
     daemon.write('version: 2\n');
-    await daemon.until((project) => project.spec.broken.length > 0, 'the spec is broken');
+    await daemon.until((project) => project.spec.broken.length > 0);
     await look();
 
     const page = read('docs/reference/metrics.md');
-    const text = await (await fetch(`${daemon.url}/metrics`)).text();
+    const text = await daemon.metrics();
     const described = [...text.matchAll(/^# TYPE (vdcsync_\w+) (\w+)$/gm)].filter(
       ([, name = '']) => !/^vdcsync_(process|nodejs)_/.test(name),
     );

@@ -18,9 +18,9 @@ describe('src/core/hidden-texts.ts: values from the environment in a daemon', ()
     const api = await emulate();
     const env = { KEY: canary, LOG_LEVEL: 'trace', VDCSYNC_NOTIFY_URL: receiving.url };
     const daemon = await startDaemon(api, { spec, env, args: ['--allow-env', 'KEY'] });
-    await daemon.until(({ resources }) => resources.some(({ key }) => key === 'isos.rescue'), 'one is there');
+    await daemon.until(({ resources }) => resources.some(({ key }) => key === 'isos.rescue'));
     daemon.write(spec.replace('rescue.iso', 'other.iso'));
-    await daemon.until(({ condition }) => condition === 'blocked', 'its replacement is blocked');
+    await daemon.until(({ condition }) => condition === 'blocked');
     await vi.waitFor(() => expect(receiving.bodies).not.toEqual([]), 30_000);
     const shown: [string, string][] = [];
     for (const path of ['/', '/status', '/metrics'])

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { RunningEmulator } from '../../src/emulator/http-server.ts';
 import { folderWith, inProcess, shop } from '../cli/run.ts';
 import { receiver } from '../support/receiver.ts';
-import { emulate, type RunningDaemon, startDaemon, until } from './support.ts';
+import { emulate, type RunningDaemon, startDaemon } from './support.ts';
 
 const firewall = 'servers.web-1.firewall';
 
@@ -39,8 +39,7 @@ async function expectShown(call: ReturnType<typeof operator>, exposed: readonly 
 }
 
 async function expectDaemonShows(daemon: RunningDaemon, exposed: readonly string[]): Promise<void> {
-  const metrics = await (await fetch(`${daemon.url}/metrics`)).text();
-  expect(metrics).toContain(`vdcsync_open_servers{project="4711"} ${exposed.length}\n`);
+  expect(await daemon.metrics()).toContain(`vdcsync_open_servers{project="4711"} ${exposed.length}\n`);
   const page = await (await fetch(daemon.url)).text();
   expect(page.includes('id="danger"')).toBe(exposed.length > 0);
   expect(/<title>web-1: exposed/.test(page)).toBe(exposed.length > 0);
@@ -84,28 +83,19 @@ describe('src/core/world.ts: every output says that a server is exposed, whateve
     const { url, bodies } = await receiver<{ readonly event: string; readonly detail: string }>();
     const events = () => bodies.filter(({ event }) => /exposed/.test(event));
     const daemon = await startDaemon(api, { spec, env: { VDCSYNC_NOTIFY_URL: url } });
-    await daemon.until(({ converged }) => converged, 'it converges');
+    await daemon.until(({ converged }) => converged);
     await expectDaemonShows(daemon, []);
     switchOff(api);
-    const seen = await daemon.until((project) => isExposed(project), 'it is exposed');
+    const seen = await daemon.until((project) => isExposed(project));
     expect(seen.converged).toBe(false);
-    await until(
-      async () => events(),
-      ({ length }) => length > 0,
-      'the operator is notified',
-    );
+    await expect.poll(() => events()).not.toEqual([]);
     await expectDaemonShows(daemon, ['servers.web-1']);
     expect(live(api)?.firewall.enabled).toBe(false);
     api.emulator.mutate({ do: 'set_firewall', server_id: live(api)?.id ?? 0, enabled: true });
-    await until(
-      async () => events().map(({ event, detail }) => [event, detail]),
-      ({ length }) => length === 2,
-      'the operator is notified of the end',
-    ).then((told) =>
-      expect(told).toEqual([
-        ['exposed', 'servers.web-1'],
-        ['not_exposed', ''],
-      ]),
-    );
+    const told = [
+      ['exposed', 'servers.web-1'],
+      ['not_exposed', ''],
+    ];
+    await expect.poll(() => events().map(({ event, detail }) => [event, detail])).toEqual(told);
   });
 });

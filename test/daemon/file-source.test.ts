@@ -4,7 +4,6 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { fileSource } from '../../src/daemon/sources/file-source.ts';
 import { systemClock } from '../../src/platform/system.ts';
 import { folderWith } from '../cli/run.ts';
-import { until } from './support.ts';
 
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
@@ -28,12 +27,7 @@ function watched(path: string, options: { rereadMs?: number; folder?: boolean } 
     stop.abort();
     await watching;
   });
-  const seen = (text: string) =>
-    until(
-      async () => hints.at(-1) ?? '',
-      (last) => last.includes(text),
-      `sees ${text}`,
-    );
+  const seen = (text: string) => expect.poll(() => hints.at(-1)).toContain(text);
   return { hints, seen };
 }
 

@@ -3,15 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { RunningEmulator } from '../../src/emulator/http-server.ts';
 import { contentsOf, folderWith, inProcess } from '../cli/run.ts';
-import {
-  type DaemonOptions,
-  emulate,
-  program,
-  type RunningDaemon,
-  speed,
-  startDaemon,
-  until,
-} from './support.ts';
+import { type DaemonOptions, emulate, program, type RunningDaemon, speed, startDaemon } from './support.ts';
 
 const shop = `version: 1
 project: { id: 4711, token_env: TOKEN_4711 }
@@ -57,18 +49,16 @@ const converged = (daemon: RunningDaemon, ids: readonly number[]) =>
     (_, status) =>
       ids.every((id) => status.projects.some((each) => each.project.id === id && each.converged)) &&
       status.projects.length === ids.length,
-    `${ids.join(' and ')} converge`,
   );
 
-const toldBroken = (daemon: RunningDaemon, file: string) =>
-  until(
-    async () => (await daemon.status()).source.broken.filter((each) => each.file === file),
-    ([notified]) => notified !== undefined,
-    `${file} is told to be broken`,
-  ).then(([notified]) => notified?.message ?? '');
+/** Waits until the file is reported as broken, with these words. */
+const toldBroken = (daemon: RunningDaemon, file: string, words = '') =>
+  expect
+    .poll(async () => (await daemon.status()).source.broken.find((each) => each.file === file)?.message)
+    .toContain(words);
 
-const metric = async ({ url }: RunningDaemon, name: string) =>
-  (await (await fetch(`${url}/metrics`)).text()).split('\n').find((line) => line.startsWith(name));
+const metric = async (daemon: RunningDaemon, name: string) =>
+  (await daemon.metrics()).split('\n').find((line) => line.startsWith(name));
 
 describe('src/daemon/sources: two files of one project', () => {
   test('the one in force stays so, whatever the other is called; it goes, and nothing is broken any more', async () => {
@@ -78,17 +68,13 @@ describe('src/daemon/sources: two files of one project', () => {
     await converged(daemon, [4711, 4712]);
 
     writeFileSync(join(folder, 'projects/api.yaml'), copy);
-    const message = await toldBroken(daemon, 'projects/api.yaml');
-    daemon.child.kill('SIGHUP');
-    const reconciliations = (await projects(daemon)).get(4711)?.daemon.reconciliations ?? 0;
-    await daemon.until(
-      (project) => project.daemon.reconciliations > reconciliations,
-      'it looks at the shop again',
-    );
-
-    expect(message).toContain(
+    await toldBroken(
+      daemon,
+      'projects/api.yaml',
       'two files are for project 4711: projects/shop.yaml, which stays in force, and projects/api.yaml',
     );
+    daemon.child.kill('SIGHUP');
+    await daemon.reconciled(1);
     expect(networks(api, 4711)).toEqual(['default', 'backend']);
     expect((await projects(daemon)).get(4711)?.spec.broken).toEqual([]);
     expect(await metric(daemon, 'vdcsync_broken_specs')).toBe('vdcsync_broken_specs 1');
@@ -97,7 +83,7 @@ describe('src/daemon/sources: two files of one project', () => {
     );
 
     rmSync(join(folder, 'projects/api.yaml'));
-    await daemon.until((_, { source }) => source.broken.length === 0, 'nothing is broken any more');
+    await daemon.until((_, { source }) => source.broken.length === 0);
     expect((await projects(daemon)).get(4711)?.spec).toMatchObject({
       files: ['projects/shop.yaml'],
       broken: [],
@@ -115,11 +101,11 @@ describe('src/daemon/sources: two files of one project', () => {
     const daemon = await keep(api, { folder });
     await converged(daemon, [4711]);
     writeFileSync(join(folder, 'projects/shop.yaml'), 'version: [\n');
-    await daemon.until(({ spec }) => spec.broken.length > 0, 'the edit is told');
+    await daemon.until(({ spec }) => spec.broken.length > 0);
     writeFileSync(join(folder, 'projects/api.yaml'), copy);
     await toldBroken(daemon, 'projects/api.yaml');
     writeFileSync(join(folder, 'projects/shop.yaml'), shop);
-    await daemon.until(({ spec, converged }) => spec.broken.length === 0 && converged, 'it is good again');
+    await daemon.until(({ spec, converged }) => spec.broken.length === 0 && converged);
     expect(networks(api, 4711)).toEqual(['default', 'backend']);
   });
 
@@ -133,17 +119,10 @@ describe('src/daemon/sources: two files of one project', () => {
     });
     const daemon = await keep(api, { folder });
     await converged(daemon, [4712]);
-    expect(await toldBroken(daemon, 'projects/api.yaml')).toContain(
-      'uses none of them: projects/api.yaml, projects/shop.yaml',
-    );
+    const none = 'uses none of them: projects/api.yaml, projects/shop.yaml';
+    await toldBroken(daemon, 'projects/api.yaml', none);
     writeFileSync(join(folder, 'projects/shop.yaml'), shop);
-    expect(
-      await until(
-        () => toldBroken(daemon, 'projects/shop.yaml'),
-        (message) => message.includes('uses none of them'),
-        'notified',
-      ),
-    ).toContain('projects/api.yaml, projects/shop.yaml');
+    await toldBroken(daemon, 'projects/shop.yaml', none);
     expect(networks(api, 4711)).toEqual(['default']);
 
     writeFileSync(join(folder, 'projects/api.yaml'), copy.replaceAll('4711', '4713'));
@@ -159,17 +138,10 @@ describe('src/daemon/sources: two files of one project', () => {
     const daemon = await keep(api, { folder });
     await converged(daemon, [4711]);
     renameSync(join(folder, 'projects/shop.yaml'), join(folder, 'projects/web.yaml'));
-    const renamed = await daemon.until(
-      ({ spec }) => spec.files[0] === 'projects/web.yaml',
-      'it is in force under its new name',
-    );
+    const renamed = await daemon.until(({ spec }) => spec.files[0] === 'projects/web.yaml');
     expect(renamed.spec.broken).toEqual([]);
     writeFileSync(join(folder, 'projects/web.yaml'), `${shop}  extra: { cidr: 10.21.0.0/24 }\n`);
-    await until(
-      async () => networks(api, 4711),
-      (names) => names?.includes('extra') === true,
-      'an edit of it is carried out',
-    );
+    await expect.poll(() => networks(api, 4711)).toContain('extra');
     // The old name is free.
     writeFileSync(join(folder, 'projects/shop.yaml'), blog);
     await converged(daemon, [4711, 4712]);
@@ -181,7 +153,7 @@ describe('src/daemon/sources: two files of one project', () => {
     const daemon = await keep(api, { folder });
     await converged(daemon, [4711, 4712]);
     writeFileSync(join(folder, 'projects/shop.yaml'), copy.replace('4711', '4712'));
-    const notified = await daemon.until(({ spec }) => spec.broken.length > 0, 'it is told');
+    const notified = await daemon.until(({ spec }) => spec.broken.length > 0);
     expect(notified.spec.broken[0]?.message).toContain('project.id was 4711 and is 4712 now');
     writeFileSync(join(folder, 'projects/api.yaml'), copy);
     await toldBroken(daemon, 'projects/api.yaml');
@@ -194,21 +166,16 @@ describe('src/daemon/sources: two files of one project', () => {
 
 describe('src/daemon/sources: a project that leaves the folder', () => {
   const foreign = shop.replace('{ id: 4711', '{ id: 4713').replace('TOKEN_4711', 'TOKEN_4712');
-  const ready = async ({ url }: RunningDaemon) => (await fetch(`${url}/readyz`)).status;
 
   test('with nothing of it in its state it goes with its file, and comes back with it', async () => {
     const api = await cloud();
     const folder = folderWith({ 'projects/shop.yaml': shop, 'projects/third.yaml': foreign });
     const daemon = await keep(api, { folder, args: ['-f', 'projects', '--interval', '10h'] });
-    await until(
-      async () => (await projects(daemon)).get(4713)?.condition,
-      (condition) => condition === 'fenced',
-      'the wrong token is found',
-    );
-    expect(await ready(daemon)).toBe(503);
+    await expect.poll(async () => (await projects(daemon)).get(4713)?.condition).toBe('fenced');
+    expect(await daemon.ready()).toBe(false);
     rmSync(join(folder, 'projects/third.yaml'));
     await converged(daemon, [4711]);
-    expect(await ready(daemon)).toBe(200);
+    expect(await daemon.ready()).toBe(true);
     expect(await metric(daemon, 'vdcsync_broken_specs')).toBe('vdcsync_broken_specs 0');
     expect(await metric(daemon, 'vdcsync_condition{project="4713"')).toBeUndefined();
     writeFileSync(join(folder, 'projects/third.yaml'), foreign.replace('TOKEN_4712', 'TOKEN_4713'));
@@ -219,7 +186,7 @@ describe('src/daemon/sources: a project that leaves the folder', () => {
     const api = await cloud();
     const folder = folderWith({ 'projects/third.yaml': foreign });
     const daemon = await keep(api, { folder });
-    await daemon.until(({ condition }) => condition === 'fenced', 'the wrong id is found');
+    await daemon.until(({ condition }) => condition === 'fenced');
     writeFileSync(join(folder, 'projects/third.yaml'), foreign.replace('4713', '4712'));
     await converged(daemon, [4712]);
     expect(daemon.log().map(({ msg }) => msg)).not.toContain('spec invalid');
@@ -230,9 +197,9 @@ describe('src/daemon/sources: a project that leaves the folder', () => {
     const folder = folderWith({ 'projects/third.yaml': foreign });
     const daemon = await keep(api, { folder, args: ['-f', 'projects', '--interval', '10h'] });
     const file = join(folder, 'projects/third.yaml');
-    await daemon.until(({ condition }) => condition === 'fenced', 'the wrong token is found');
+    await daemon.until(({ condition }) => condition === 'fenced');
     writeFileSync(file, foreign.replace('TOKEN_4712', 'TOKEN_NOBODY'));
-    await daemon.until(({ spec }) => spec.broken.length === 1, 'there is no such variable');
+    await daemon.until(({ spec }) => spec.broken.length === 1);
     writeFileSync(file, foreign.replace('TOKEN_4712', 'TOKEN_4713'));
     await converged(daemon, [4713]);
   });
@@ -244,20 +211,13 @@ describe('src/daemon/sources: a project that leaves the folder', () => {
     await converged(daemon, [4711, 4712]);
     const file = join(folder, 'projects/blog.yaml');
     rmSync(file);
-    const missed = await until(
-      async () => (await projects(daemon)).get(4712),
-      (project) => project?.spec.broken.length === 1,
-      'the file is missed',
-    );
-    expect(missed?.spec.broken[0]?.message).toContain('Its last content stays in force');
+    await expect
+      .poll(async () => (await projects(daemon)).get(4712)?.spec.broken[0]?.message)
+      .toContain('Its last content stays in force');
     expect(networks(api, 4712)).toEqual(['default', 'backend']);
 
     writeFileSync(file, `${blog.split('networks')[0]}settings: { prune: true }\n`);
-    await until(
-      async () => networks(api, 4712),
-      (names) => names?.length === 1,
-      'what it made is deleted',
-    );
+    await expect.poll(() => networks(api, 4712)).toHaveLength(1);
     await converged(daemon, [4711, 4712]);
     rmSync(file);
     await converged(daemon, [4711]);
@@ -286,7 +246,6 @@ describe('src/daemon/sources: overlays of a folder of projects', () => {
     writeFileSync(join(folder, 'projects/common.yaml'), 'networks: {backend: {cidr: 10.98.0.0/24}}\n');
     const { daemon: shown } = await daemon.until(
       () => cidrs(api).join() === '4711 10.98.0.0/24,4712 10.98.0.0/24',
-      'the networks are replaced',
     );
     expect(shown.flags).toContain('--overlay');
     const { stdout } = await inProcess(['validate', ...args, '--token-env-prefix', 'TOKEN_'], {
@@ -345,10 +304,7 @@ describe('src/daemon/sources: commands beside a folder of projects', () => {
     expect(alone.code).toBe(0);
     const writes = api.emulator.requests.filter(({ method }) => method !== 'GET').length;
     const daemon = await keep(api, { folder });
-    const notified = await daemon.until(
-      ({ daemon: { error } }) => error !== null,
-      'the state of the spec alone is told',
-    );
+    const notified = await daemon.until(({ daemon: { error } }) => error !== null);
     const way = /move the state: (.*)\. If/.exec(notified.daemon.error ?? '')?.[1] ?? '';
     await program('sh', ['-c', way], folder);
     daemon.child.kill('SIGHUP');

@@ -15,7 +15,7 @@ describe('src/daemon/sources: from a push to the project', () => {
     const daemon = await startDaemon(api, {
       args: ['--git-url', repository.url, '--git-allow-insecure', '--git-interval', '1m'],
     });
-    const converged = await daemon.until((project) => project.converged, 'it converges');
+    const converged = await daemon.until((project) => project.converged);
     expect(converged.spec.commit?.id).toBe(first);
     const second = await repository.push({
       'vdcsync.yaml': `${oneNetwork}  extra: { cidr: 10.30.0.0/24 }\n`,
@@ -27,18 +27,15 @@ describe('src/daemon/sources: from a push to the project', () => {
           last_reconciliations: [last],
         },
       }) => done && last?.commit === second,
-      'it converges at the new commit',
     );
     expect(live(api).networks.map(({ name }) => name)).toContain('extra');
-    expect(await (await fetch(`${daemon.url}/metrics`)).text()).toContain(
-      `vdcsync_commit_info{commit="${second}",ref="main"} 1`,
-    );
+    expect(await daemon.metrics()).toContain(`vdcsync_commit_info{commit="${second}",ref="main"} 1`);
     expect(daemon.log().map(({ commit }) => commit)).toContain(second);
 
     await repository.push({
       'vdcsync.yaml': 'version: 1\nproject: {id: 4711}\nservers: {web: {cores: many}}\n',
     });
-    const broken = await daemon.until(({ spec }) => spec.broken.length > 0, 'the broken commit is told');
+    const broken = await daemon.until(({ spec }) => spec.broken.length > 0);
     expect(broken.spec.digest).not.toBe(converged.spec.digest);
     expect(live(api).networks.map(({ name }) => name)).toContain('extra');
   });
@@ -52,7 +49,7 @@ describe('src/daemon/sources: from a push to the project', () => {
       args: ['--git-url', served.url, '--git-allow-insecure', '--git-interval', '24h'],
       env: { VDCSYNC_GIT_TOKEN: 'git-token', VDCSYNC_WEBHOOK_SECRET: 'canary-secret-of-some-length' },
     });
-    await daemon.until((project) => project.converged, 'it converges');
+    await daemon.until((project) => project.converged);
     const second = await repository.push({
       'vdcsync.yaml': `${oneNetwork}  extra: { cidr: 10.30.0.0/24 }\n`,
     });
@@ -69,10 +66,7 @@ describe('src/daemon/sources: from a push to the project', () => {
     expect((await deliver('a-guess')).status).toBe(401);
     expect(served.requests.length).toBe(before);
     expect((await deliver('canary-secret-of-some-length')).status).toBe(202);
-    const { spec } = await daemon.until(
-      (project) => project.converged && project.spec.commit?.id === second,
-      'it follows',
-    );
+    const { spec } = await daemon.until((project) => project.converged && project.spec.commit?.id === second);
     expect(spec.commit?.id).toBe(second);
     expect(daemon.log().find(({ msg }) => msg === 'webhook delivery accepted')).toMatchObject({
       forge: 'gitea',
@@ -91,16 +85,15 @@ describe('src/daemon/sources: from a push to the project', () => {
       env: { VDCSYNC_GIT_TOKEN_FILE: 'git-token' },
       folder: folderWith({ 'git-token': 'right' }),
     });
-    await daemon.until((project) => project.converged, 'it converges');
+    await daemon.until((project) => project.converged);
     writeFileSync(`${daemon.folder}/git-token`, 'wrong');
-    await daemon.until((_, { source, ready }) => source.error !== null && !ready, 'the source is down');
+    await daemon.until((_, { source, ready }) => source.error !== null && !ready);
     const { id } = live(api).networks.find(({ name }) => name === 'backend') ?? { id: 0 };
     api.emulator.mutate({ do: 'delete_network', id });
-    await daemon.until(
-      () => live(api).networks.some(({ name, id: now }) => name === 'backend' && now !== id),
-      'drift is repaired all the same',
+    await daemon.until(() =>
+      live(api).networks.some(({ name, id: now }) => name === 'backend' && now !== id),
     );
     writeFileSync(`${daemon.folder}/git-token`, 'right');
-    await daemon.until((_, { source }) => source.error === null, 'the source is back');
+    await daemon.until((_, { source }) => source.error === null);
   });
 });

@@ -8,14 +8,11 @@ describe('src/daemon/project/project.ts: a project kept as its spec says', () =>
   test('an emptied file is blocked by the guards, and what it made stays', async () => {
     const api = await emulate();
     const daemon = await startDaemon(api, { spec: shop });
-    await daemon.until(({ converged }) => converged, 'it converges');
+    await daemon.until(({ converged }) => converged);
     daemon.write('');
-    await daemon.until(({ spec }) => spec.broken.length > 0, 'an empty file is no spec');
+    await daemon.until(({ spec }) => spec.broken.length > 0);
     daemon.write('version: 1\nproject: {id: 4711}\nsettings: {prune: true, max_deletions: 1}\n');
-    const { blocked } = await daemon.until(
-      ({ condition }) => condition === 'blocked',
-      'mass deletion is blocked',
-    );
+    const { blocked } = await daemon.until(({ condition }) => condition === 'blocked');
     expect(blocked.map(({ code }) => code)).toContain('max_deletions');
     expect(live(api).servers).toHaveLength(1);
   });
@@ -29,10 +26,10 @@ describe('src/daemon/project/project.ts: a project kept as its spec says', () =>
       env: { VDC_TOKEN: '', VDC_TOKEN_FILE: 'token' },
       folder: folderWith({ token: readWrite }),
     });
-    await daemon.until(({ condition }) => condition === 'unauthorized', 'it is refused');
+    await daemon.until(({ condition }) => condition === 'unauthorized');
     expect(api.emulator.requests.length).toBeLessThan(5);
     writeFileSync(`${daemon.folder}/token`, `${member}\n`);
-    await daemon.until(({ converged }) => converged, 'the new token is taken');
+    await daemon.until(({ converged }) => converged);
   });
 });
 
@@ -40,16 +37,11 @@ describe('src/daemon/project/project.ts: a token that is revoked', () => {
   test('is told once, with what to do, and the process stays ready', async () => {
     const api = await emulate();
     const daemon = await startDaemon(api, { spec: oneNetwork, args: ['--interval', '1m'] });
-    await daemon.until(({ converged }) => converged, 'it converges');
+    await daemon.until(({ converged }) => converged);
     const before = daemon.log().length;
     api.emulator.mutate({ do: 'revoke_token', token: api.projects[0]?.tokens.readWrite ?? '' });
-    const {
-      daemon: { reconciliations },
-    } = await daemon.until(({ condition }) => condition === 'unauthorized', 'it is refused');
-    await daemon.until(
-      (project) => project.daemon.reconciliations > reconciliations + 2,
-      'three more passes',
-    );
+    await daemon.until(({ condition }) => condition === 'unauthorized');
+    await daemon.reconciled(3);
 
     const notified = daemon
       .log()
@@ -65,7 +57,7 @@ describe('src/daemon/project/project.ts: a token that is revoked', () => {
         resolve: expect.stringContaining('VDC_TOKEN_FILE'),
       },
     ]);
-    expect((await fetch(`${daemon.url}/readyz`)).status).toBe(200);
+    expect(await daemon.ready()).toBe(true);
   });
 });
 
@@ -74,20 +66,17 @@ describe('src/daemon/project/project.ts: life and death', () => {
     const lost = faultRule({ method: 'POST', path: '/networks', times: 1 }, { do: 'reset', effect: 'none' });
     const api = await emulate({ faults: [lost] });
     const daemon = await startDaemon(api, { spec: oneNetwork, args: ['--interval', '1m'] });
-    await daemon.until(
-      ({ converged }) => converged,
-      'it is sent again, once it is seen to have had no effect',
-    );
+    await daemon.until(({ converged }) => converged);
     expect(live(api).networks.filter(({ name }) => name === 'backend')).toHaveLength(1);
   });
 
   test('a second one on the same state waits, alive and not ready, and takes over', async () => {
     const api = await emulate();
     const first = await startDaemon(api, { spec: oneNetwork });
-    await first.until(({ converged }) => converged, 'the first works');
+    await first.until(({ converged }) => converged);
     const token = 'approve-canary-of-some-length';
     const second = await startDaemon(api, { folder: first.folder, env: { VDCSYNC_APPROVE_TOKEN: token } });
-    await second.until(({ daemon: { waiting_for: holder } }) => holder !== null, 'the second waits');
+    await second.until(({ daemon: { waiting_for: holder } }) => holder !== null);
     expect((await fetch(`${second.url}/healthz`)).status).toBe(200);
     for (const path of ['/', '/healthz', '/readyz', '/status', '/metrics']) {
       const wrong = await fetch(`${second.url}${path}`, { method: 'POST' });
@@ -97,9 +86,9 @@ describe('src/daemon/project/project.ts: life and death', () => {
     const headers = { authorization: `Bearer ${token}` };
     const approval = { method: 'POST', headers, body: '{"digest": "0123456789ab"}' };
     expect((await fetch(`${second.url}/approve`, approval)).status).toBe(409);
-    expect((await fetch(`${second.url}/readyz`)).status).toBe(503);
+    expect(await second.ready()).toBe(false);
     await first.end('SIGKILL');
-    await second.until(({ converged }) => converged, 'the second takes over');
-    expect((await fetch(`${second.url}/readyz`)).status).toBe(200);
+    await second.until(({ converged }) => converged);
+    expect(await second.ready()).toBe(true);
   });
 });

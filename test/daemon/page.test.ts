@@ -19,7 +19,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: the status pa
   test('shows the project as a picture, what is billed and what it waits for, and stays live', async () => {
     const api = await emulate();
     const daemon = await startDaemon(api, { spec: shop.replace('web: {}', 'web: {}\n  spare: {}') });
-    await daemon.until(({ converged }) => converged, 'it converges');
+    await daemon.until(({ converged }) => converged);
     const page = await browser.newPage();
     const complaints: string[] = [];
     page.on('console', (message) => complaints.push(message.text()));
@@ -48,7 +48,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: the status pa
     expect(await page.title()).toMatch(/^● blocked · /);
     const blocked = page.locator('#blocked');
     expect(await blocked.innerText()).toContain('servers.web-1');
-    const [first] = (await daemon.until(({ condition }) => condition === 'blocked', 'blocked')).blocked;
+    const [first] = (await daemon.until(({ condition }) => condition === 'blocked')).blocked;
     const [way = ''] = first?.resolve.split(' | ') ?? [];
     const shown = await blocked.locator('.way').first().innerText();
     // The case of the remedy stands above it.
@@ -71,7 +71,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: the status pa
   )('on %s, without JavaScript: everything is there, and nothing runs out of it', async (_, viewport, colorScheme) => {
     const api = await emulate();
     const daemon = await startDaemon(api, { spec: shop });
-    await daemon.until(({ converged }) => converged, 'it converges');
+    await daemon.until(({ converged }) => converged);
     const page = await browser.newPage({ viewport, colorScheme, javaScriptEnabled: false });
     await page.goto(daemon.url);
     expect(await page.locator('.badge').innerText()).toBe('converged');

@@ -4,11 +4,9 @@ import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { folderWith, inProcess, oneNetwork, shop } from '../cli/run.ts';
 import { receiver } from '../support/receiver.ts';
-import { emulate, type RunningDaemon, startDaemon, until } from './support.ts';
+import { emulate, type RunningDaemon, startDaemon } from './support.ts';
 
 const lines = (daemon: RunningDaemon, message: string) => daemon.log().filter(({ msg }) => msg === message);
-const metrics = async ({ url }: RunningDaemon) => (await fetch(`${url}/metrics`)).text();
-const readiness = async ({ url }: RunningDaemon) => (await fetch(`${url}/readyz`)).status;
 
 const oneAddress = 'version: 1\nproject: { id: 4711 }\nips:\n  web: {}\n';
 
@@ -17,19 +15,13 @@ describe('src/daemon/notifications: what its operator is told', () => {
     const notices = await receiver<{ readonly event: string; readonly detail: string }>();
     const api = await emulate();
     const daemon = await startDaemon(api, { spec: oneAddress, env: { VDCSYNC_NOTIFY_URL: notices.url } });
-    await daemon.until(({ condition }) => condition === 'converged', 'the address is bought');
+    await daemon.until(({ condition }) => condition === 'converged');
     api.emulator.mutate({ do: 'add_server', name: 'other', public: true });
     daemon.child.kill('SIGHUP');
-    const counted = async () => /^vdcsync_unmanaged_servers\{.*\} (\d+)$/m.exec(await metrics(daemon))?.[1];
-    await until(counted, (count) => count === '1', 'the server of another user is counted');
-    const {
-      daemon: { reconciliations },
-    } = await daemon.until(() => true, 'the status');
+    const counted = async () => /^vdcsync_unmanaged_servers\{.*\} (\d+)$/m.exec(await daemon.metrics())?.[1];
+    await expect.poll(counted).toBe('1');
     daemon.child.kill('SIGHUP');
-    await daemon.until(
-      (project) => project.daemon.reconciliations > reconciliations,
-      'a further reconciliation',
-    );
+    await daemon.reconciled(1);
     const [id] = api.emulator.world.projects[0]?.servers.map((each) => each.id) ?? [];
 
     const unmanaged = notices.bodies.filter(({ event }) => event === 'unmanaged');
@@ -50,60 +42,50 @@ describe('src/daemon/notifications: what its operator is told', () => {
     const api = await emulate({ faults: [lost] });
     const folder = folderWith({ 'specs/shop.yaml': oneAddress });
     const daemon = await startDaemon(api, { folder, args: ['-f', 'specs'] });
-    const { blocked } = await daemon.until(
-      ({ condition }) => condition === 'blocked',
-      'an operator is asked',
-    );
+    const { blocked } = await daemon.until(({ condition }) => condition === 'blocked');
     const [command = ''] = blocked[0]?.resolve.split(' (') ?? [];
     expect(command).toContain('resolve');
     expect(String(lines(daemon, 'manual decision needed')[0]?.resolve)).toContain(command);
 
     const { code } = await inProcess(command.split(' ').slice(1), { cwd: folderWith() });
     expect(code).toBe(0);
-    await daemon.until(({ converged }) => converged, 'it is settled');
+    await daemon.until(({ converged }) => converged);
   });
 
   test('a file that has vanished is a source that cannot be read: not ready, and the last valid spec in force', async () => {
     const api = await emulate();
     const notices = await receiver<{ readonly event: string; readonly project: number }>();
     const daemon = await startDaemon(api, { spec: oneNetwork, env: { VDCSYNC_NOTIFY_URL: notices.url } });
-    await daemon.until(({ converged }) => converged, 'it converges');
-    expect(await readiness(daemon)).toBe(200);
+    await daemon.until(({ converged }) => converged);
+    expect(await daemon.ready()).toBe(true);
 
     rmSync(join(daemon.folder, 'vdcsync.yaml'));
-    const project = await daemon.until((_, { source }) => source.error !== null, 'it is told');
+    const project = await daemon.until((_, { source }) => source.error !== null);
     expect((await daemon.status()).source.error).toBe('vdcsync.yaml: the file does not exist');
     expect(project).toMatchObject({ converged: true, spec: { broken: [] } });
-    expect(await readiness(daemon)).toBe(503);
-    expect(await metrics(daemon)).toContain('vdcsync_source_up 0\n');
+    expect(await daemon.ready()).toBe(false);
+    expect(await daemon.metrics()).toContain('vdcsync_source_up 0\n');
     expect(lines(daemon, 'source read failed')).toHaveLength(1);
 
     daemon.write(oneNetwork);
-    await daemon.until((_, { source }) => source.error === null, 'it is back');
-    expect(await readiness(daemon)).toBe(200);
+    await daemon.until((_, { source }) => source.error === null);
+    expect(await daemon.ready()).toBe(true);
     expect(lines(daemon, 'source readable again')).toHaveLength(1);
-    await until(
-      async () => notices.bodies.flatMap(({ event, project }) => (event === 'source' ? [project] : [])),
-      (projects) => projects.join() === '4711,4711',
-      'the loss and the return of the source are notified',
-    );
+    const sources = () => notices.bodies.filter(({ event }) => event === 'source');
+    await expect.poll(sources).toMatchObject([{ project: 4711 }, { project: 4711 }]);
   });
 
   test('a spec that is good again without a change is told, and so is one that nobody knew before', async () => {
     const api = await emulate();
     const daemon = await startDaemon(api, { spec: 'version: 1\n' });
-    await until(
-      () => metrics(daemon),
-      (text) => text.includes('vdcsync_broken_specs 1\n'),
-      'a spec is broken',
-    );
+    await expect.poll(() => daemon.metrics()).toContain('vdcsync_broken_specs 1\n');
     for (const times of [1, 2]) {
       daemon.write(oneNetwork);
-      await daemon.until(({ spec, converged }) => spec.broken.length === 0 && converged, 'it is good');
-      expect(await metrics(daemon)).toContain('vdcsync_broken_specs 0\n');
+      await daemon.until(({ spec, converged }) => spec.broken.length === 0 && converged);
+      expect(await daemon.metrics()).toContain('vdcsync_broken_specs 0\n');
       expect(lines(daemon, 'spec valid again')).toHaveLength(times);
       daemon.write(`${oneNetwork}wrong: 1\n`);
-      await daemon.until(({ spec }) => spec.broken.length > 0, 'it is broken');
+      await daemon.until(({ spec }) => spec.broken.length > 0);
     }
     expect(lines(daemon, 'spec invalid')).toHaveLength(3);
   });
@@ -112,15 +94,10 @@ describe('src/daemon/notifications: what its operator is told', () => {
     const api = await emulate();
     const spec = shop.replace('max_deletions: 9', 'prune: false');
     const daemon = await startDaemon(api, { spec, args: ['--interval', '1m'] });
-    await daemon.until(({ converged }) => converged, 'it converges');
+    await daemon.until(({ converged }) => converged);
     daemon.write(`${spec.replace('policy_in: drop', 'policy_in: accept').replace('cores: 2', 'cores: 4')}`);
-    const {
-      daemon: { reconciliations },
-    } = await daemon.until(({ condition }) => condition === 'blocked', 'an operator is asked');
-    await daemon.until(
-      (project) => project.daemon.reconciliations > reconciliations + 2,
-      'three more passes',
-    );
+    await daemon.until(({ condition }) => condition === 'blocked');
+    await daemon.reconciled(3);
 
     expect(lines(daemon, 'manual decision needed')).toMatchObject([
       {
@@ -144,10 +121,8 @@ describe('src/daemon/notifications: what its operator is told', () => {
     );
     const api = await emulate({ faults: [refuse] });
     const daemon = await startDaemon(api, { spec: shop, args: ['--interval', '1m'] });
-    const {
-      daemon: { reconciliations },
-    } = await daemon.until(({ condition }) => condition === 'blocked', 'it is blocked');
-    await daemon.until((project) => project.daemon.reconciliations > reconciliations + 3, 'four more passes');
+    await daemon.until(({ condition }) => condition === 'blocked');
+    await daemon.reconciled(4);
 
     const warned = () => daemon.log().filter(({ level, code }) => level === 'warn' && code === 'exposed');
     expect(warned()).toMatchObject([{ key: 'servers.web-1' }]);
@@ -165,12 +140,12 @@ describe('src/daemon/notifications: what its operator is told', () => {
     );
     const api = await emulate();
     const daemon = await startDaemon(api, { spec: open });
-    await daemon.until(({ converged }) => converged, 'it converges');
+    await daemon.until(({ converged }) => converged);
     await daemon.end();
 
     const { folder } = daemon;
     const watching = await startDaemon(api, { folder, spec: shop, args: ['--mode', 'observe'] });
-    const seen = await watching.until(({ condition }) => condition === 'drifting', 'it differs');
+    const seen = await watching.until(({ condition }) => condition === 'drifting');
     const differs = ['update servers.web-1.firewall'];
     // It is the file that has moved.
     expect(seen).toMatchObject({ differs });
@@ -186,16 +161,11 @@ describe('src/daemon/notifications: what its operator is told', () => {
   test('an outage is told once, as it begins and as it ends', async () => {
     const api = await emulate();
     const daemon = await startDaemon(api, { spec: oneNetwork, args: ['--interval', '1m'] });
-    await daemon.until(({ converged }) => converged, 'it converges');
+    await daemon.until(({ converged }) => converged);
     const before = daemon.log().length;
     api.emulator.setFaults([faultRule({ method: 'GET' }, { do: 'refuse' })]);
-    const {
-      daemon: { reconciliations },
-    } = await daemon.until(({ condition }) => condition === 'unreachable', 'it is out of reach');
-    await daemon.until(
-      (project) => project.daemon.reconciliations > reconciliations + 2,
-      'three more passes',
-    );
+    await daemon.until(({ condition }) => condition === 'unreachable');
+    await daemon.reconciled(3);
     const loud = daemon
       .log()
       .slice(before)
@@ -204,7 +174,7 @@ describe('src/daemon/notifications: what its operator is told', () => {
     expect(loud.filter(({ msg }) => msg === 'reconciliation failed')).toHaveLength(1);
 
     api.emulator.setFaults([]);
-    await daemon.until(({ converged }) => converged, 'it is back');
+    await daemon.until(({ converged }) => converged);
     expect(lines(daemon, 'condition changed').at(-1)).toMatchObject({
       ...{ level: 'info', condition: 'converged', before: 'unreachable' },
     });

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { onTestFinished } from 'vitest';
+import { onTestFailed, onTestFinished } from 'vitest';
 import { type RunningEmulator, type ServeOptions, startEmulator } from '../../src/emulator/http-server.ts';
 import type { ProjectView } from '../../src/view/project-view.ts';
 import { folderWith, start } from '../cli/run.ts';
@@ -39,8 +39,13 @@ export interface RunningDaemon {
   /** Everything it has logged so far, one object a line. */
   log(): readonly Record<string, unknown>[];
   status(): Promise<Status>;
+  metrics(): Promise<string>;
+  /** Whether `/readyz` answers 200. */
+  ready(): Promise<boolean>;
   /** The first project of the first status that `wanted` likes. */
-  until(wanted: (project: Project, status: Status) => boolean | null, what: string): Promise<Project>;
+  until(wanted: (project: Project, status: Status) => boolean | null): Promise<Project>;
+  /** The first project after so many further reconciliations. */
+  reconciled(times: number): Promise<Project>;
   write(text: string): void;
   /** Sends a signal and gives the exit code. */
   end(signal?: NodeJS.Signals): Promise<number | null>;
@@ -51,19 +56,16 @@ export interface DaemonOptions {
   readonly folder?: string;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  readonly token?: string;
   /** The speed of the emulator, where it is another one. */
   readonly speed?: number;
   /** The main file of another release. */
   readonly program?: string;
-  /** Resolves as soon as it says so in its log, not only once it serves. */
-  readonly file?: string;
 }
 
 /** The real command line as a process of its own, until the test ends. */
 export async function startDaemon(api: RunningEmulator, options: DaemonOptions = {}): Promise<RunningDaemon> {
   const folder = options.folder ?? folderWith();
-  const file = join(folder, options.file ?? 'vdcsync.yaml');
+  const file = join(folder, 'vdcsync.yaml');
   if (options.spec !== undefined) writeFileSync(file, options.spec);
   writeFileSync(join(folder, 'profile.yaml'), `time_scale: ${options.speed ?? speed}\n`);
   const args = ['run', '--listen', '127.0.0.1:0', '--interval', '2m', ...(options.args ?? [])];
@@ -71,7 +73,7 @@ export async function startDaemon(api: RunningEmulator, options: DaemonOptions =
     ...{ cwd: folder, program: options.program },
     env: {
       VDC_BASE_URL: api.baseUrl,
-      VDC_TOKEN: options.token ?? api.projects[0]?.tokens.readWrite ?? '',
+      VDC_TOKEN: api.projects[0]?.tokens.readWrite ?? '',
       VDCSYNC_API_PROFILE: 'profile.yaml',
       VDCSYNC_ALLOW_EPHEMERAL_STATE: '1',
       VDCSYNC_TOKEN_ENV_PREFIX: 'TOKEN_',
@@ -88,6 +90,7 @@ export async function startDaemon(api: RunningEmulator, options: DaemonOptions =
     child.kill('SIGKILL');
     await exited;
   });
+  onTestFailed(() => void process.stderr.write(`The last log lines in ${folder}:\n${text.slice(-3_000)}\n`));
   const log = () =>
     text
       .split('\n')
@@ -99,22 +102,28 @@ export async function startDaemon(api: RunningEmulator, options: DaemonOptions =
       return log().find(({ msg }) => msg === 'vdcsync runs');
     },
     (line) => line !== undefined,
-    'the daemon serves',
   );
   const url = `http://127.0.0.1:${String(serving?.port)}`;
   const httpToken = options.env?.VDCSYNC_HTTP_TOKEN;
   const headers = httpToken === undefined ? {} : { authorization: `Bearer ${httpToken}` };
-  const status = async () => (await (await fetch(`${url}/status`, { headers })).json()) as Status;
+  const get = (path: string) => fetch(`${url}${path}`, { headers });
+  const status = async () => (await (await get('/status')).json()) as Status;
+  const untilWanted: RunningDaemon['until'] = async (wanted) => {
+    const found = await until(
+      status,
+      (each) => each.projects[0] !== undefined && wanted(each.projects[0], each) === true,
+      longestMs,
+      wanted,
+    );
+    return found.projects[0] as Project;
+  };
   return {
-    ...{ folder, child, url, log, status },
-    async until(wanted, what) {
-      const found = await until(
-        () => status(),
-        (each) => each.projects[0] !== undefined && wanted(each.projects[0], each) === true,
-        what,
-        () => text,
-      );
-      return found.projects[0] as Project;
+    ...{ folder, child, url, log, status, until: untilWanted },
+    metrics: async () => (await get('/metrics')).text(),
+    ready: async () => (await get('/readyz')).ok,
+    async reconciled(times) {
+      const before = (await untilWanted(() => true)).daemon.reconciliations;
+      return untilWanted(({ daemon }) => daemon.reconciliations >= before + times);
     },
     write(spec) {
       // At once, as editors save: a file that is written in place can be read while it is empty.
@@ -131,13 +140,13 @@ export async function startDaemon(api: RunningEmulator, options: DaemonOptions =
 /** No machine is so busy that what is to come takes longer. Real ms. */
 const longestMs = 90_000;
 
-/** Asks again and again until it is as wanted; says what it was instead. */
+/** Asks again and again until it is as wanted, and gives it; says what it was instead. */
 export async function until<Value>(
   ask: () => Promise<Value>,
   isWanted: (value: Value) => boolean,
-  what: string,
-  more: () => string = () => '',
   withinMs = longestMs,
+  /** For the message. */
+  wanted: unknown = isWanted,
 ): Promise<Value> {
   let last: Value | undefined;
   for (const endsAt = performance.now() + withinMs; performance.now() < endsAt; ) {
@@ -145,9 +154,8 @@ export async function until<Value>(
     if (isWanted(last)) return last;
     await pause(50);
   }
-  throw new Error(
-    `not so within ${withinMs / 1_000} s: ${what}; it is ${JSON.stringify(last)?.slice(0, 3_000)}\n${more().slice(-3_000)}`,
-  );
+  const found = JSON.stringify(last)?.slice(0, 3_000);
+  throw new Error(`not so within ${withinMs / 1_000} s: ${String(wanted)}; it is ${found}`);
 }
 
 /** Runs a program to its end in a folder. */

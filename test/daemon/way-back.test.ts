@@ -19,11 +19,11 @@ describe('src/daemon/project/way-back.ts', () => {
   test('a refused spec is replaced by the last one that converged, which is said once', async () => {
     const api = await emulate({ faults: [noServers] });
     const daemon = await startDaemon(api, { spec: good });
-    await daemon.until(({ converged }) => converged, 'the first spec converges');
+    await daemon.until(({ converged }) => converged);
     daemon.write(refused);
-    const { spec } = await daemon.until(({ spec: { broken } }) => broken.length > 0, 'the spec is refused');
+    const { spec } = await daemon.until(({ spec: { broken } }) => broken.length > 0);
     expect(JSON.stringify(spec.broken)).toContain('The last spec that converged is in force');
-    await daemon.until(({ converged }) => converged, 'the earlier spec converges');
+    await daemon.until(({ converged }) => converged);
     expect(live(api)).toMatchObject({ ips: [], servers: [] });
     expect(live(api).networks.map(({ name }) => name)).toContain('backend');
     const said = () => daemon.log().filter(({ msg }) => msg === 'returned to the last spec that converged');
@@ -31,31 +31,25 @@ describe('src/daemon/project/way-back.ts', () => {
     // The same file does not bring the refused spec back, and neither does a restart.
     await daemon.end();
     const again = await startDaemon(api, { folder: daemon.folder });
-    const { spec: resumed } = await again.until(({ converged }) => converged, 'it converges after a restart');
+    const { spec: resumed } = await again.until(({ converged }) => converged);
     expect(resumed.broken).toHaveLength(1);
     expect(sends(api, '/ips')).toBe(1);
     again.write(refused.replace('web: {server', 'db: {server').replace('ips:\n  web: {}\n', ''));
-    await again.until(
-      ({ spec: { broken }, converged }) => broken.length === 1 && converged,
-      'a next one too',
-    );
+    await again.until(({ spec: { broken }, converged }) => broken.length === 1 && converged);
     again.write(`${good}isos: {}\n`);
-    await again.until(
-      ({ spec: { broken }, converged }) => broken.length === 0 && converged,
-      'a good one ends it',
-    );
+    await again.until(({ spec: { broken }, converged }) => broken.length === 0 && converged);
   }, 180_000);
 
   test('resources that the refused spec adopted stay, and are released', async () => {
     const api = await emulate({ faults: [noServers] });
     const daemon = await startDaemon(api, { spec: good });
-    await daemon.until(({ converged }) => converged, 'the first spec converges');
+    await daemon.until(({ converged }) => converged);
     const { id } = api.emulator.mutate({ do: 'add_ip' }) as { id: number };
     api.emulator.mutate({ do: 'add_network', name: 'old', cidr: '10.9.0.0/24' });
     const adopted = `  old: {cidr: 10.9.0.0/24}\nips:\n  mine: {id: ${id}}\n  web: {}\n`;
     daemon.write(`${good}${adopted}servers:\n  web: {${size}}\n`);
-    await daemon.until(({ spec: { broken } }) => broken.length > 0, 'the spec is refused');
-    const view = await daemon.until(({ converged }) => converged, 'the earlier spec converges');
+    await daemon.until(({ spec: { broken } }) => broken.length > 0);
+    const view = await daemon.until(({ converged }) => converged);
     expect(live(api).ips.map((each) => each.id)).toEqual([id]);
     expect(live(api).networks.map(({ name }) => name)).toContain('old');
     expect(view.idle).toMatchObject([{ id: String(id) }]);
@@ -65,7 +59,7 @@ describe('src/daemon/project/way-back.ts', () => {
     const slow = faultRule({ method: 'DELETE', path: '/ips/*' }, { do: 'slow', ms: 120_000 });
     const api = await emulate({ faults: [noServers, slow] });
     const daemon = await startDaemon(api, { spec: good });
-    await daemon.until(({ converged }) => converged, 'the first spec converges');
+    await daemon.until(({ converged }) => converged);
     daemon.write(refused);
     await expect
       .poll(() => api.emulator.requests.some(({ method }) => method === 'DELETE'), { timeout: 60_000 })
@@ -73,7 +67,7 @@ describe('src/daemon/project/way-back.ts', () => {
     await daemon.end('SIGKILL');
     const bought = sends(api, '/ips');
     const again = await startDaemon(api, { folder: daemon.folder });
-    const { spec } = await again.until(({ converged }) => converged, 'the earlier spec converges');
+    const { spec } = await again.until(({ converged }) => converged);
     expect(spec.broken).toHaveLength(1);
     expect([sends(api, '/ips'), live(api).ips]).toEqual([bought, []]);
   }, 180_000);
@@ -81,14 +75,14 @@ describe('src/daemon/project/way-back.ts', () => {
   test('a spec that has deleted an address stays in force', async () => {
     const api = await emulate({ faults: [noServers] });
     const daemon = await startDaemon(api, { spec: `${good}ips:\n  old: {}\n` });
-    await daemon.until(({ converged }) => converged, 'the first spec converges');
+    await daemon.until(({ converged }) => converged);
     daemon.write(`${good}servers:\n  web: {${size}}\n`);
-    await daemon.until(({ condition }) => condition === 'blocked', 'the spec is refused');
+    await daemon.until(({ condition }) => condition === 'blocked');
     await expect.poll(() => live(api).ips.length, { timeout: 60_000 }).toBe(0);
     await expect
       .poll(() => daemon.log().map(({ msg }) => msg), { timeout: 60_000 })
       .toContain('no way back: a change cannot be undone wholly');
-    const { spec } = await daemon.until(({ condition }) => condition === 'blocked', 'it stays blocked');
+    const { spec } = await daemon.until(({ condition }) => condition === 'blocked');
     expect(spec.broken).toEqual([]);
     // The next spec has no loss of its own, and the last spec that converged is older than the loss.
     daemon.write(`${good}ips:\n  other: {}\nservers:\n  web: {${size}}\n`);
@@ -96,7 +90,7 @@ describe('src/daemon/project/way-back.ts', () => {
     await expect
       .poll(() => daemon.log().map(({ msg }) => msg), { timeout: 60_000 })
       .toContain('no way back: the project was changed after the last spec that converged');
-    await daemon.until(({ condition }) => condition === 'blocked', 'the next spec stays in force');
+    await daemon.until(({ condition }) => condition === 'blocked');
     expect(daemon.log().map(({ msg }) => msg)).not.toContain('returned to the last spec that converged');
     expect(live(api).ips).toHaveLength(1);
   }, 180_000);

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { oneNetwork, shop, vdcsync } from '../cli/run.ts';
 import { receiver } from '../support/receiver.ts';
-import { emulate, live, startDaemon, until } from './support.ts';
+import { emulate, live, startDaemon } from './support.ts';
 
 describe('src/daemon/project: what takes long', () => {
   test('an ISO that is being loaded for hours does not hold up an edit, nor a restart', async () => {
@@ -12,22 +12,18 @@ describe('src/daemon/project: what takes long', () => {
     const api = await emulate({ faults: [stuck] });
     const iso = 'isos:\n  rescue: { url: "https://mirror.example.com/rescue.iso" }\n';
     const daemon = await startDaemon(api, { spec: `${oneNetwork}${iso}` });
-    await until(
-      async () => live(api).isos.length,
-      (count) => count === 1,
-      'it is being loaded',
-    );
+    await expect.poll(() => live(api).isos.length).toBe(1);
     const more = oneNetwork.replace('networks:', 'networks:\n  extra: { cidr: 10.30.0.0/24 }');
     daemon.write(`${more}${iso}`);
     const has = (name: string) => async () => live(api).networks.some((each) => each.name === name);
-    await until(has('extra'), Boolean, 'the edit is carried out');
+    await expect.poll(has('extra')).toBe(true);
     await daemon.end();
     const next = await startDaemon(api, {
       folder: daemon.folder,
       spec: `${more}  third: { cidr: 10.40.0.0/24 }\n${iso}`,
     });
-    await until(has('third'), Boolean, 'so it is after a restart');
-    const { condition } = await next.until(() => true, 'any');
+    await expect.poll(has('third')).toBe(true);
+    const { condition } = await next.until(() => true);
     expect(condition).not.toBe('failing');
     expect(live(api).isos).toHaveLength(1);
   });
@@ -40,43 +36,27 @@ describe('src/daemon/project: what takes long', () => {
       '  gpu-1:\n    { server_type: gpu-fixed, gpu_package: l40s-1, image: ubuntu-24.04, ssh_keys: [101] }\n';
     const env = { VDCSYNC_NOTIFY_URL: notices.url };
     const daemon = await startDaemon(api, { spec: `${shop}${gpu}`, env });
-    await daemon.until(
-      ({ in_flight: flight }) =>
-        flight.some(({ key, step }) => key === 'servers.gpu-1' && step === 'waiting'),
-      'it waits',
+    await daemon.until(({ in_flight: flight }) =>
+      flight.some(({ key, step }) => key === 'servers.gpu-1' && step === 'waiting'),
     );
     const { in_flight: open } = await daemon.until(
       ({ in_flight: writes }) => writes.length === 1 && writes.every(({ detail }) => detail !== null),
-      'all else is sent',
     );
     expect(open).toMatchObject([
       { key: 'servers.gpu-1', detail: expect.stringContaining('no_gpu_capacity') },
     ]);
-    await until(
-      async () => live(api).servers.find(({ name }) => name === 'web-1')?.firewall.policyIn,
-      (policy) => policy === 'drop',
-      'the other server is whole',
-    );
-    await daemon.until(
-      ({ resources }) => resources.some(({ key }) => key === 'servers.web-1.firewall'),
-      'its firewall is bound',
-    );
+    await expect
+      .poll(() => live(api).servers.find(({ name }) => name === 'web-1')?.firewall.policyIn)
+      .toBe('drop');
+    await daemon.until(({ resources }) => resources.some(({ key }) => key === 'servers.web-1.firewall'));
     const [web] = live(api).servers;
     api.emulator.mutate({ do: 'set_firewall', server_id: web?.id ?? 0, policy_in: 'accept' });
-    await until(
-      async () => live(api).servers[0]?.firewall.policyIn,
-      (policy) => policy === 'drop',
-      'drift is repaired beside it',
-    );
-    await until(
-      async () => notices.bodies.map(({ event }) => event),
-      (events) => events.includes('drift'),
-      'drift is reported although the spec was never settled',
-    );
+    await expect.poll(() => live(api).servers[0]?.firewall.policyIn).toBe('drop');
+    await expect.poll(() => notices.bodies.map(({ event }) => event)).toContain('drift');
     expect(daemon.log().map(({ msg }) => msg)).toContain('drift found');
     expect(live(api).servers).toHaveLength(1);
     api.emulator.mutate({ do: 'set_capacity', package: 'l40s-1', capacity: 1 });
-    await daemon.until(({ converged }) => converged, 'it converges');
+    await daemon.until(({ converged }) => converged);
     expect(notices.bodies.map(({ event }) => event)).toContain('capacity_found');
     expect(live(api).servers).toHaveLength(2);
   });
@@ -87,15 +67,12 @@ describe('src/daemon/project: what somebody else deletes', () => {
     const api = await emulate();
     const notices = await receiver<Notification>();
     const daemon = await startDaemon(api, { spec: shop, env: { VDCSYNC_NOTIFY_URL: notices.url } });
-    await daemon.until(({ converged }) => converged, 'all is there');
+    await daemon.until(({ converged }) => converged);
     const [web] = live(api).servers;
     api.emulator.mutate({ do: 'delete_server', id: web?.id ?? 0 });
-    await until(
-      async () => live(api).servers[0],
-      (server) => server !== undefined && server.id !== web?.id && server.firewall.enabled,
-      'it is made again',
-    );
-    await daemon.until(({ converged }) => converged, 'whole');
+    await expect.poll(() => live(api).servers[0]).toMatchObject({ firewall: { enabled: true } });
+    expect(live(api).servers[0]?.id).not.toBe(web?.id);
+    await daemon.until(({ converged }) => converged);
     const notified = notices.bodies.map((body) => JSON.stringify(body));
     expect(notified.filter((text) => text.includes('"blocked"'))).toEqual([]);
     expect(notified.some((text) => text.includes('create servers.web-1'))).toBe(true);
@@ -108,7 +85,7 @@ describe('src/daemon/project: what changed behind the spec', () => {
     const notices = await receiver<Notification>();
     const env = { VDCSYNC_NOTIFY_URL: notices.url };
     const daemon = await startDaemon(api, { spec: shop, env });
-    await daemon.until(({ converged }) => converged, 'it converges');
+    await daemon.until(({ converged }) => converged);
     const [web] = live(api).servers;
     const open = {
       direction: 'in',
@@ -120,14 +97,11 @@ describe('src/daemon/project: what changed behind the spec', () => {
     api.emulator.mutate({
       ...{ do: 'set_firewall', server_id: web?.id ?? 0, policy_in: 'accept', rules: [open, open] },
     });
-    const notified = await until(
-      async () => notices.bodies.find(({ event }) => event === 'drift')?.detail,
-      (detail) => detail !== undefined,
-      'it is told',
-    );
-    expect(notified).toBe(
-      'update servers.web-1.firewall: policy_in: accept → drop, rules: 2 entries → []\nvdcsync corrects the drift now',
-    );
+    await expect
+      .poll(() => notices.bodies.find(({ event }) => event === 'drift')?.detail)
+      .toBe(
+        'update servers.web-1.firewall: policy_in: accept → drop, rules: 2 entries → []\nvdcsync corrects the drift now',
+      );
   });
 });
 
@@ -142,13 +116,13 @@ describe('src/daemon/project: what only an operator can settle', () => {
     const api = await emulate();
     api.emulator.mutate({ do: 'add_ip' });
     const daemon = await startDaemon(api, { spec: shop, args: ['--interval', '10h'] });
-    const { blocked } = await daemon.until(({ condition }) => condition === 'blocked', 'it asks');
+    const { blocked } = await daemon.until(({ condition }) => condition === 'blocked');
     expect(blocked.map(({ code }) => code)).toContain('unmanaged_resources');
     const [ip] = live(api).ips;
     const call = { cwd: daemon.folder };
     const adopted = await vdcsync(['adopt', 'ips.web', String(ip?.id)], call);
     expect([adopted.code, adopted.stdout]).toEqual([0, `ips.web is bound to ${ip?.id}.\n`]);
-    await daemon.until(({ converged }) => converged, 'it goes on');
+    await daemon.until(({ converged }) => converged);
     expect(live(api).ips).toHaveLength(1);
     const nothing = await vdcsync(['resolve', 'servers.web-1', '--absent'], call);
     expect([nothing.code, nothing.stderr]).toEqual([64, expect.stringContaining('No key has an open write')]);

@@ -2,42 +2,37 @@ import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import { type AddressInfo, connect, createServer as createProxy, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import type { RunningEmulator } from '../../src/emulator/http-server.ts';
 import { openPostgresState } from '../../src/state/postgres.ts';
-import { folderWith } from '../cli/run.ts';
-import { until } from '../daemon/support.ts';
+import type { RunningDaemon } from '../daemon/support.ts';
 import { postgresServer } from '../support/postgres.ts';
 import {
   allConverged,
   billed,
   cloud,
+  conditionsOf,
   creations,
   database,
+  eachOf,
+  expectBoughtOnce,
   fleetOf,
+  folderOfSpecs,
   ids,
+  lastReplicasOf,
+  projectsWith,
   replica,
   specs,
+  sql,
   withServer,
+  workersOf,
 } from './rig.ts';
 
 const server = postgresServer();
 
 /** A task that goes on for longer than any test lasts. */
 const endlessServer = faultRule({ method: 'POST', path: '/servers' }, { do: 'task', outcome: 'stuck' });
-
-/** One statement by the operator of the database. */
-async function sql(state: string, text: string): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: state, application_name: 'operator' });
-  await client.connect();
-  try {
-    return (await client.query(text)).rows;
-  } finally {
-    await client.end();
-  }
-}
 
 const owners = `SELECT s.project_id AS project, l.pid FROM pg_locks l JOIN vdcsync.states s ON s.id::bigint = l.objid::bigint
   WHERE l.locktype = 'advisory' AND l.granted AND s.project_id IS NOT NULL
@@ -57,15 +52,10 @@ describe('src/daemon/fleet', () => {
   test('connections that the database ends while tasks are polled end the reconciles, and others go on', async () => {
     const api = await cloud([endlessServer]);
     const state = await database(server, 'terminated');
-    const folder = folderWith();
-    specs(folder, withServer);
+    const folder = folderOfSpecs(withServer);
     // The interval would end a reconcile that only waits.
     const only = await replica(api, state, folder, { args: ['-f', 'specs', '--interval', '10h'] });
-    await until(
-      async () => polls(api),
-      (counts) => counts.every((count) => count > 1),
-      'all tasks are polled',
-    );
+    await expect.poll(() => polls(api).every((count) => count > 1)).toBe(true);
     const before = await ownersOf(state);
     expect(before.size).toBe(ids.length);
 
@@ -74,134 +64,62 @@ describe('src/daemon/fleet', () => {
       'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
     );
 
-    const after = await until(
-      () => ownersOf(state),
-      (now) => ids.every((id) => now.has(id) && now.get(id) !== before.get(id)),
-      'every project is worked on again',
-      () => JSON.stringify(only.log().slice(-15)),
-    );
-    expect(after.size).toBe(ids.length);
+    const isOther = async (id: number) =>
+      ![undefined, before.get(id)].includes((await ownersOf(state)).get(id));
+    for (const id of ids) await expect.poll(() => isOther(id)).toBe(true);
     const polled = polls(api);
-    await until(
-      async () => polls(api),
-      (counts) => counts.every((count, index) => count > (polled[index] ?? 0)),
-      'all tasks are polled again',
-    );
-    expect(creations(api)).toEqual(ids.map(() => 1));
+    await expect.poll(() => polls(api).every((count, index) => count > (polled[index] ?? 0))).toBe(true);
+    expect(creations(api)).toEqual(eachOf(1));
     expect(billed(api).every(([servers = 0]) => servers <= 1)).toBe(true);
-    expect((await fleetOf(only)).projects.every(({ worker }) => worker !== null)).toBe(true);
+    expect(await workersOf(only)).not.toContain(null);
   });
 
   test('a leader that is stopped in mid-work is replaced, and sends nothing when it goes on', async () => {
-    const api = await cloud();
-    const state = await database(server, 'hung');
-    const [one, two] = [folderWith(), folderWith()];
-    specs(one);
-    specs(two);
-    // Neither may take all of them.
-    const args = ['-f', 'specs', '--interval', '10h', '--parallel', '2'];
-    const way = await wayTo(api);
-    const hung = await replica(api, state, one, { args, env: { VDC_BASE_URL: way.baseUrl } });
-    await allConverged(api, hung);
-    const other = await replica(api, state, two, { args });
+    const { api, state, way, leader: hung, other } = await leaderAtWork('hung');
     const { replica: name } = await fleetOf(other);
-    specs(one, withServer);
-    specs(two, withServer);
-    await until(
-      () => ownersOf(state),
-      (owners) => owners.size > 0,
-      'a project is reconciled',
-    );
     // With an answer on its way.
     await way.at(1, () => void hung.child.kill('SIGSTOP'));
     const frozen = await ownersOf(state);
     expect(frozen.size).toBeGreaterThan(0);
 
-    await until(
-      () => ownersOf(state),
-      (now) => [...frozen].every(([project, pid]) => now.get(project) !== pid),
-      'its projects are taken from it',
-    );
-    await until(
-      () => fleetOf(other),
-      ({ leads }) => leads,
-      'the other one leads',
-    );
-    await until(
-      async () => [billed(api), (await fleetOf(other)).projects] as const,
-      ([found, projects]) =>
-        found.every(([servers]) => servers === 1) &&
-        projects.every(({ condition, worker }) => condition === 'converged' && worker === null) &&
-        projects.every(
-          ({ id, last_reconciliation }) => !frozen.has(id) || last_reconciliation?.replica === name,
-        ),
-      'every project has its server',
-    );
+    for (const [project, pid] of frozen)
+      await expect.poll(async () => (await ownersOf(state)).get(project)).not.toBe(pid);
+    await expectTakenOver(api, other);
+    const last = async () => (await lastReplicasOf(other)).filter((_, at) => frozen.has(ids[at] ?? 0));
+    await expect.poll(last).toEqual([...frozen].map(() => name));
 
     const before = way.writes();
     hung.child.kill('SIGCONT');
-    await until(
-      () => fetch(`${hung.url}/readyz`).then(({ status }) => status),
-      (status) => status === 200,
-      'it is one of the fleet again',
-    );
+    await expect.poll(hung.ready).toBe(true);
     await pause(3_000);
     expect((await fleetOf(hung)).leads).toBe(false);
     expect(way.writes()).toBe(before);
-    expect(billed(api)).toEqual(ids.map(() => [1, 1]));
-    expect(creations(api)).toEqual(ids.map(() => 1));
+    expectBoughtOnce(api);
   });
 
   test('a replica whose messages to the database are lost is replaced, and sends nothing once they arrive again', async () => {
-    const api = await cloud();
-    const state = await database(server, 'black_hole');
-    const [one, two] = [folderWith(), folderWith()];
-    specs(one);
-    specs(two);
-    const args = ['-f', 'specs', '--interval', '10h', '--parallel', '2'];
-    const [toApi, toDatabase] = [await wayTo(api), await wayToDatabase(server.port)];
-    const url = new URL(state);
-    url.port = String(toDatabase.port);
-    const cut = await replica(api, url.href, one, { args, env: { VDC_BASE_URL: toApi.baseUrl } });
-    await allConverged(api, cut);
-    const other = await replica(api, state, two, { args });
-    specs(one, withServer);
-    specs(two, withServer);
+    const toDatabase = await wayToDatabase(server.port);
+    const { api, way, leader: cut, other } = await leaderAtWork('black_hole', toDatabase.port);
     // With an answer of the API on its way.
-    await until(
-      () => ownersOf(state),
-      (owners) => owners.size > 0,
-      'a project is reconciled',
-    );
-    await toApi.at(1, () => toDatabase.hold());
+    await way.at(1, () => toDatabase.hold());
     const since = performance.now();
-    await until(
-      async () => [billed(api), (await fleetOf(other)).projects, (await fleetOf(other)).leads] as const,
-      ([found, projects, leads]) =>
-        leads &&
-        found.every(([servers]) => servers === 1) &&
-        projects.every(({ condition, worker }) => condition === 'converged' && worker === null),
-      'the other one leads, and every project has its server',
-    );
+    await expectTakenOver(api, other);
     process.stdout.write(
       `black hole: all done elsewhere after ${Math.round(performance.now() - since)} ms\n`,
     );
-    const ready = () => fetch(`${cut.url}/readyz`).then(({ status }) => status);
-    expect(await ready()).toBe(503);
-    const before = toApi.writes();
+    expect(await cut.ready()).toBe(false);
+    const before = way.writes();
     toDatabase.release();
-    await until(ready, (status) => status === 200, 'it is one of the fleet again');
+    await expect.poll(cut.ready).toBe(true);
     await pause(3_000);
-    expect(toApi.writes()).toBe(before);
-    expect(billed(api)).toEqual(ids.map(() => [1, 1]));
-    expect(creations(api)).toEqual(ids.map(() => 1));
+    expect(way.writes()).toBe(before);
+    expectBoughtOnce(api);
   });
 
   test('a project whose state cannot be read delays no other one, and is tried less and less often', async () => {
     const api = await cloud();
     const state = await database(server, 'poisoned');
-    const folder = folderWith();
-    specs(folder);
+    const folder = folderOfSpecs();
     const args = ['-f', 'specs', '--interval', '10h', '--parallel', '1'];
     const only = await replica(api, state, folder, { args });
     await allConverged(api, only);
@@ -217,13 +135,9 @@ describe('src/daemon/fleet', () => {
       );
       return Number(job?.count ?? 0);
     };
-    await until(attempts, (count) => count >= 3, 'the project has failed and failed again');
-    await until(
-      async () => api.emulator.world.projects.slice(1),
-      (others) => others.every(({ networks }) => networks.some(({ name }) => name === 'extra')),
-      'the edits of the others are carried out',
-    );
-    expect(await fetch(`${only.url}/readyz`).then(({ status }) => status)).toBe(200);
+    await expect.poll(attempts).toBeGreaterThanOrEqual(3);
+    await expect.poll(() => projectsWith(api)).toEqual(ids.slice(1));
+    expect(await only.ready()).toBe(true);
     const [before, since] = [await attempts(), performance.now()];
     await pause(10_000);
     // Each time after twice as long: 1, 2, 4, 8 s.
@@ -234,8 +148,7 @@ describe('src/daemon/fleet', () => {
   test('a state that another process holds blocks no place: the project is given back, and tried again', async () => {
     const api = await cloud();
     const state = await database(server, 'held');
-    const folder = folderWith();
-    specs(folder);
+    const folder = folderOfSpecs();
     // As a command of the operator holds it.
     const holder = await openPostgresState(`${state}?state=4711`, {
       mode: 'write',
@@ -243,15 +156,10 @@ describe('src/daemon/fleet', () => {
       lineage: 'operator',
     });
     const only = await replica(api, state, folder, { args: ['-f', 'specs', '--parallel', '1'] });
-    const converged = async () =>
-      (await fleetOf(only)).projects.filter(({ condition }) => condition === 'converged').map(({ id }) => id);
-    await until(
-      converged,
-      (done) => done.length === ids.length - 1,
-      'the others are worked on',
-      () => JSON.stringify(only.log().slice(-15)),
-    );
-    expect(await converged()).not.toContain(4711);
+    const others = ids.slice(1).map(() => 'converged');
+    await expect
+      .poll(() => conditionsOf(only))
+      .toEqual([expect.not.stringContaining('converged'), ...others]);
     expect((await only.status()).projects.find(({ project }) => project.id === 4711)?.daemon.error).toBe(
       null,
     );
@@ -265,56 +173,32 @@ describe('src/daemon/fleet', () => {
   ])('a replica %s says so, and its projects converge elsewhere', async (name, env) => {
     const api = await cloud();
     const state = await database(server, `bad_${name.length}`);
-    const [one, two] = [folderWith(), folderWith()];
-    specs(one);
-    specs(two);
+    const [one, two] = [folderOfSpecs(), folderOfSpecs()];
     const bad = await replica(api, state, one, { env });
     const good = await replica(api, state, two);
     const since = performance.now();
     await allConverged(api, good);
     expect(performance.now() - since).toBeLessThan(60_000);
-    await until(
-      () => fetch(`${bad.url}/readyz`).then(({ status }) => status),
-      (status) => status === 503,
-      'it is not ready',
-    );
+    await expect.poll(bad.ready).toBe(false);
     const { replica: own } = await fleetOf(good);
-    await until(
-      () => fleetOf(good),
-      ({ projects }) => projects.every(({ last_reconciliation: last }) => last?.replica === own),
-      'the other one works on everything',
-    );
+    await expect.poll(() => lastReplicasOf(good)).toEqual(eachOf(own));
   });
 
   test('a replica whose database is gone says so, and one that follows is ready once it is back', async () => {
     const api = await cloud();
     const state = await database(server, 'away');
-    const [one, two] = [folderWith(), folderWith()];
-    specs(one);
-    specs(two);
+    const [one, two] = [folderOfSpecs(), folderOfSpecs()];
     const replicas = [await replica(api, state, one), await replica(api, state, two)];
     for (const each of replicas) await allConverged(api, each);
-    const ready = () => Promise.all(replicas.map(({ url }) => fetch(`${url}/readyz`).then(({ ok }) => ok)));
-    await until(
-      () => ready(),
-      (all) => !all.includes(false),
-      'both are ready at first',
-    );
+    const ready = () => Promise.all(replicas.map((each) => each.ready()));
+    await expect.poll(ready).toEqual([true, true]);
 
     await server.stop('crash');
-    await until(
-      () => ready(),
-      (all) => !all.includes(true),
-      'both say that they cannot work',
-    );
+    await expect.poll(ready).toEqual([false, false]);
     // Long enough for the pauses between two tries to become long.
     await pause(15_000);
     await server.start();
-    await until(
-      () => ready(),
-      (all) => !all.includes(false),
-      'both are ready',
-    );
+    await expect.poll(ready).toEqual([true, true]);
     const said = replicas.flatMap((each) => each.log()).map((line) => JSON.stringify(line));
     expect(said.filter((line) => line.includes('This is a bug'))).toEqual([]);
     // Readers go one after the other on one connection, however many look at the board.
@@ -325,6 +209,32 @@ describe('src/daemon/fleet', () => {
     expect(count).toBeLessThanOrEqual(2 * (4 + 2 + 2));
   });
 });
+
+/**
+ * A replica that leads and has begun to buy a server for each project, and another one. The requests of the first one go
+ * through a way that counts them, and its messages to the database to this port.
+ */
+async function leaderAtWork(name: string, databasePort = server.port) {
+  const [api, state] = [await cloud(), await database(server, name)];
+  const [one, two] = [folderOfSpecs(), folderOfSpecs()];
+  // Neither may take all of them.
+  const args = ['-f', 'specs', '--interval', '10h', '--parallel', '2'];
+  const [way, url] = [await wayTo(api), new URL(state)];
+  url.port = String(databasePort);
+  const leader = await replica(api, url.href, one, { args, env: { VDC_BASE_URL: way.baseUrl } });
+  await allConverged(api, leader);
+  const other = await replica(api, state, two, { args });
+  for (const folder of [one, two]) specs(folder, withServer);
+  await expect.poll(async () => (await ownersOf(state)).size).toBeGreaterThan(0);
+  return { api, state, way, leader, other };
+}
+
+/** The other replica leads, and every project has its server. */
+async function expectTakenOver(api: RunningEmulator, other: RunningDaemon): Promise<void> {
+  await expect.poll(() => billed(api).map(([servers]) => servers)).toEqual(eachOf(1));
+  const project = { condition: 'converged', worker: null };
+  await expect.poll(() => fleetOf(other)).toMatchObject({ leads: true, projects: eachOf(project) });
+}
 
 /** A way to the API that counts what goes through it. */
 async function wayTo({ baseUrl }: RunningEmulator) {

@@ -3,9 +3,9 @@ import { createHmac } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
+import type { RunningEmulator } from '../../src/emulator/http-server.ts';
 import { type Call, type Ended, ended, folderWith, inProcess } from '../cli/run.ts';
 import { createRepository } from '../daemon/git-server.ts';
 import { type RunningDaemon, speed, startDaemon, until } from '../daemon/support.ts';
@@ -16,15 +16,19 @@ import { programEnv } from '../support/program-env.ts';
 import { receiver } from '../support/receiver.ts';
 import {
   allConverged,
-  billed,
   cloud,
-  creations,
+  conditionsOf,
   database,
+  expectBoughtOnce,
   fleetOf,
+  folderOfSpecs,
   ids,
+  lastReplicasOf,
+  projectsWith,
   replica,
   specOf,
   specs,
+  sql,
   twoReplicas,
 } from './rig.ts';
 
@@ -32,53 +36,35 @@ const server = postgresServer();
 
 /** The first of these replicas whose pass over project 4711 is refused. */
 async function refusedBy(daemon: RunningDaemon, names: readonly string[]): Promise<string> {
-  const seat = await until(
-    async () => (await fleetOf(daemon)).projects.find(({ id }) => id === 4711),
-    (found) =>
-      found?.condition === 'unauthorized' && names.includes(found.last_reconciliation?.replica ?? ''),
-    'the refusal is met',
-  );
-  return seat?.last_reconciliation?.replica ?? '';
+  const ask = async () => {
+    const [first] = (await fleetOf(daemon)).projects;
+    return first?.condition === 'unauthorized' ? (first.last_reconciliation?.replica ?? '') : '';
+  };
+  return until(ask, (name) => names.includes(name));
 }
 
 describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', () => {
   test('all work by the specs of the one that leads, and by a change of them at once', async () => {
     const api = await cloud();
     const state = await database(server, 'led');
-    const [ahead, behind] = [folderWith(), folderWith()];
-    specs(ahead);
-    specs(behind);
+    const [ahead, behind] = [folderOfSpecs(), folderOfSpecs()];
     const first = await replica(api, state, ahead);
     await allConverged(api, first);
     const second = await replica(api, state, behind);
-    await until(
-      async () => (await fleetOf(second)).projects.length,
-      (count) => count === ids.length,
-      'the second knows the projects',
-    );
+    await expect.poll(async () => (await fleetOf(second)).projects.length).toBe(ids.length);
     for (const id of ids) {
       const more = specOf(id).replace('max_deletions: 9', 'max_deletions: 9, prune: true');
       writeFileSync(join(ahead, 'specs', `${id}.yaml`), `${more}  extra: { cidr: 10.21.0.0/24 }\n`);
     }
-    const hasExtra = () =>
-      api.emulator.world.projects.map(({ networks }) => networks.some(({ name }) => name === 'extra'));
-    await until(
-      async () => hasExtra(),
-      (each) => each.every(Boolean),
-      'the change is carried out',
-    );
-    const seen = new Set<string>();
-    await until(
-      async () => {
-        for (const { last_reconciliation } of (await fleetOf(second)).projects)
-          seen.add(last_reconciliation?.replica ?? '');
-        return seen.size;
-      },
-      (count) => count === 2,
-      'both have worked since',
-    );
+    await expect.poll(() => projectsWith(api)).toEqual(ids);
+    const seen = new Set<string | undefined>();
+    const workers = async () => {
+      for (const name of await lastReplicasOf(second)) seen.add(name);
+      return seen.size;
+    };
+    await expect.poll(workers).toBe(2);
     // The second has read its own, older files all the time.
-    expect(hasExtra()).toEqual(ids.map(() => true));
+    expect(projectsWith(api)).toEqual(ids);
     const deletions = api.emulator.requests.filter(({ method }) => method === 'DELETE');
     expect(deletions).toEqual([]);
   });
@@ -86,36 +72,25 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
   test('a second file of a project is turned away, also by a leader that starts with both there', async () => {
     const api = await cloud();
     const state = await database(server, 'contested');
-    const folder = folderWith();
-    specs(folder);
+    const folder = folderOfSpecs();
     const first = await replica(api, state, folder);
     await allConverged(api, first);
     const copy = specOf(4711).replace('max_deletions', 'prune: true, max_deletions');
     writeFileSync(join(folder, 'specs', '0.yaml'), copy.replace('backend', 'other'));
     const second = await replica(api, state, folder);
     const toldBy = ({ status }: RunningDaemon) =>
-      until(
-        async () => (await status()).source.broken.map(({ message }) => message),
-        ([message]) => message?.includes('specs/4711.yaml, which stays in force, and specs/0.yaml') === true,
-        'it is told',
-      );
+      expect
+        .poll(async () => (await status()).source.broken[0]?.message)
+        .toContain('specs/4711.yaml, which stays in force, and specs/0.yaml');
     await toldBy(first);
     await first.end();
-    await until(
-      () => fleetOf(second),
-      ({ leads }) => leads,
-      'the one that never knew it otherwise leads',
-    );
+    await expect.poll(() => fleetOf(second)).toMatchObject({ leads: true });
     await toldBy(second);
     const turns = async () =>
       (await fleetOf(second)).projects.map(({ last_reconciliation }) => last_reconciliation?.ended_at);
     const before = await turns();
     second.child.kill('SIGHUP');
-    await until(
-      turns,
-      (ends) => ends.every((end, at) => end !== before[at]),
-      'it has looked at the projects',
-    );
+    await until(turns, (ends) => ends.every((end, at) => end !== before[at]));
     expect(api.emulator.world.projects[0]?.networks.map(({ name }) => name)).toEqual(['default', 'backend']);
   });
 
@@ -125,8 +100,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     const { replicas, working: leaver } = await twoReplicas(api, state);
     expect(await replicas[leaver]?.end()).toBe(0);
     await allConverged(api, replicas[1 - leaver] as RunningDaemon);
-    expect(billed(api)).toEqual(ids.map(() => [1, 1]));
-    expect(creations(api)).toEqual(ids.map(() => 1));
+    expectBoughtOnce(api);
   });
 
   test('a webhook reaches the one that reads the branch, whichever replica it is sent to', async () => {
@@ -154,24 +128,13 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
       headers: { 'x-hub-signature-256': signature, 'x-github-delivery': 'a' },
     });
     expect([status, (await fleetOf(second)).leads]).toEqual([202, false]);
-    await until(
-      async () => api.emulator.world.projects.map(({ networks }) => networks.map(({ name }) => name)),
-      (each) => each.every((names) => names.includes('extra')),
-      'the commit is carried out',
-    );
-    await until(
-      async () => (await second.status()).source.commit?.id,
-      (id) => id === commit,
-      'the second knows the commit',
-    );
+    await expect.poll(() => projectsWith(api)).toEqual(ids);
+    await expect.poll(async () => (await second.status()).source.commit?.id).toBe(commit);
     // The replica that leads reports the commit, and no other one does.
-    await until(
-      async () => forge.kept.filter((each) => each.commit === commit && each.state === 'success'),
-      (reports) => reports.length > 0,
-      'the commit has a status',
-    );
+    const reports = () => forge.kept.filter((each) => each.commit === commit && each.state === 'success');
+    await expect.poll(reports).toHaveLength(1);
     await pause(2_000);
-    expect(forge.kept.filter((each) => each.commit === commit && each.state === 'success')).toHaveLength(1);
+    expect(reports()).toHaveLength(1);
   });
 
   test('a branch whose history was rewritten is taken by no replica, whoever leads', async () => {
@@ -191,11 +154,9 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
 
     const another = await replica(api, state, folderWith(), { args: git });
 
-    await until(
-      async () => (await another.status()).source.error,
-      (error) => /history of .* was rewritten/.test(error ?? ''),
-      'the replica refuses the branch',
-    );
+    await expect
+      .poll(async () => (await another.status()).source.error)
+      .toMatch(/history of .* was rewritten/);
   });
 
   test('a state that a file alone has had is named by whoever has the turn, and goes on once it is renamed', async () => {
@@ -203,20 +164,13 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     const state = await database(server, 'alone_before');
     const folder = folderWith({ 'profile.yaml': `time_scale: ${speed}\n` });
     specs(folder);
-    const env = {
-      ...{ VDC_BASE_URL: api.baseUrl, TOKEN_4711: api.emulator.tokens(4711).readWrite },
-      VDCSYNC_API_PROFILE: 'profile.yaml',
-      VDCSYNC_TOKEN_ENV_PREFIX: 'TOKEN_',
-    };
+    const env = { ...besideDaemon(api, 'profile.yaml'), TOKEN_4711: api.emulator.tokens(4711).readWrite };
     const args = ['apply', '--yes', '-f', 'specs/4711.yaml', '--state', state];
     expect((await inProcess(args, { cwd: folder, env })).code).toBe(0);
     const only = await replica(api, state, folder);
-    const { error } = (await only.until((each) => each.daemon.error !== null, 'it is told')).daemon;
+    const { error } = (await only.until((each) => each.daemon.error !== null)).daemon;
     expect(only.log().some(({ msg }) => msg === 'project failed')).toBe(true);
-    const admin = new pg.Client(state);
-    await admin.connect();
-    await admin.query(/move the state: (.*)\. If/.exec(error ?? '')?.[1] ?? '');
-    await admin.end();
+    await sql(state, /move the state: (.*)\. If/.exec(error ?? '')?.[1] ?? '');
     only.child.kill('SIGHUP');
     await allConverged(api, only);
     const made = api.emulator.requests.filter(({ project, method }) => project === 4711 && method === 'POST');
@@ -227,9 +181,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     const lost = faultRule({ method: 'POST', path: '/networks', times: 4 }, { do: 'reset', effect: 'none' });
     const api = await cloud([lost]);
     const state = await database(server, 'lost');
-    const [one, two] = [folderWith(), folderWith()];
-    specs(one);
-    specs(two);
+    const [one, two] = [folderOfSpecs(), folderOfSpecs()];
     const way = { args: ['-f', 'specs', '--interval', '1m'] };
     const replicas = await Promise.all([replica(api, state, one, way), replica(api, state, two, way)]);
     await allConverged(api, replicas[0] as RunningDaemon);
@@ -241,9 +193,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     const api = await cloud();
     const state = await database(server, 'notified');
     const heard = await receiver<{ readonly project: number; readonly condition: string }>();
-    const [one, two] = [folderWith(), folderWith()];
-    specs(one);
-    specs(two);
+    const [one, two] = [folderOfSpecs(), folderOfSpecs()];
     const way = {
       args: ['-f', 'specs', '--metrics-per-project'],
       env: { VDCSYNC_NOTIFY_URL: heard.url },
@@ -251,26 +201,17 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     const replicas = await Promise.all([replica(api, state, one, way), replica(api, state, two, way)]);
     const [first, second] = replicas as [RunningDaemon, RunningDaemon];
     await allConverged(api, first);
-    await until(
-      async () => {
-        const texts = await Promise.all(
-          replicas.map(async ({ url }) => (await fetch(`${url}/metrics`)).text()),
-        );
-        return ids.map(
-          (id) => texts.filter((text) => text.includes(`vdcsync_converged{project="${id}"}`)).length,
-        );
-      },
-      (counts) => counts.every((count) => count === 1),
-      'one of them tells of each project',
-    );
+    const measured = async () => {
+      const texts = await Promise.all(replicas.map((each) => each.metrics()));
+      return [...texts.join('').matchAll(/vdcsync_converged\{project="(\d+)"/g)]
+        .map(([, id]) => Number(id))
+        .sort();
+    };
+    await expect.poll(measured).toEqual(ids);
     api.emulator.mutate({ do: 'revoke_token', token: api.emulator.tokens(4711).readWrite });
     const names = await Promise.all(replicas.map(async (each) => (await fleetOf(each)).replica));
     const met = names.indexOf(await refusedBy(first, names));
-    await until(
-      async () => heard.bodies.length,
-      (count) => count > 0,
-      'the first to meet the refusal tells of it',
-    );
+    await expect.poll(() => heard.bodies.length).toBeGreaterThan(0);
     expect(await replicas[met]?.end()).toBe(0);
     const other = met === 0 ? second : first;
     await refusedBy(other, names.toSpliced(met, 1));
@@ -296,23 +237,10 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     const env = { ...Object.fromEntries(tokens), VDCSYNC_STATE: `${await database(server, name)}${query}` };
     const wrong = { ...env, TOKEN_4712: 'of-nobody' };
     const daemon = await startDaemon(api, { folder, args: ['-f', 'specs'], env: wrong });
-    const { blocked } = await daemon.until(
-      ({ condition }) => condition === 'blocked',
-      'an operator is asked',
-    );
-    await until(
-      async () => (await fleetOf(daemon)).projects.length,
-      (count) => count === 2,
-      'both are known',
-    );
+    const { blocked } = await daemon.until(({ condition }) => condition === 'blocked');
+    await expect.poll(async () => (await fleetOf(daemon)).projects.length).toBe(2);
 
-    const profile = join(folder, 'profile.yaml');
-    const beside = {
-      ...env,
-      VDCSYNC_TOKEN_ENV_PREFIX: 'TOKEN_',
-      VDC_BASE_URL: api.baseUrl,
-      VDCSYNC_API_PROFILE: profile,
-    };
+    const beside = { ...env, ...besideDaemon(api, join(folder, 'profile.yaml')) };
     const shell = (line: string) => inShell(line, { cwd: folderWith(), env: beside });
     const [way = ''] = blocked[0]?.resolve.split(' (') ?? [];
     expect(way).not.toContain('canary');
@@ -327,19 +255,9 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     const untouched = await ask('4712.yaml', 'apply', '--yes');
     expect([untouched.code, untouched.stderr]).toEqual([64, expect.stringMatching(/state=(eu-)?4712"\n/)]);
 
-    const settled = await until(
-      () => shell(way.replace(' ID', ' 5001')),
-      // In the middle of a pass the state is the daemon's.
-      ({ stderr }) => !stderr.includes('in use by'),
-      'it is settled',
-    );
+    const settled = await onceFree(() => shell(way.replace(' ID', ' 5001')));
     expect(settled).toMatchObject({ code: 0, stderr: '' });
-    await until(
-      async () => (await fleetOf(daemon)).projects.find(({ id }) => id === 4711)?.condition,
-      (condition) => condition === 'converged',
-      'it goes on',
-      () => JSON.stringify(daemon.log().slice(-15)),
-    );
+    await expect.poll(async () => (await conditionsOf(daemon))[0]).toBe('converged');
     expect(api.emulator.world.projects.map(({ ips }) => ips.length)).toEqual([1, 0, 0, 0]);
   });
 
@@ -362,48 +280,36 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     };
     const [, call = ''] = /^vdcsync run (.*)$/m.exec(page) ?? [];
     const one = await startDaemon(api, { folder, args: call.split(' '), env });
-    const fleet = await until(
-      () => fleetOf(one),
-      ({ projects }) => projects.length === 2 && projects.every(({ condition }) => condition === 'converged'),
-      'both projects are converged',
-    );
+    await expect.poll(() => conditionsOf(one)).toEqual(['converged', 'converged']);
     const [, shown = ''] = /```json\n([\s\S]*?)```/.exec(page) ?? [];
-    expect(shapeOf(fleet)).toEqual(shapeOf(JSON.parse(shown)));
-    const metrics = await (await fetch(`${one.url}/metrics`)).text();
+    expect(shapeOf(await fleetOf(one))).toEqual(shapeOf(JSON.parse(shown)));
+    const metrics = await one.metrics();
     for (const [name] of page.matchAll(/vdcsync_fleet_\w+/g)) expect(metrics).toContain(name);
     const [, settle = ''] = /^vdcsync (resolve .*)$/m.exec(page) ?? [];
     const args = settle.replace('"$VDCSYNC_STATE&state=4711"', `${state}&state=4711`).split(' ');
-    const beside = {
-      cwd: folder,
-      env: {
-        ...env,
-        VDCSYNC_TOKEN_ENV_PREFIX: 'TOKEN_',
-        VDC_BASE_URL: api.baseUrl,
-        VDCSYNC_API_PROFILE: 'profile.yaml',
-      },
-    };
-    // In the middle of a reconciliation the state is the daemon's.
-    const onceFree: typeof inProcess = (...call) =>
-      until(
-        () => inProcess(...call),
-        ({ stderr }) => !stderr.includes('in use by'),
-        'the state is free',
-      );
-    const { stderr } = await onceFree(args, beside);
+    const beside = { cwd: folder, env: { ...env, ...besideDaemon(api, 'profile.yaml') } };
+    const { stderr } = await onceFree(() => inProcess(args, beside));
     expect(stderr).toMatch(/No key has an open write/);
     const input = readFileSync(join(folder, 'projects/shop.yaml'), 'utf8');
-    const piped = await onceFree(
-      args.map((each) => (each.endsWith('.yaml') ? '-' : each)),
-      { ...beside, input },
-    );
+    const fromInput = args.map((each) => (each.endsWith('.yaml') ? '-' : each));
+    const piped = await onceFree(() => inProcess(fromInput, { ...beside, input }));
     expect(piped.stderr).toMatch(/No key has an open write/);
-    const second = await onceFree(['apply', '--yes', '-f', 'projects/shop.yaml'], beside);
+    const apply = ['apply', '--yes', '-f', 'projects/shop.yaml'];
+    const second = await onceFree(() => inProcess(apply, beside));
     expect([second.code, second.stderr]).toEqual([
       64,
       expect.stringMatching(/the same URL with state=4711, --state "\$VDCSYNC_STATE&state=4711"\n/),
     ]);
   });
 });
+
+/** The variables of a command beside a daemon. */
+const besideDaemon = ({ baseUrl }: RunningEmulator, profile: string) => ({
+  ...{ VDC_BASE_URL: baseUrl, VDCSYNC_API_PROFILE: profile, VDCSYNC_TOKEN_ENV_PREFIX: 'TOKEN_' },
+});
+
+/** In the middle of a reconciliation the state is the daemon's. */
+const onceFree = (call: () => Promise<Ended>) => until(call, ({ stderr }) => !stderr.includes('in use by'));
 
 /** A line as somebody types it. */
 async function inShell(line: string, { cwd, env }: Call): Promise<Ended> {

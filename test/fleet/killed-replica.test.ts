@@ -1,7 +1,17 @@
 import { describe, expect, test } from 'vitest';
-import { type RunningDaemon, until } from '../daemon/support.ts';
+import type { RunningDaemon } from '../daemon/support.ts';
 import { postgresServer } from '../support/postgres.ts';
-import { allConverged, billed, cloud, creations, database, fleetOf, ids, twoReplicas } from './rig.ts';
+import {
+  allConverged,
+  billed,
+  cloud,
+  database,
+  eachOf,
+  expectBoughtOnce,
+  fleetOf,
+  lastReplicasOf,
+  twoReplicas,
+} from './rig.ts';
 
 const server = postgresServer();
 
@@ -13,19 +23,9 @@ describe('src/daemon/fleet: two replicas that share projects through PostgreSQL'
     await replicas[victim]?.end('SIGKILL');
     const survivor = replicas[1 - victim] as RunningDaemon;
     await allConverged(api, survivor);
-    await until(
-      async () => billed(api),
-      (found) => found.every(([servers]) => servers === 1),
-      'every project has its server',
-    );
-    await until(
-      () => fleetOf(survivor),
-      ({ leads, projects }) =>
-        leads &&
-        projects.every(({ last_reconciliation }) => last_reconciliation?.replica === names[1 - victim]),
-      'the other one leads and works on everything',
-    );
-    expect(billed(api)).toEqual(ids.map(() => [1, 1]));
-    expect(creations(api)).toEqual(ids.map(() => 1));
+    await expect.poll(() => billed(api)).toEqual(eachOf([1, 1]));
+    await expect.poll(() => fleetOf(survivor)).toMatchObject({ leads: true });
+    await expect.poll(() => lastReplicasOf(survivor)).toEqual(eachOf(names[1 - victim]));
+    expectBoughtOnce(api);
   });
 });

@@ -1,25 +1,37 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
-import { folderWith } from '../cli/run.ts';
-import { type RunningDaemon, until } from '../daemon/support.ts';
+import type { RunningDaemon } from '../daemon/support.ts';
 import { postgresServer } from '../support/postgres.ts';
-import { allConverged, cloud, database, fleetOf, ids, replica, specOf, specs, withServer } from './rig.ts';
+import {
+  allConverged,
+  cloud,
+  database,
+  eachOf,
+  fleetOf,
+  folderOfSpecs,
+  ids,
+  lastReplicasOf,
+  projectsWith,
+  replica,
+  specOf,
+  specs,
+  sql,
+  withServer,
+  workersOf,
+} from './rig.ts';
 
 const server = postgresServer();
 const args = ['-f', 'specs', '--interval', '10h', '--parallel', '1'];
 
-async function connections(state: string): Promise<number> {
-  const client = new pg.Client(state);
-  await client.connect();
-  const { rows } = await client.query(
+async function connections(state: string): Promise<unknown> {
+  const [row] = await sql(
+    state,
     "SELECT count(*)::int AS count FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'vdcsync'",
   );
-  await client.end();
-  return rows[0].count;
+  return row?.count;
 }
 
 describe('src/daemon/fleet', () => {
@@ -28,26 +40,14 @@ describe('src/daemon/fleet', () => {
       faultRule({ method: 'POST', path: '/servers' }, { do: 'task', outcome: 'stuck' }),
     ]);
     const state = await database(server, 'waiting');
-    const folder = folderWith();
-    specs(folder, withServer);
+    const folder = folderOfSpecs(withServer);
     const only = await replica(api, state, folder, { args });
     const waiting = () =>
       new Set(
         api.emulator.requests.filter(({ url }) => url.includes('/tasks/')).map(({ project }) => project),
       );
-    await until(
-      async () => waiting().size,
-      (count) => count === ids.length,
-      'the tasks of all projects are polled, with one place for all',
-      () => JSON.stringify(only.log().slice(-15)),
-    );
-    const workers = async () => (await fleetOf(only)).projects.filter(({ worker }) => worker !== null);
-    await until(
-      workers,
-      (found) => found.length === ids.length,
-      'each project has a worker',
-      () => JSON.stringify(only.log().slice(-25)),
-    );
+    await expect.poll(() => waiting().size).toBe(ids.length);
+    await expect.poll(() => workersOf(only)).not.toContain(null);
     // Four for states, two of the queue, one to read the board, one that /status opens.
     expect(await connections(state)).toBeLessThanOrEqual(8);
   });
@@ -55,64 +55,38 @@ describe('src/daemon/fleet', () => {
   test('an edit is carried out at once, on whichever replica, and another replica takes over from one that ends', async () => {
     const api = await cloud();
     const state = await database(server, 'edited');
-    const [one, two] = [folderWith(), folderWith()];
-    specs(one);
-    specs(two);
+    const [one, two] = [folderOfSpecs(), folderOfSpecs()];
     const leader = await replica(api, state, one, { args });
     await allConverged(api, leader);
     const other = await replica(api, state, two, { args });
     const endsOf = (fleet: Awaited<ReturnType<typeof fleetOf>>) =>
       fleet.projects.map((project) => project.last_reconciliation?.ended_at);
     const before = endsOf(await fleetOf(other));
-    for (const id of ids)
-      writeFileSync(join(one, 'specs', `${id}.yaml`), `${specOf(id)}  extra: { cidr: 10.21.0.0/24 }\n`);
-    await until(
-      async () => api.emulator.world.projects,
-      (projects) => projects.every(({ networks }) => networks.some(({ name }) => name === 'extra')),
-      'the edit is carried out',
-    );
-    await until(
-      () => fleetOf(other),
-      (fleet) => endsOf(fleet).every((end, at) => end !== before[at]),
-      'the reconciliations of the edit have ended',
-    );
+    specs(one, '  extra: { cidr: 10.21.0.0/24 }\n');
+    await expect.poll(() => projectsWith(api)).toEqual(ids);
+    await expect
+      .poll(async () => endsOf(await fleetOf(other)).every((end, at) => end !== before[at]))
+      .toBe(true);
 
     expect(await leader.end()).toBe(0);
-    await until(
-      () => fleetOf(other),
-      ({ leads }) => leads,
-      'the other one leads',
-    );
-    for (const id of ids) writeFileSync(join(two, 'specs', `${id}.yaml`), specOf(id));
+    await expect.poll(() => fleetOf(other)).toMatchObject({ leads: true });
+    specs(two);
     const { replica: name } = await fleetOf(other);
-    await until(
-      () => fleetOf(other),
-      (fleet) => fleet.projects.every((project) => project.last_reconciliation?.replica === name),
-      'the other one has all projects',
-    );
+    await expect.poll(() => lastReplicasOf(other)).toEqual(eachOf(name));
   });
 
   test('after a restart of all, projects at rest go on resting, and one that was edited meanwhile is worked on', async () => {
     const api = await cloud();
     const state = await database(server, 'restarted');
-    const folder = folderWith();
-    specs(folder);
+    const folder = folderOfSpecs();
     const before = await replica(api, state, folder, { args });
     await allConverged(api, before);
-    await until(
-      () => fleetOf(before),
-      ({ projects }) => projects.every(({ worker }) => worker === null),
-      'all turns have ended',
-    );
+    await expect.poll(() => workersOf(before)).toEqual(eachOf(null));
     expect(await before.end()).toBe(0);
     const asked = api.emulator.requests.length;
     writeFileSync(join(folder, 'specs', '4712.yaml'), `${specOf(4712)}  extra: { cidr: 10.21.0.0/24 }\n`);
     await replica(api, state, folder, { args });
-    await until(
-      async () => api.emulator.world.projects[1]?.networks.map(({ name }) => name),
-      (names) => names?.includes('extra') === true,
-      'the edit is carried out',
-    );
+    await expect.poll(() => projectsWith(api)).toEqual([4712]);
     await pause(2_000);
     expect(new Set(api.emulator.requests.slice(asked).map(({ project }) => project))).toEqual(
       new Set([4712]),
@@ -122,30 +96,16 @@ describe('src/daemon/fleet', () => {
   test('a project whose file was deleted stays until the replica that leads is restarted, and keeps its resources', async () => {
     const api = await cloud();
     const state = await database(server, 'removed');
-    const folder = folderWith();
-    specs(folder);
-    const [one, two] = [
-      await replica(api, state, folder, { args }),
-      await replica(api, state, folder, { args }),
-    ];
-    await allConverged(api, one);
-    await allConverged(api, two);
+    const folder = folderOfSpecs();
+    const one = await replica(api, state, folder, { args });
+    const two = await replica(api, state, folder, { args });
+    for (const each of [one, two]) await allConverged(api, each);
     rmSync(join(folder, 'specs', '4714.yaml'));
     const listed = async (daemon: RunningDaemon) => (await fleetOf(daemon)).projects.map(({ id }) => id);
-    const broken = async ({ url }: RunningDaemon) =>
-      /^vdcsync_broken_specs (\d+)$/m.exec(await (await fetch(`${url}/metrics`)).text())?.[1];
-    await until(
-      () => broken(one),
-      (count) => count === '1',
-      'the missing file is reported',
-    );
+    await expect.poll(one.metrics).toContain('vdcsync_broken_specs 1\n');
     for (const each of [one, two]) expect(await listed(each)).toEqual(ids);
     expect(await one.end()).toBe(0);
-    await until(
-      () => listed(two),
-      (found) => found.length === 3,
-      'a leader that never read the file knows only the projects that have one',
-    );
-    expect(api.emulator.world.projects[3]?.networks.map(({ name }) => name)).toContain('backend');
+    await expect.poll(() => listed(two)).toHaveLength(3);
+    expect(projectsWith(api, 'backend')).toEqual(ids);
   });
 });

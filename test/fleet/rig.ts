@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
+import { expect } from 'vitest';
 import type { FaultRule } from '../../src/emulator/faults.ts';
 import type { RunningEmulator } from '../../src/emulator/http-server.ts';
 import { folderWith } from '../cli/run.ts';
@@ -30,11 +31,19 @@ export const withServer = `servers:
 
 /** A database of the test's own. */
 export async function database(server: PostgresServer, name: string): Promise<string> {
-  const admin = new pg.Client(server.url());
-  await admin.connect();
-  await admin.query(`CREATE DATABASE ${name}`);
-  await admin.end();
+  await sql(server.url(), `CREATE DATABASE ${name}`);
   return server.url(name);
+}
+
+/** One statement by the operator of the database. */
+export async function sql(url: string, text: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url, application_name: 'operator' });
+  await client.connect();
+  try {
+    return (await client.query(text)).rows;
+  } finally {
+    await client.end();
+  }
 }
 
 export function cloud(faults: readonly FaultRule[] = [], speed = 60): Promise<RunningEmulator> {
@@ -44,6 +53,12 @@ export function cloud(faults: readonly FaultRule[] = [], speed = 60): Promise<Ru
 export function specs(folder: string, more = ''): void {
   mkdirSync(join(folder, 'specs'), { recursive: true });
   for (const id of ids) writeFileSync(join(folder, 'specs', `${id}.yaml`), specOf(id, more));
+}
+
+export function folderOfSpecs(more = ''): string {
+  const folder = folderWith();
+  specs(folder, more);
+  return folder;
 }
 
 export function replica(
@@ -65,6 +80,8 @@ export interface Shared {
   readonly fleet: {
     readonly replica: string;
     readonly leads: boolean;
+    readonly rollout: Readonly<Record<string, unknown>> | null;
+    readonly rollouts: readonly { readonly phase: string }[];
     readonly projects: readonly {
       readonly id: number;
       readonly worker: string | null;
@@ -83,10 +100,27 @@ export function allConverged(api: RunningEmulator, daemon: RunningDaemon): Promi
       projects.length === ids.length &&
       projects.every(({ condition }) => condition === 'converged') &&
       api.emulator.world.projects.every(({ networks }) => networks.some(({ name }) => name === 'backend')),
-    'every project is converged',
-    () => JSON.stringify(daemon.log().slice(-15)),
   );
 }
+
+/** The same for every project. */
+export const eachOf = <Value>(value: Value): Value[] => ids.map(() => value);
+
+export const workersOf = async (daemon: RunningDaemon) =>
+  (await fleetOf(daemon)).projects.map(({ worker }) => worker);
+
+export const conditionsOf = async (daemon: RunningDaemon) =>
+  (await fleetOf(daemon)).projects.map(({ condition }) => condition);
+
+/** The replica that made the last reconciliation of each project. */
+export const lastReplicasOf = async (daemon: RunningDaemon) =>
+  (await fleetOf(daemon)).projects.map((each) => each.last_reconciliation?.replica);
+
+/** The projects that have a network of this name. */
+export const projectsWith = ({ emulator }: RunningEmulator, network = 'extra') =>
+  emulator.world.projects.flatMap(({ id, networks }) =>
+    networks.some(({ name }) => name === network) ? [id] : [],
+  );
 
 /** What an operator pays for, project by project. */
 export const billed = ({ emulator }: RunningEmulator) =>
@@ -102,24 +136,25 @@ export const creations = ({ emulator }: RunningEmulator) =>
     return new Set(sent.map(({ key }) => key)).size;
   });
 
+/** Each project has one server with one address, and was sold no other one. */
+export function expectBoughtOnce(api: RunningEmulator): void {
+  expect(billed(api)).toEqual(eachOf([1, 1]));
+  expect(creations(api)).toEqual(eachOf(1));
+}
+
 /** The replica that works on a project whose server exists already, and that has not ended. */
-export async function workingReplica(daemon: RunningDaemon, api: RunningEmulator): Promise<string> {
-  const { worker } = await until(
-    async () => {
-      const { projects } = await fleetOf(daemon);
-      const busy = api.emulator.world.projects.filter(({ servers }) => servers.length > 0);
-      return projects.find(({ id, worker }) => worker !== null && busy.some((each) => each.id === id));
-    },
-    (seat) => seat !== undefined,
-    'a project is worked on in mid-pass',
-  ).then((seat) => seat ?? { worker: null });
-  return worker ?? '';
+async function workingReplica(daemon: RunningDaemon, api: RunningEmulator): Promise<string> {
+  const bought = (project: number) => (billed(api)[ids.indexOf(project)]?.[0] ?? 0) > 0;
+  const ask = async () => {
+    const { projects } = await fleetOf(daemon);
+    return projects.flatMap(({ id, worker }) => (worker !== null && bought(id) ? [worker] : []))[0] ?? '';
+  };
+  return until(ask, (worker) => worker !== '');
 }
 
 /** Two replicas that work on the same projects, each with a server, and the place of the one that reconciles now. */
 export async function twoReplicas(api: RunningEmulator, state: string) {
-  const folders = [folderWith(), folderWith()];
-  for (const folder of folders) specs(folder, withServer);
+  const folders = [folderOfSpecs(withServer), folderOfSpecs(withServer)];
   const replicas = await Promise.all(folders.map((folder) => replica(api, state, folder)));
   const names = await Promise.all(replicas.map(async (each) => (await fleetOf(each)).replica));
   const working = names.indexOf(await workingReplica(replicas[0] as RunningDaemon, api));

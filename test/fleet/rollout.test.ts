@@ -7,7 +7,19 @@ import type { RunningEmulator } from '../../src/emulator/http-server.ts';
 import { folderWith, inProcess } from '../cli/run.ts';
 import { type RunningDaemon, until } from '../daemon/support.ts';
 import { postgresServer } from '../support/postgres.ts';
-import { allConverged, cloud, database, fleetOf, ids, replica, specOf } from './rig.ts';
+import {
+  allConverged,
+  cloud,
+  conditionsOf,
+  database,
+  eachOf,
+  fleetOf,
+  ids,
+  projectsWith,
+  replica,
+  specOf,
+  workersOf,
+} from './rig.ts';
 
 const server = postgresServer();
 
@@ -16,8 +28,7 @@ const plain = (id: number) => specOf(id).replace('max_deletions: 9', 'max_deleti
 const withImage = (id: number, image: string) => `${plain(id)}servers:
   web-1: { server_type: sliders-1, image: ${image}, cores: 2, memory_mb: 4096, disk_gb: 40 }
 `;
-const rolloutOf = async (daemon: RunningDaemon) =>
-  ((await fleetOf(daemon)) as unknown as { readonly rollout: Record<string, unknown> | null }).rollout;
+const rolloutOf = async (daemon: RunningDaemon) => (await fleetOf(daemon)).rollout;
 const write = (folder: string, textOf: (id: number) => string) => {
   for (const id of ids) writeFileSync(join(folder, 'specs', `${id}.yaml`), textOf(id));
 };
@@ -51,19 +62,13 @@ labels: { canary: [4712] }
     // Nobody but an edit asks for a reconcile.
     const first = await replica(api, state, folder, { args: [...args, '--interval', '100h'] });
     await allConverged(api, first);
-    await until(
-      () => fleetOf(first),
-      ({ projects }) => projects.every(({ worker }) => worker === null),
-      'all turns have ended',
-    );
+    await expect.poll(() => workersOf(first)).toEqual(eachOf(null));
     const from = api.emulator.requests.length;
 
     write(folder, (id) => withImage(id, 'no-such-image'));
     const stopped = await until(
       () => rolloutOf(first),
       (rollout) => rollout?.phase === 'stopped',
-      'the change has stopped',
-      () => JSON.stringify(first.log().slice(-10)),
     );
     expect(stopped).toMatchObject({ projects: 4, projects_left: 3, waves_done: 1, watched: [4712] });
     expect(asked(api, from)).toEqual(new Set([4712]));
@@ -75,23 +80,14 @@ labels: { canary: [4712] }
 
     await first.end('SIGKILL');
     const next = await replica(api, state, folder, { args: [...args, '--interval', '100h'] });
-    await until(
-      () => fleetOf(next),
-      ({ leads }) => leads,
-      'another replica leads',
-    );
+    await expect.poll(() => fleetOf(next)).toMatchObject({ leads: true });
     await pause(2_000);
     expect(await rolloutOf(next)).toMatchObject({ phase: 'stopped', projects_left: 3 });
     expect(next.log().filter(({ msg }) => msg === 'rollout paused')).toEqual([]);
     const call = { cwd: folder, env: { VDCSYNC_STATE: state } };
     expect((await inProcess(['approve-commit', 'no-such'], call)).stderr).toContain(change);
     expect((await inProcess(['approve-commit', change.slice(0, 12)], call)).code).toBe(0);
-    await until(
-      () => fleetOf(next),
-      ({ projects }) => projects.every(({ condition }) => condition === 'blocked'),
-      'all projects have the change',
-      () => JSON.stringify(next.log().slice(-10)),
-    );
+    await expect.poll(() => conditionsOf(next)).toEqual(eachOf('blocked'));
     expect(await rolloutOf(next)).toBe(null);
   });
 
@@ -107,24 +103,14 @@ labels: { canary: [4712] }
     const first = await start(halfAnHourMs);
     await allConverged(api, first);
     write(folder, (id) => `${plain(id)}  extra: { cidr: 10.21.0.0/24 }\n`);
-    const got = () =>
-      ids.filter((_, at) => api.emulator.world.projects[at]?.networks.some((each) => each.name === 'extra'));
-    await until(
-      () => fleetOf(first),
-      ({ projects }) =>
-        got().length > 0 && projects.every((each) => each.condition === 'converged' && each.worker === null),
-      'the canary has converged',
-    );
-    expect(got()).toEqual([4712]);
+    await expect.poll(() => projectsWith(api)).toEqual([4712]);
+    const rested = eachOf({ condition: 'converged', worker: null });
+    await expect.poll(() => fleetOf(first)).toMatchObject({ projects: rested });
+    expect(projectsWith(api)).toEqual([4712]);
     const convergedAt = performance.now();
-    const next = await start(-halfAnHourMs);
+    await start(-halfAnHourMs);
     expect(await first.end()).toBe(0);
-    await until(
-      async () => got(),
-      ({ length }) => length === ids.length,
-      'the other projects have the change',
-      () => JSON.stringify(next.log().slice(-10)),
-    );
+    await expect.poll(() => projectsWith(api)).toEqual(ids);
     expect(performance.now() - convergedAt).toBeGreaterThan(3_000);
   });
 
@@ -136,30 +122,20 @@ labels: { canary: [4712] }
     const folder = folderOf('fleet: { max_deletions: 3 }\n', textOf);
     const only = await replica(api, state, folder, { args });
     await allConverged(api, only);
-    await until(
-      async () => api.emulator.world.projects.map(({ networks }) => networks.length),
-      (counts) => counts.every((count) => count === 3),
-      'all networks are there',
-    );
+    await expect.poll(() => projectsWith(api)).toEqual(ids);
     const deletions = () => api.emulator.requests.filter(({ method }) => method === 'DELETE').length;
 
     write(folder, (id) => textOf(id).replace(/ {2}extra.*\n/, ''));
     const waiting = await until(
       () => rolloutOf(only),
       (rollout) => rollout?.phase === 'waiting',
-      'the change waits',
-      () => JSON.stringify(only.log().slice(-10)),
     );
     expect(waiting).toMatchObject({ deletions: 4, projects_left: 4, waves_done: 0 });
     await pause(3_000);
     expect(deletions()).toBe(0);
     const call = { cwd: folder, env: { VDCSYNC_STATE: state } };
     expect((await inProcess(['approve-commit', String(waiting?.change)], call)).code).toBe(0);
-    await until(
-      async () => api.emulator.world.projects.map(({ networks }) => networks.length),
-      (counts) => counts.every((count) => count === 2),
-      'the networks are deleted',
-    );
+    await expect.poll(() => projectsWith(api)).toEqual([]);
     expect(deletions()).toBe(4);
     expect((await inProcess(['approve-commit', String(waiting?.change)], call)).stderr).toMatch(/No rollout/);
   });

@@ -2,7 +2,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { folderWith } from '../cli/run.ts';
-import { until } from '../daemon/support.ts';
 import { postgresServer } from '../support/postgres.ts';
 import { allConverged, cloud, database, fleetOf, ids, replica, specs, withServer } from './rig.ts';
 
@@ -41,7 +40,7 @@ describe('src/daemon/fleet: what a reconcile costs the database', () => {
     const round = async () => {
       const before = await reconciliations();
       only.child.kill('SIGHUP');
-      await until(reconciliations, (now) => now >= before + ids.length, 'all are looked at again');
+      await expect.poll(reconciliations).toBeGreaterThanOrEqual(before + ids.length);
       // The server counts a moment later.
       await pause(1_500);
       return (await reconciliations()) - before;

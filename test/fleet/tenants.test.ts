@@ -2,14 +2,14 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { folderWith } from '../cli/run.ts';
-import { emulate, startDaemon, until } from '../daemon/support.ts';
+import { emulate, type RunningDaemon, startDaemon } from '../daemon/support.ts';
 import { postgresServer } from '../support/postgres.ts';
 import { database, fleetOf, specOf } from './rig.ts';
 
 const server = postgresServer();
 /** `npm run test:fleet` plays the long form. */
-const [most, few, speed, longestMs] =
-  process.env.FLEET_FAULTS === undefined ? [30, 3, 60, 90_000] : [500, 50, 20, 500_000];
+const [most, few, speed, within] =
+  process.env.FLEET_FAULTS === undefined ? [30, 3, 60, {}] : [500, 50, 20, { timeout: 500_000 }];
 const large = Array.from({ length: most }, (_, at) => 4_711 + at);
 const small = Array.from({ length: few }, (_, at) => 5_801 + at);
 const ids = [...large, ...small];
@@ -47,27 +47,18 @@ describe('src/daemon/fleet: two tenants', () => {
     const replicas = await Promise.all(
       folders.map((folder) => startDaemon(api, { folder, args, env, speed })),
     );
+    const [one] = replicas as [RunningDaemon];
     const networksOf = (id: number) =>
       api.emulator.world.projects[ids.indexOf(id)]?.networks.map(({ name }) => name) ?? [];
     const working = ids.filter((id) => !missing.includes(id));
-    await until(
-      async () => working.filter((id) => !networksOf(id).includes('extra-1')),
-      (left) => left.length === 0,
-      'all projects with tokens have their networks',
-      () => JSON.stringify(replicas.flatMap((each) => each.log().slice(-10))),
-      longestMs,
-    );
+    await expect.poll(() => working.filter((id) => !networksOf(id).includes('extra-1')), within).toEqual([]);
     /** The time from the edit of each small project to its network, in ms. */
     const edited = async (at: number) => {
       const since = performance.now();
       for (const id of small) write(id, at);
-      await until(
-        async () => small.filter((id) => !networksOf(id).includes(`extra-${at}`)),
-        (left) => left.length === 0,
-        'the edits of the small tenant are carried out',
-        () => JSON.stringify(replicas.flatMap((each) => each.log().slice(-10))),
-        longestMs,
-      );
+      await expect
+        .poll(() => small.filter((id) => !networksOf(id).includes(`extra-${at}`)), within)
+        .toEqual([]);
       return performance.now() - since;
     };
     const alone = [await edited(2), await edited(3)];
@@ -75,15 +66,8 @@ describe('src/daemon/fleet: two tenants', () => {
     for (const id of refused)
       api.emulator.mutate({ do: 'revoke_token', token: api.emulator.tokens(id).readWrite });
     for (const id of large) write(id, 0);
-    const phases = async () =>
-      (
-        (await fleetOf(replicas[0] as never)) as unknown as {
-          rollouts: { phase: string; projects: number }[];
-        }
-      ).rollouts;
-    const isHeldBack = (found: Awaited<ReturnType<typeof phases>>) =>
-      found.some(({ phase }) => phase === 'waiting');
-    await until(phases, isHeldBack, 'the deletions wait', () => '', longestMs);
+    const held = expect.arrayContaining([expect.objectContaining({ phase: 'waiting' })]);
+    await expect.poll(() => fleetOf(one), within).toMatchObject({ rollouts: held });
     const beside: number[] = [];
     for (const at of [4, 5, 6]) {
       for (const { child } of replicas) child.kill('SIGHUP');
@@ -98,6 +82,6 @@ describe('src/daemon/fleet: two tenants', () => {
     const isHeld = (project: number | null) => project !== null && large.includes(project);
     const { requests } = api.emulator;
     expect(requests.filter((each) => each.method === 'DELETE' && isHeld(each.project))).toEqual([]);
-    for (const { url } of replicas) expect((await fetch(`${url}/readyz`)).status).toBe(200);
+    for (const each of replicas) expect(await each.ready()).toBe(true);
   });
 });

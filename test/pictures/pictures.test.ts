@@ -28,9 +28,9 @@ describe('docs/pictures', () => {
       try {
         const api = await emulate({ seed: 'pictures' });
         const daemon = await startDaemon(api, { spec: shop });
-        await daemon.until(({ converged }) => converged, 'it converges');
+        await daemon.until(({ converged }) => converged);
         daemon.write(shop.replace('cores: 4', 'cores: 8'));
-        await daemon.until(({ condition }) => condition === 'blocked', 'it is blocked');
+        await daemon.until(({ condition }) => condition === 'blocked');
         const page = await browser.newPage({ viewport: { width: 1000, height: 820 }, colorScheme: 'light' });
         await page.goto(daemon.url);
         await page.waitForSelector('text=blocked');

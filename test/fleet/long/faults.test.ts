@@ -1,13 +1,12 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { RunningEmulator } from '../../../src/emulator/http-server.ts';
 import { folderWith } from '../../cli/run.ts';
 import { emulate, type RunningDaemon, startDaemon } from '../../daemon/support.ts';
 import { postgresServer } from '../../support/postgres.ts';
-import { database, specOf, withServer } from '../rig.ts';
+import { database, specOf, sql, withServer } from '../rig.ts';
 
 // `npm run test:fleet`: 100 projects at work on three replicas, for faults that last as long as they do in production. Minutes
 // each, so CI plays the short forms in `test/fleet/faults.test.ts` instead.
@@ -19,7 +18,6 @@ const mostIdleMs = 30_000;
 
 interface Fleet {
   readonly api: RunningEmulator;
-  readonly state: string;
   readonly daemons: RunningDaemon[];
   readonly start: () => Promise<RunningDaemon>;
   readonly sql: (text: string) => Promise<Record<string, unknown>[]>;
@@ -51,15 +49,7 @@ async function fleetAtWork(name: string, { byFirst = false } = {}): Promise<Flee
     daemons.push(daemon);
     return daemon;
   };
-  const sql = async (text: string) => {
-    const client = new pg.Client({ connectionString: state, application_name: 'operator' });
-    await client.connect();
-    return client
-      .query(text)
-      .then(({ rows }) => rows)
-      .finally(() => client.end());
-  };
-  const fleet: Fleet = { api, state, daemons, start, sql, idle: new Map() };
+  const fleet: Fleet = { api, daemons, start, sql: (text) => sql(state, text), idle: new Map() };
   await start();
   if (byFirst)
     await reach(
