@@ -8,13 +8,13 @@ const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 const [old, edited] = ['sha256:1', 'sha256:2'];
 const [key, other] = ['networks.backend' as ResourceKey, 'networks.extra' as ResourceKey];
 
-function operation(of: Operation['key']): Operation {
+function operation(of: string, more: object = {}): Operation {
   const id = `create:${of}`;
-  return { id, key: of, kind: 'network', verb: 'create', changes: [] } as unknown as Operation;
+  return { id, key: of, kind: 'network', verb: 'create', changes: [], ...more } as unknown as Operation;
 }
 
-function planOf(...keys: readonly Operation['key'][]): Plan {
-  const operations = keys.map(operation);
+function planOf(...found: readonly (string | Operation)[]): Plan {
+  const operations = found.map((each) => (typeof each === 'string' ? operation(each) : each));
   const digest = `sha256:${'ab'.repeat(32)}`;
   return { operations, digest, blocked: [], warnings: [], summary: {} } as unknown as Plan;
 }
@@ -100,5 +100,36 @@ describe('src/daemon/project/history.ts: drift and approval', () => {
     plan(planOf(key), old);
     history.decide('waits');
     expect(drifts()).toHaveLength(1);
+  });
+
+  test('drift is reported while something else waits for an operator, but not what waited, nor a backup that is due', () => {
+    const { history, plan, close, drifts } = settled();
+    const blocked = {
+      ...planOf(),
+      blocked: [{ key, verb: 'create', code: 'protected', reason: '', remedies: [] }],
+    };
+    const [backup, firewall] = ['backup', 'firewall'].map((kind) =>
+      operation(`servers.a.${kind}`, { id: `update:servers.a.${kind}`, kind, verb: 'update' }),
+    ) as [Operation, Operation];
+    for (const found of [planOf(key, backup), planOf(firewall, key)]) {
+      close(blocked as unknown as Plan, old);
+      plan(found, old);
+      history.decide('corrected');
+    }
+    expect(drifts()).toEqual(['update servers.a.firewall\nvdcsync corrects the drift now']);
+  });
+
+  test('drift is reported while an edit waits, once for as long as it stays', () => {
+    const { history, plan, drifts } = settled();
+    const repair = operation('servers.a.firewall', {
+      ...{ kind: 'firewall', verb: 'update', cause: 'drift' },
+      changes: [{ path: 'enabled', from: false, to: true }],
+    });
+    const counts = [planOf(key), planOf(key, repair), planOf(key, repair), planOf(key)].map((found) => {
+      plan(found, edited);
+      history.decide('corrected');
+      return drifts().length;
+    });
+    expect(counts).toEqual([0, 1, 1, 1]);
   });
 });

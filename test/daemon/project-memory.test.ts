@@ -11,8 +11,20 @@ import { memoryState } from '../../src/state/sqlite-driver.ts';
 import { load } from '../support/rig.ts';
 
 const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-/** Made here: an error keeps the frames of its stack in memory. */
-const away = new Error('the API is away');
+
+/** Of a session. V8 keeps the receivers of all frames of an error until its stack is read. */
+class FailingEngine {
+  session: ProjectSession | undefined;
+
+  async apply(): Promise<never> {
+    throw new Error('the API is away', { cause: this.#lost() });
+  }
+
+  #lost(): Error {
+    return new Error(`connection of ${this.session?.profile.limits.reads} reads lost`);
+  }
+}
+
 const counts = { reads: 3, writes: 0, polls: 0, probes: 0, throttled: 0 };
 
 function collectGarbage(): void {
@@ -21,11 +33,12 @@ function collectGarbage(): void {
 }
 
 describe('src/daemon/project/project.ts', () => {
-  test('a project at rest keeps no session in memory', async () => {
+  test('a project at rest keeps no session in memory, neither by the error that it shows', async () => {
     const sessions: WeakRef<ProjectSession>[] = [];
     const open = async (): Promise<ProjectSession> => {
+      const engine = new FailingEngine();
       const session = {
-        engine: { apply: async () => Promise.reject(away) },
+        engine,
         store: memoryState({ createdAt: 1, lineage: 'born' }),
         reads: () => ({}),
         clock: systemClock,
@@ -35,6 +48,7 @@ describe('src/daemon/project/project.ts', () => {
         onCommand: async () => {},
         close: async () => {},
       } as unknown as ProjectSession;
+      engine.session = session;
       sessions.push(new WeakRef(session));
       return session;
     };

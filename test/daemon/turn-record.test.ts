@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { Operation, Plan } from '../../src/core/plan.ts';
@@ -135,58 +134,6 @@ describe('src/daemon/project/turn-record.ts: turns of a project', () => {
     expect(b.sent.map((body) => JSON.parse(body))).toMatchObject([
       { event: 'drift', detail: 'create networks.backend\nvdcsync corrects the drift now' },
     ]);
-  });
-
-  test('drift is told while something else waits for an operator, but not what waited, nor a backup that is due', async () => {
-    const { history, sent } = replica('a');
-    const found = async (...keys: readonly string[]) => {
-      const operations = keys.map((each) => ({
-        ...{ key: each, verb: 'update', changes: [] },
-        kind: each.endsWith('.backup') ? 'backup' : 'firewall',
-      }));
-      const plan = { ...blocked, operations } as unknown as Plan;
-      history.follow({ type: 'planned', plan, at: 3, round: 1 }, 'sha256:1');
-      history.decide('corrected');
-      await pause(0);
-      return sent.flatMap((body) => {
-        const { event, detail } = JSON.parse(body) as { event: string; detail: string };
-        return event === 'drift' ? [detail] : [];
-      });
-    };
-    passed(history, blocked, 'sha256:1');
-    expect(await found(key, 'servers.a.backup')).toEqual([]);
-    passed(history, blocked, 'sha256:1');
-    expect(await found('servers.a.firewall', key)).toEqual([
-      'update servers.a.firewall\nvdcsync corrects the drift now',
-    ]);
-  });
-
-  test('drift is told while an edit waits, once for as long as it stays', async () => {
-    const { history, sent } = replica('a');
-    const creation = {
-      id: 'create:servers.b',
-      key: 'servers.b',
-      verb: 'create',
-      kind: 'server',
-      changes: [],
-    };
-    const repair = {
-      ...{ id: 'update:servers.a.firewall', key: 'servers.a.firewall', verb: 'update', kind: 'firewall' },
-      ...{ changes: [{ path: 'enabled', from: false, to: true }], cause: 'drift' },
-    };
-    const drifts = async (...operations: readonly object[]) => {
-      const plan = { ...blocked, blocked: [], operations } as unknown as Plan;
-      history.follow({ type: 'planned', plan, at: 3, round: 1 }, 'sha256:2');
-      history.decide('corrected');
-      await pause(0);
-      return sent.filter((body) => JSON.parse(body).event === 'drift').length;
-    };
-    passed(history, { ...blocked, blocked: [] }, 'sha256:1');
-
-    expect(await drifts(creation)).toBe(0);
-    expect(await drifts(creation, repair)).toBe(1);
-    expect(await drifts(creation, repair)).toBe(1);
-    expect(await drifts(creation)).toBe(1);
   });
 
   test('a note of another release is as good as none', async () => {
