@@ -1,6 +1,8 @@
-import { request } from 'node:http';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { result } from '../../src/core/remedy.ts';
@@ -24,19 +26,10 @@ async function listening() {
   return { path, taken };
 }
 
-function send(socketPath: string, body: string): Promise<{ status: number | undefined; text: string }> {
-  return new Promise((resolve, reject) => {
-    const sending = request({ socketPath, method: 'POST', path: '/' }, (incoming) => {
-      let text = '';
-      incoming.setEncoding('utf8');
-      incoming.on('data', (chunk) => {
-        text += chunk;
-      });
-      incoming.on('end', () => resolve({ status: incoming.statusCode, text }));
-    });
-    sending.on('error', reject);
-    sending.end(body);
-  });
+async function send(socketPath: string, body: string) {
+  const sending = request({ socketPath, method: 'POST', path: '/' }).end(body);
+  const [incoming] = (await once(sending, 'response')) as [IncomingMessage];
+  return { status: incoming.statusCode, answer: await json(incoming) };
 }
 
 describe('src/daemon/operator-commands/control.ts', () => {
@@ -56,9 +49,9 @@ describe('src/daemon/operator-commands/control.ts', () => {
     '{"command": "ignore", "names": [null]}',
   ])('%s is refused, and the next order is taken', async (body) => {
     const { path, taken } = await listening();
-    const { status, text } = await send(path, body);
+    const { status, answer } = await send(path, body);
     expect(status).toBe(400);
-    expect(JSON.parse(text)).toMatchObject({ misuse: false, refused: expect.any(String) });
+    expect(answer).toMatchObject({ misuse: false, refused: expect.any(String) });
     expect(taken).toEqual([]);
     expect(await giveCommand(path, forget)).toEqual({ done: result('done') });
     expect(taken).toEqual([forget]);

@@ -6,8 +6,22 @@ import { contentsOf, folderWith, inProcess, oneNetwork, vdcsync } from '../cli/r
 const env = { VDCSYNC_ALLOW_EPHEMERAL_STATE: '1' };
 const base = ['run', '--emulator', '--listen', 'off'];
 
+type Refused = readonly [what: string, args: readonly string[], env: Record<string, string>, why: RegExp];
+
+async function expectRefused(
+  code: number,
+  args: readonly string[],
+  more: Record<string, string>,
+  why: RegExp,
+) {
+  const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
+  const ended = await inProcess([...base, ...args], { cwd, env: { ...env, ...more } });
+  expect([ended.code, ended.stderr]).toEqual([code, expect.stringMatching(why)]);
+  expect(ended.stderr).not.toContain('canary');
+}
+
 describe('src/daemon: calls that cannot be meant', () => {
-  const misuse: readonly (readonly [string, readonly string[], Record<string, string>, RegExp])[] = [
+  const misuse: readonly Refused[] = [
     ['no address', ['--listen', 'foo'], {}, /--listen "foo"/],
     [
       'no duration',
@@ -38,13 +52,9 @@ describe('src/daemon: calls that cannot be meant', () => {
     ['a secret twice', [], { VDCSYNC_HTTP_TOKEN: 'a', VDCSYNC_HTTP_TOKEN_FILE: 'b' }, /both set/],
     ['a mode of its own', ['--mode', 'magic'], {}, /observe/],
   ];
-  test.each(misuse)('%s', async (_, args, more, message) => {
-    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
-    const { code, stderr } = await inProcess([...base, ...args], { cwd, env: { ...env, ...more } });
-    expect([code, stderr]).toEqual([64, expect.stringMatching(message)]);
-  });
+  test.each(misuse)('%s', (_, ...refused) => expectRefused(64, ...refused));
 
-  const unusable: readonly (readonly [string, readonly string[], Record<string, string>, RegExp])[] = [
+  const unusable: readonly Refused[] = [
     ['Git over plain http', ['--git-url', 'http://git.example.com/x'], {}, /neither https nor ssh/],
     ['Git from a folder', ['--git-url', 'file:///srv/x.git'], {}, /for a trial .*: --git-allow-insecure/],
     ['credentials in it', ['--git-url', 'https://me:canary@git.example.com/x'], {}, /holds credentials/],
@@ -56,14 +66,8 @@ describe('src/daemon: calls that cannot be meant', () => {
       /VDCSYNC_SLACK_URL must be an https/,
     ],
   ];
-  test.each(
-    unusable,
-  )('a URL that cannot be used is no slip in the call: %s', async (_, args, more, message) => {
-    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
-    const { code, stderr } = await inProcess([...base, ...args], { cwd, env: { ...env, ...more } });
-    expect([code, stderr]).toEqual([1, expect.stringMatching(message)]);
-    expect(stderr).not.toContain('canary');
-  });
+  test.each(unusable)('a URL that cannot be used is no slip in the call: %s', (_, ...refused) =>
+    expectRefused(1, ...refused));
 
   test('a damaged state ends it with an error, and is left as it was', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
@@ -73,4 +77,16 @@ describe('src/daemon: calls that cannot be meant', () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining('it was left unchanged')]);
     expect(contentsOf(cwd)['state.db']).toBe(before);
   });
+});
+
+describe('src/cli/settings/secret.ts: secrets that others are checked by', () => {
+  const long = 'a-webhook-secret-of-40-characters';
+  test.each([
+    ['an empty token', 'VDCSYNC_HTTP_TOKEN', '', /VDCSYNC_HTTP_TOKEN is set but empty/],
+    ['a token of spaces', 'VDCSYNC_HTTP_TOKEN', '  ', /VDCSYNC_HTTP_TOKEN is set but empty/],
+    ['an empty name of its file', 'VDCSYNC_HTTP_TOKEN_FILE', '', /VDCSYNC_HTTP_TOKEN_FILE is set but empty/],
+    ['an empty webhook secret', 'VDCSYNC_WEBHOOK_SECRET', '', /VDCSYNC_WEBHOOK_SECRET is set but empty/],
+    ['a short webhook secret', 'VDCSYNC_WEBHOOK_SECRET', 'canary', /less than 16 characters/],
+    ['a short one beside a long one', 'VDCSYNC_WEBHOOK_SECRET', `${long},canary`, /less than 16 characters/],
+  ])('%s is refused at start', (_, name, value, why) => expectRefused(1, [], { [name]: value }, why));
 });

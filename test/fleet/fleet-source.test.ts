@@ -1,42 +1,17 @@
 import { expect, test } from 'vitest';
+import type { Clock } from '../../src/core/clock.ts';
 import { StateError } from '../../src/core/errors.ts';
-import type { Json } from '../../src/core/json.ts';
-import { Board, type Publications, type PublishedSpec } from '../../src/daemon/fleet/board.ts';
+import { Board } from '../../src/daemon/fleet/board.ts';
 import { fleetSource } from '../../src/daemon/fleet/fleet-source.ts';
-import type { FleetQueue } from '../../src/daemon/fleet/queue.ts';
 import type { Releases } from '../../src/daemon/fleet/releases.ts';
 import { Intake } from '../../src/daemon/sources/intake.ts';
 import { type Snapshot, SourceError, type SpecSource } from '../../src/daemon/sources/source.ts';
 import { systemClock } from '../../src/platform/system.ts';
 import { virtualClock } from '../../src/simulation/virtual-clock.ts';
 import { operatorsSpec } from '../../src/spec/environment.ts';
+import { MemoryPublications } from './memory-publications.ts';
 
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-
-/** What a fleet has published, in memory. */
-function publications(): Publications {
-  const specs = new Map<string, PublishedSpec & { readonly version: number }>();
-  let last: { readonly version: number; readonly head: Json } | undefined;
-  return {
-    publication: async () => last,
-    version: async () => last?.version,
-    waiting: async () => [],
-    publishedFor: async () => undefined,
-    projects: async () => [],
-    changed: async () => [],
-    asked: async () => 0,
-    setAsked: async () => {},
-    published: async (after, upTo) =>
-      [...specs.values()].filter(({ version }) => version > after && version <= upTo),
-    publish: async (news, head) => {
-      const version = (last?.version ?? 0) + 1;
-      for (const each of news) specs.set(each.name, { ...each, version });
-      last = { version, head };
-      return version;
-    },
-    close: async () => {},
-  };
-}
 
 /** Holds nothing back. */
 const releases = {
@@ -45,14 +20,17 @@ const releases = {
   watch: async () => {},
 } as unknown as Releases;
 
-const queue: Pick<FleetQueue, 'add' | 'ask' | 'hints'> = {
-  add: async () => {},
-  ask: async () => {},
-  hints: async () => [],
-};
+/** The source of a replica with this board, whose specs come from `source`. */
+function sourceOf(board: Board, source: SpecSource, clock: Clock = systemClock) {
+  return fleetSource({
+    ...{ source, board, releases, clock, log: quiet, intervalMs: 1_000 },
+    intake: new Intake({ environment: {}, trust: operatorsSpec, checkToken: () => {}, clock }),
+    queue: { add: async () => {}, ask: async () => {}, hints: async () => [] },
+  });
+}
 
 test('a replica that loses the lead while it reads the source goes on, and publishes nothing', async () => {
-  const shelf = publications();
+  const shelf = new MemoryPublications().open();
   const open = async () => shelf;
   const board = new Board({ open, assignments: async () => [], clock: systemClock });
   await board.lead();
@@ -64,12 +42,7 @@ test('a replica that loses the lead while it reads the source goes on, and publi
     },
     watch: async () => {},
   };
-  const shared = fleetSource({
-    ...{ source, board, releases, clock: systemClock, log: quiet },
-    intake: new Intake({ environment: {}, trust: operatorsSpec, checkToken: () => {}, clock: systemClock }),
-    queue,
-    intervalMs: 1_000,
-  });
+  const shared = sourceOf(board, source);
 
   await expect(shared.read(new AbortController().signal)).rejects.toThrow(SourceError);
   expect(await board.refresh()).toBe(false);
@@ -82,7 +55,7 @@ test('however many look at the board at once, they share one connection, also wh
     open: async () => {
       opened += 1;
       open += 1;
-      const shelf = publications();
+      const shelf = new MemoryPublications().open();
       await shelf.publish([], { commit: null }, { put: [], gone: [] });
       return {
         ...shelf,
@@ -114,7 +87,7 @@ test('however many look at the board at once, they share one connection, also wh
 
 test('a follower that could not read the board reads it again as soon as it answers, though nothing has moved', async () => {
   let down = false;
-  const shelf = publications();
+  const shelf = new MemoryPublications().open();
   await shelf.publish([], { commit: null }, { put: [], gone: [] });
   const board = new Board({
     open: async (mode) => {
@@ -125,13 +98,8 @@ test('a follower that could not read the board reads it again as soon as it answ
     assignments: async () => [],
     clock: systemClock,
   });
-  const { read, watch } = fleetSource({
-    source: { name: 'none', read: async () => ({ specs: [] }), watch: async () => {} },
-    ...{ board, releases, clock: systemClock, log: quiet },
-    intake: new Intake({ environment: {}, trust: operatorsSpec, checkToken: () => {}, clock: systemClock }),
-    queue,
-    intervalMs: 1_000,
-  });
+  const none: SpecSource = { name: 'none', read: async () => ({ specs: [] }), watch: async () => {} };
+  const { read, watch } = sourceOf(board, none);
   const end = new AbortController();
   await read(end.signal);
   down = true;
@@ -148,7 +116,7 @@ test('a follower that could not read the board reads it again as soon as it answ
 test('a replica leads only while its jobs are confirmed, and then reads the source', async () => {
   let alive = false;
   let reads = 0;
-  const shelf: Publications = { ...publications(), isOwned: () => alive };
+  const shelf = new MemoryPublications().open({ isOwned: () => alive });
   await shelf.publish([], { commit: null }, { put: [], gone: [] });
   const clock = virtualClock();
   const board = new Board({ open: async () => shelf, assignments: async () => [], clock });
@@ -160,10 +128,7 @@ test('a replica leads only while its jobs are confirmed, and then reads the sour
     },
     watch: async () => new Promise(() => {}),
   };
-  const { read, watch, lead } = fleetSource({
-    ...{ source, board, releases, clock, log: quiet, queue, intervalMs: 1_000 },
-    intake: new Intake({ environment: {}, trust: operatorsSpec, checkToken: () => {}, clock }),
-  });
+  const { read, watch, lead } = sourceOf(board, source, clock);
   const end = new AbortController();
   watch(() => void read(end.signal), end.signal).catch(() => undefined);
   await expect(lead(end.signal)).rejects.toThrow('lost at once');

@@ -7,7 +7,6 @@ import {
   Board,
   type Publications,
   type PublishedSpec,
-  type WaitingSpec,
 } from '../../src/daemon/fleet/board.ts';
 import { fleetSource } from '../../src/daemon/fleet/fleet-source.ts';
 import type { HeardHint, Hint } from '../../src/daemon/fleet/queue.ts';
@@ -20,14 +19,9 @@ import {
 } from '../../src/daemon/fleet/rollout.ts';
 import type { ReconciliationMemory } from '../../src/daemon/project/memory.ts';
 import type { Intake, Taken } from '../../src/daemon/sources/intake.ts';
-import {
-  type Commit,
-  markOf,
-  type Snapshot,
-  SourceError,
-  type SpecText,
-} from '../../src/daemon/sources/source.ts';
+import { markOf, type Snapshot, SourceError, type SpecText } from '../../src/daemon/sources/source.ts';
 import { virtualClock } from '../../src/simulation/virtual-clock.ts';
+import { MemoryPublications } from './memory-publications.ts';
 
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const ids = Array.from({ length: 1_000 }, (_, index) => 1 + index);
@@ -60,13 +54,10 @@ class SimulatedFleet {
   #commit = 0;
   #texts = new Map<number, string>();
   readonly #marks = new Map<number, string>();
-  readonly #specs = new Map<string, PublishedSpec & { readonly version: number }>();
-  readonly #waiting = new Map<number, WaitingSpec>();
-  #last: { readonly version: number; readonly head: Json } | undefined;
+  readonly #publications = new MemoryPublications();
   #owner: object | undefined;
   #hints: readonly HeardHint[] = [];
   unreadable = false;
-  #asked = 0;
 
   /** A commit that gives these projects another text. */
   push(text: string, projects: readonly number[] = ids): string {
@@ -82,7 +73,7 @@ class SimulatedFleet {
 
   /** The rollouts, the oldest first. */
   shown(): readonly Rollout[] {
-    return readRollouts((this.#last?.head as { readonly rollouts: Json }).rollouts);
+    return readRollouts((this.#publications.last?.head as { readonly rollouts: Json }).rollouts);
   }
 
   /** The commits that are on their way, and how far each one is. */
@@ -179,34 +170,20 @@ class SimulatedFleet {
   #open(mode: 'read' | 'write', self: object): Publications {
     if (mode === 'write' && this.#owner !== undefined) throw new StateHeldError('another replica leads');
     if (mode === 'write') this.#owner = self;
-    return {
+    const { publish } = this.#publications.open();
+    return this.#publications.open({
       isOwned: () => mode === 'read' || this.#owner === self,
-      publication: async () => this.#last,
-      version: async () => this.#last?.version,
-      waiting: async () => [...this.#waiting.values()],
-      publishedFor: async () => undefined,
       projects: async () => ids,
-      changed: async () => [],
-      asked: async () => this.#asked,
-      setAsked: async (version) => {
-        this.#asked = version;
-      },
-      published: async (after, upTo) =>
-        [...this.#specs.values()].filter(({ version }) => version > after && version <= upTo),
-      publish: async (news, head, { put, gone }) => {
+      publish: async (news, ...others) => {
         if (this.#owner !== self) throw new Error('the fence');
-        for (const each of put) this.#waiting.set(each.project, each);
-        for (const project of gone) this.#waiting.delete(project);
-        const version = (this.#last?.version ?? 0) + 1;
-        for (const each of news) this.#specs.set(each.name, { ...each, version });
-        this.#last = { version, head };
+        const version = await publish(news, ...others);
         for (const each of news) this.#workOn(each);
         return version;
       },
       close: async () => {
         if (mode === 'write' && this.#owner === self) this.#owner = undefined;
       },
-    };
+    });
   }
 
   #workOn({ project, body }: PublishedSpec): void {
@@ -227,7 +204,7 @@ class SimulatedFleet {
 
   #snapshot(): Snapshot {
     if (this.unreadable) throw new SourceError('the branch cannot be read');
-    const commit: Commit = {
+    const commit = {
       id: `commit-${this.#commit}`,
       ref: 'main',
       fullRef: 'main',
@@ -235,11 +212,10 @@ class SimulatedFleet {
       author: '',
       at: 0,
     };
-    const specs = [...this.#texts].map(([id, text]) => ({
-      name: `${id}.yaml`,
-      sources: [{ file: '', text }],
-    }));
-    return { specs, commit };
+    return {
+      specs: [...this.#texts].map(([id, text]) => ({ name: `${id}.yaml`, sources: [{ file: '', text }] })),
+      commit,
+    };
   }
 }
 
