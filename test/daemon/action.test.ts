@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { chmodSync, existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,11 +8,10 @@ import { Ajv } from 'ajv';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { ServeOptions } from '../../src/emulator/http-server.ts';
-import { folderWith, oneNetwork } from '../cli/run.ts';
-import { builtCommand } from '../support/built.ts';
+import { ended, folderWith, oneNetwork } from '../cli/run.ts';
 import { programEnv } from '../support/program-env.ts';
 import { createRepository } from './git-server.ts';
-import { emulate, live, speed } from './support.ts';
+import { emulate, live, toolsOfJob } from './support.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const action = parse(readFileSync(join(root, 'action.yml'), 'utf8')) as {
@@ -105,13 +103,7 @@ async function repository(options: ServeOptions = {}) {
   const { bare, push, git } = await createRepository();
   await push({ 'vdcsync.yaml': oneNetwork });
   const clone = await git('rev-parse', '--show-toplevel');
-  const tools = folderWith({
-    vdcsync: `#!/bin/sh\nexec "${process.execPath}" "${builtCommand()}" "$@"\n`,
-    npm: '#!/bin/sh\nexit 0\n',
-    gh: '#!/bin/sh\ncp plan.md commented.md\n',
-    'profile.yaml': `time_scale: ${speed}\n`,
-  });
-  for (const name of ['vdcsync', 'npm', 'gh']) chmodSync(join(tools, name), 0o755);
+  const tools = toolsOfJob({ gh: 'cp plan.md commented.md' });
   const job = async (
     mode: 'plan' | 'apply',
     { token = '', run: number = 1, during }: Job,
@@ -148,13 +140,10 @@ async function repository(options: ServeOptions = {}) {
           ...own,
         },
       });
-      for (const stream of [child.stdout, child.stderr])
-        stream.on('data', (chunk: Buffer) => {
-          all += chunk.toString();
-        });
-      const closed = once(child, 'close') as Promise<[number | null]>;
+      const closed = ended(child);
       if (run.includes('vdcsync apply')) await during?.(child);
-      const [code] = await closed;
+      const { code, stdout, stderr } = await closed;
+      all += stdout + stderr;
       if (code !== 0) failed ??= code;
     }
     return { code: failed === undefined ? 0 : failed, out: all };

