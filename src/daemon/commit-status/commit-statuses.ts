@@ -1,7 +1,6 @@
-import type { Clock } from '../../core/clock.ts';
 import type { Transport } from '../../core/transport.ts';
 import { answerOf, failureText, waitToRetry } from '../outgoing.ts';
-import type { DaemonLogger } from '../ports.ts';
+import type { DaemonDeps } from '../ports.ts';
 import { type CommitStatus, isAlreadySet, type StatusTarget, statusRequest } from './forge.ts';
 
 /** Changes within this time are sent as one status. Real ms. */
@@ -11,14 +10,11 @@ const final: ReadonlySet<number> = new Set([400, 401, 403, 404, 405, 410, 422]);
 /** So many commits are remembered, newest last. */
 const mostCommits = 100;
 
-export interface CommitStatusesOptions {
+export interface CommitStatusesOptions extends Pick<DaemonDeps, 'clock' | 'log'> {
   readonly target: StatusTarget;
   /** The statuses of the commits in force. Empty while there is none, or while another replica reports them. */
   readonly current: () => readonly CommitStatus[];
   readonly transport: Transport;
-  /** Real time. */
-  readonly clock: Clock;
-  readonly log: DaemonLogger;
 }
 
 /**

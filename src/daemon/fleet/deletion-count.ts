@@ -1,7 +1,6 @@
-import type { Clock } from '../../core/clock.ts';
 import { within } from '../../core/clock.ts';
 import type { Desired } from '../../core/desired.ts';
-import type { DaemonLogger } from '../ports.ts';
+import type { DaemonDeps } from '../ports.ts';
 import type { Assignment } from './board.ts';
 import type { Member } from './rollout.ts';
 
@@ -10,7 +9,7 @@ const planMs = 60_000;
 /** The count of a project holds for its spec for so long. Real ms. */
 const knownMs = 10 * 60_000;
 
-export interface DeletionCountOptions {
+export interface DeletionCountOptions extends Pick<DaemonDeps, 'clock' | 'log'> {
   /** How the last turns left these projects. */
   readonly left: (projects: readonly number[]) => Promise<readonly Assignment[]>;
   /** How many resources a reconcile by this spec would delete or replace now. Changes nothing. */
@@ -20,9 +19,6 @@ export interface DeletionCountOptions {
   readonly maxDeletions: number;
   /** Called when a count has ended. */
   readonly onCounted: () => void;
-  /** Real time. */
-  readonly clock: Clock;
-  readonly log: DaemonLogger;
 }
 
 /** The deletions of a change. */

@@ -1,6 +1,5 @@
-import type { Clock } from '../../core/clock.ts';
 import { LaterReleaseError, StateError } from '../../core/errors.ts';
-import type { DaemonLogger, Trigger } from '../ports.ts';
+import type { DaemonDeps, Trigger } from '../ports.ts';
 import { abortedWith } from '../scheduling/wake.ts';
 import { holdersAfter } from '../sources/claims.ts';
 import type { Intake } from '../sources/intake.ts';
@@ -20,7 +19,7 @@ const hintsMs = 1_000;
 /** Time between two checks for the first specs. Real ms. */
 const firstMs = 200;
 
-export interface FleetSourceOptions {
+export interface FleetSourceOptions extends Pick<DaemonDeps, 'clock' | 'log'> {
   /** The source that the leader reads. */
   readonly source: SpecSource;
   readonly board: Board;
@@ -30,9 +29,6 @@ export interface FleetSourceOptions {
   readonly intake: Intake;
   /** A project without a trigger is reconciled after this time, in ms of real time. */
   readonly intervalMs: number;
-  /** Real time. */
-  readonly clock: Clock;
-  readonly log: DaemonLogger;
 }
 
 /** The source of a fleet. The specs are for the replica that leads: it publishes them. The others get the commit in force. */

@@ -1,9 +1,8 @@
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { z } from 'zod';
-import type { Clock } from '../../core/clock.ts';
 import { within } from '../../core/clock.ts';
-import type { DaemonLogger } from '../ports.ts';
+import type { DaemonDeps } from '../ports.ts';
 import type { DaemonProject } from '../project/project.ts';
 import { isSame, MinuteLimit, secretsIn } from './access.ts';
 
@@ -13,13 +12,10 @@ const mostForged = 60;
 /** A project that works on a write carries the command out afterwards. Real ms. */
 const answerMs = 30_000;
 
-export interface ApprovalOptions {
+export interface ApprovalOptions extends Pick<DaemonDeps, 'clock' | 'log'> {
   /** One token, or two separated by a comma. Read again for each request. `undefined`: no approval is accepted. */
   readonly secret: (() => string) | undefined;
   readonly projects: () => readonly Pick<DaemonProject, 'id' | 'take'>[];
-  /** Real time. */
-  readonly clock: Clock;
-  readonly log: DaemonLogger;
 }
 
 const requestSchema = z.strictObject({

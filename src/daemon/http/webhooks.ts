@@ -1,7 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { Hono } from 'hono';
-import type { Clock } from '../../core/clock.ts';
-import type { DaemonLogger } from '../ports.ts';
+import type { DaemonDeps } from '../ports.ts';
 import { isSame, MinuteLimit, secretsIn } from './access.ts';
 
 /** A larger delivery is refused. A delivery that announces its length is refused before a byte of its body is read. */
@@ -21,12 +20,9 @@ const mostLogged = 100;
 
 export type Delivery = 'accepted' | 'repeated' | 'forged' | 'too_large' | 'limited' | 'unknown';
 
-export interface WebhookOptions {
+export interface WebhookOptions extends Pick<DaemonDeps, 'clock' | 'log'> {
   /** One secret, or two separated by a comma. Read again for each delivery. `undefined`: no delivery is accepted. */
   readonly secret: (() => string) | undefined;
-  /** Real time. */
-  readonly clock: Clock;
-  readonly log: DaemonLogger;
   /** Called for a genuine delivery: the branch may have changed. */
   readonly onPush: () => void;
   readonly onDelivery: (forge: string, delivery: Delivery) => void;

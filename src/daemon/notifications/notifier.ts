@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import type { Clock } from '../../core/clock.ts';
 import { chatText, escapeUnseen, escapeUnseenIn } from '../../core/text.ts';
 import type { Transport } from '../../core/transport.ts';
 import { endingOf, sentenceOf } from '../../view/condition.ts';
 import { answerOf, failureText, waitToRetry } from '../outgoing.ts';
-import type { DaemonLogger } from '../ports.ts';
+import type { DaemonDeps } from '../ports.ts';
 import type { Notification } from './notification.ts';
 
 /** More than so many waiting: the oldest are dropped, and counted. */
@@ -19,12 +18,9 @@ export interface Receiver {
   readonly url: () => string;
 }
 
-export interface NotifierOptions {
+export interface NotifierOptions extends Pick<DaemonDeps, 'clock' | 'log'> {
   readonly receivers: readonly Receiver[];
   readonly transport: Transport;
-  /** Real time. */
-  readonly clock: Clock;
-  readonly log: DaemonLogger;
   readonly onResult: (result: 'sent' | 'failed') => void;
   /** The project's name, once it is known. */
   readonly nameOf: (project: number) => string | undefined;

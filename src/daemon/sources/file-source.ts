@@ -1,8 +1,7 @@
 import { dirname } from 'node:path';
 import { watch as watchPaths } from 'chokidar';
-import type { Clock } from '../../core/clock.ts';
 import { digestOf } from '../../core/json.ts';
-import type { DaemonLogger } from '../ports.ts';
+import type { DaemonDeps } from '../ports.ts';
 import { createWake } from '../scheduling/wake.ts';
 import type { FolderBounds } from './bounds.ts';
 import { failWith, readSpecFile } from './read-file.ts';
@@ -25,13 +24,10 @@ export interface GivenFile {
   readonly overlay?: boolean;
 }
 
-export interface FileSourceOptions {
+export interface FileSourceOptions extends Pick<DaemonDeps, 'clock' | 'log'> {
   readonly files: readonly GivenFile[];
   /** Whether the first path is a folder, in which every YAML file is a project of its own. The others are overlays then. */
   readonly folder: boolean;
-  /** Real time. */
-  readonly clock: Clock;
-  readonly log: DaemonLogger;
   /** How much the folder may hold. */
   readonly most?: FolderBounds;
   /** Default 5 s. */

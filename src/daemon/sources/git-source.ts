@@ -1,10 +1,9 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { Clock, Random } from '../../core/clock.ts';
 import type { Diagnostic } from '../../core/errors.ts';
 import { decodeSpec, mostBytes, type Source, unreadable } from '../../spec/load.ts';
-import type { DaemonLogger } from '../ports.ts';
+import type { DaemonDeps } from '../ports.ts';
 import { type FolderBounds, withinBounds } from './bounds.ts';
 import { type GitAccess, GitProgram, TooLargeError } from './git-program.ts';
 import { checkGitNames, commitPage, type GitFile, type GitUrl } from './git-url.ts';
@@ -36,10 +35,7 @@ export interface GitSettings {
 /** How much the bare repository may take on the disk. */
 const usualMostFolderBytes = 512 * 1024 * 1024;
 
-export interface GitSourceOptions extends GitSettings {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: DaemonLogger;
+export interface GitSourceOptions extends GitSettings, Pick<DaemonDeps, 'clock' | 'random' | 'log'> {
   /** Default: 512 MiB. */
   readonly mostFolderBytes?: number;
   /** How much a folder of specs may hold. */

@@ -1,5 +1,4 @@
 import { backOff } from '../../core/clock.ts';
-import type { Diagnostic } from '../../core/errors.ts';
 import { linesText } from '../../core/text.ts';
 import type { Notification } from '../notifications/notification.ts';
 import type { DaemonDeps, Trigger } from '../ports.ts';
@@ -36,12 +35,7 @@ export interface SourceState {
 }
 
 /** A spec that cannot be used and is in force nowhere. */
-export interface Orphan {
-  readonly name: string;
-  readonly problem: readonly Diagnostic[];
-  /** The project that the spec names, if that part can be parsed. */
-  readonly projectId?: number | undefined;
-}
+export type Orphan = Extract<Taken, { readonly problem: unknown }>;
 
 /** Reads the source at each hint, one reading at a time, and passes its specs on. */
 export class SpecReader {
