@@ -4,7 +4,7 @@ import type { ResourceKey } from '../../../src/core/keys.ts';
 import type { Subject, WorldParts } from '../../../src/core/kind.ts';
 import type { Binding, Intent } from '../../../src/core/state.ts';
 import { createWorld } from '../../../src/core/world.ts';
-import { giveBack, isOutdated, takeBack } from '../../../src/engine/claims/line.ts';
+import { clearNewKeys, giveBack, isOutdated, takeBack } from '../../../src/engine/claims/line.ts';
 import { stubRun } from '../intents/stub-run.ts';
 
 const web = 'servers.web' as ResourceKey;
@@ -306,5 +306,63 @@ describe('src/engine/claims/line.ts: the spec is combined with the state again',
     ['no key has that id', outdated(undefined, named), false],
   ])('where %s', (_name, is, expected) => {
     expect(is).toBe(expected);
+  });
+});
+
+describe('src/engine/claims/line.ts: a key that a rename waits for', () => {
+  /** `seen`: whether each read in turn shows the resource of the key. */
+  async function cleared({ seen = [false, false], code = 'moved_onto_bound', isDry = false, reads = true }) {
+    const calls: unknown[] = [];
+    let read = 0;
+    const bindings = [two, inside('servers.web.firewall', '2002')];
+    const note = (name: string) => (given?: unknown) =>
+      void calls.push(given === undefined ? name : [name, given]);
+    const { run } = stubRun({
+      more: {
+        world: createWorld({
+          subjects: new Map([[web, { key: web, kind: 'server', binding: two, desired: { key: web } }]]),
+          ...{ observed: new Map(), settings: { drift: 'correct' }, ips: [], networks: [] },
+        } as unknown as WorldParts),
+        bindings: new Map(bindings.map((each) => [each.key, each])),
+        moves: { waiting: [{ blocked: { key: web, code } }], free: note('free'), renew: note('renew') },
+        change: async (changes: unknown) => note('change')(changes),
+        observe: async (key: ResourceKey) => {
+          read += 1;
+          calls.push(`observe ${key}`);
+        },
+        ...{ read: async (work: () => unknown) => (reads ? work() : undefined), stop: 'stop' },
+        ...{ cache: { forgetLists: note('forget') }, refresh: async () => note('refresh')() },
+      },
+    });
+    const gone = { verdict: { verdict: 'release', gone: true, reason: 'it is gone' } };
+    const kind = {
+      diff: ({ desired }: Subject) =>
+        desired === undefined && !seen[read] ? gone : { verdict: { verdict: 'delete' } },
+    };
+    Object.assign(run.deps, { kinds: new Map([['server', kind]]) });
+    Object.assign(run.deps.clock, { sleep: async (ms: number) => void calls.push(`sleep ${ms}`) });
+    await clearNewKeys(run, isDry);
+    return calls;
+  }
+
+  const ended = [
+    { type: 'release', key: web, gone: true, reason: 'it is gone' },
+    { type: 'release', key: 'servers.web.firewall', gone: false, reason: 'deleted with its server' },
+  ];
+  const again = ['sleep 60000', `observe ${web}`];
+
+  test.each<[string, Parameters<typeof cleared>[0], readonly unknown[]]>([
+    [
+      'is free once two reads do not show its resource',
+      {},
+      [...again, ['change', ended], 'renew', 'forget', 'refresh'],
+    ],
+    ['is free in a plan after one read', { isDry: true }, [['free', ended], 'forget', 'refresh']],
+    ['keeps a resource that exists', { seen: [true] }, []],
+    ['keeps a resource that the second read shows', { seen: [false, true] }, again],
+    ['keeps its resource without a second read', { reads: false }, ['sleep 60000']],
+    ['keeps its resource if the rename waits for another reason', { code: 'open_write' }, []],
+  ])('%s', async (_name, given, calls) => {
+    expect(await cleared(given)).toEqual(calls);
   });
 });
