@@ -124,7 +124,11 @@ export function isIpv4(text: unknown): text is string {
 
 /** Whether the host of a URL is this machine itself, so that plain http stays on it. */
 export function isLoopbackHost(hostname: string): boolean {
+  return isLoopbackAddress(hostname) || hostname.toLowerCase().endsWith('.localhost');
+}
+
+/** The same without names below `localhost`, which a resolver may send elsewhere. */
+export function isLoopbackAddress(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, '').toLowerCase();
-  if (host === 'localhost' || host.endsWith('.localhost') || host === '::1') return true;
-  return isIpv4(host) && host.startsWith('127.');
+  return host === 'localhost' || host === '::1' || (isIpv4(host) && host.startsWith('127.'));
 }

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, createServer as createNetServer, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import { isLoopbackHost } from '../../src/core/text.ts';
+import { isLoopbackAddress, isLoopbackHost } from '../../src/core/text.ts';
 import type { Transport, TransportError } from '../../src/core/transport.ts';
 import { type UndiciTransportOptions, undiciTransport } from '../../src/platform/undici-transport.ts';
 
@@ -303,6 +303,8 @@ describe('src/platform/undici-transport.ts', () => {
       code: 'INSECURE_URL',
     });
     expect(['localhost', 'a.localhost', '127.0.0.1', '127.9.9.9', '[::1]'].every(isLoopbackHost)).toBe(true);
+    expect(['localhost', '127.9.9.9', '::1', '[::1]'].every(isLoopbackAddress)).toBe(true);
+    expect(isLoopbackAddress('a.localhost')).toBe(false);
     expect(
       ['127.0.0.1.example.com', 'localhost.example.com', '10.0.0.1', '[::2]', ''].some(isLoopbackHost),
     ).toBe(false);

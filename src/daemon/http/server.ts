@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { type AddressInfo, isIPv6, type Socket } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
-import { isLoopbackHost } from '../../core/text.ts';
+import { isLoopbackAddress } from '../../core/text.ts';
 import type { App } from './app.ts';
 
 /** The limits of one connection, in ms of real time and bytes. */
@@ -121,5 +121,5 @@ export function parseListen(text: string): Listen | undefined {
 
 /** Whether only this machine can reach it. */
 export function isLoopback({ host }: Listen): boolean {
-  return isLoopbackHost(host);
+  return isLoopbackAddress(host);
 }

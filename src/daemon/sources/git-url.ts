@@ -1,4 +1,4 @@
-import { isLoopbackHost } from '../../core/text.ts';
+import { isLoopbackAddress } from '../../core/text.ts';
 import { SourceError } from './source.ts';
 
 /** A checked address of a repository. `shown` is the form for messages. */
@@ -33,7 +33,7 @@ export function parseGitUrl(text: string, allowInsecure: boolean): GitUrl {
   }
   if (protocol === 'https') return { text, shown, protocol, origin: url.origin };
   if (protocol === 'ssh') return { text, shown, protocol, origin: undefined };
-  const local = protocol === 'file' || (protocol === 'http' && isLoopbackHost(url.hostname));
+  const local = protocol === 'file' || (protocol === 'http' && isLoopbackAddress(url.hostname));
   if (local && allowInsecure)
     return protocol === 'file'
       ? { text, shown, protocol, origin: undefined }
