@@ -1,9 +1,19 @@
+import { readFileSync, realpathSync } from 'node:fs';
 import { posix } from 'node:path';
 
 interface Mount {
   readonly root: string;
   readonly point: string;
   readonly type: string;
+}
+
+/** The same for a folder of this machine. `undefined` also where there is no mount table. */
+export function whyFolderEphemeral(folder: string): string | undefined {
+  try {
+    return whyEphemeral(readFileSync('/proc/self/mountinfo', 'utf8'), realpathSync(folder));
+  } catch {
+    return undefined;
+  }
 }
 
 /**

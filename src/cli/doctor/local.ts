@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, readFileSync, realpathSync } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError, messageOf, SpecError } from '../../core/errors.ts';
@@ -6,7 +6,7 @@ import { documentedProfile } from '../../core/profile.ts';
 import { run } from '../../core/remedy.ts';
 import type { StateStore } from '../../core/state.ts';
 import { counted } from '../../core/text.ts';
-import { whyEphemeral } from '../../daemon/ephemeral.ts';
+import { whyFolderEphemeral } from '../../daemon/ephemeral.ts';
 import { heldSpending } from '../../engine/intents/pauses.ts';
 import { shownLocation } from '../../state/postgres-url.ts';
 import { fromState } from '../compose.ts';
@@ -121,14 +121,4 @@ function checkFolder(location: string): Finding {
 
 function nearestFolder(folder: string): string {
   return existsSync(folder) || dirname(folder) === folder ? folder : nearestFolder(dirname(folder));
-}
-
-/** Why the folder does not outlive its container. */
-export function whyFolderEphemeral(folder: string): string | undefined {
-  try {
-    return whyEphemeral(readFileSync('/proc/self/mountinfo', 'utf8'), realpathSync(folder));
-  } catch {
-    // The system is not Linux, so it has no `/proc`.
-    return undefined;
-  }
 }
