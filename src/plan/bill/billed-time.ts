@@ -49,6 +49,10 @@ type Open = { -readonly [Name in keyof BilledSpan]: BilledSpan[Name] } & {
  */
 export function billedTime(journal: Iterable<JournalEntry>, intents: readonly Intent[]): BilledTime {
   const byId = new Map(intents.map((intent) => [intent.id, intent]));
+  const deletions = Map.groupBy(
+    intents.filter(({ verb }) => verb === 'delete'),
+    ({ key }) => key,
+  );
   const spans: Open[] = [];
   const open = new Map<string, Open>();
   const named = new Map<ResourceKey, string>();
@@ -106,7 +110,10 @@ export function billedTime(journal: Iterable<JournalEntry>, intents: readonly In
       if (isGone) open.delete(name);
       if (!isGone) span.end = { at: now, how: 'released' };
       else if (intent?.verb === 'delete')
-        span.end = { at: { ...when, earliest: deletedSince(intent, when, intents) }, how: 'deleted' };
+        span.end = {
+          at: { ...when, earliest: deletedSince(intent, when, deletions.get(intent.key) ?? []) },
+          how: 'deleted',
+        };
       else span.end = { at: sinceProof(span, now), how: 'gone' };
     }
   }
@@ -167,14 +174,12 @@ function effectOf(intent: Intent, ended: number): Bounds {
 }
 
 /** If the API did not accept the deletion, an earlier one whose answer was lost may have taken effect. */
-function deletedSince(deletion: Intent, { earliest }: Bounds, intents: readonly Intent[]): number {
-  const { key, incarnation } = deletion;
+function deletedSince(deletion: Intent, { earliest }: Bounds, ofKey: readonly Intent[]): number {
   if (partsOf(deletion).answer?.to === 'this_send') return earliest;
-  const before = intents.filter(
-    (each) => each.key === key && each.verb === 'delete' && each.incarnation === incarnation,
+  const sent = ofKey.filter(
+    (each) => each.incarnation === deletion.incarnation && partsOf(each).outcome !== 'refused',
   );
-  const sent = before.filter((each) => partsOf(each).outcome !== 'refused').map(sentByApi);
-  return Math.min(earliest, ...sent);
+  return Math.min(earliest, ...sent.map(sentByApi));
 }
 
 /** Whether the write created the object. A server that reuses an address may take one that is older. */
