@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { folderWith, inProcess, oneNetwork, shop } from './run.ts';
 
 const lines = (text: string) =>
@@ -101,12 +101,72 @@ describe('src/cli/commands/apply.ts', () => {
   });
 });
 
-describe('src/cli/commands/status.ts', () => {
-  test('status with a broken file says what is broken', async () => {
-    const { code, stderr } = await inProcess(['status'], {
-      cwd: folderWith({ 'vdcsync.yaml': 'version: 2\n' }),
+describe('src/cli/commands: status and history', () => {
+  let cwd: string;
+  beforeAll(async () => {
+    cwd = folderWith({ 'vdcsync.yaml': shop });
+    await inProcess(['apply', '--emulator', '--yes'], { cwd });
+  });
+
+  test('status with the API: what is managed, converged, billed and idle, and when it was looked at', async () => {
+    const { code, stdout } = await inProcess(['status', '--emulator', '--format', 'json'], { cwd });
+    const status = JSON.parse(stdout) as { resources: { key: string; standing: string }[] };
+    expect(status).toMatchObject({
+      project: { id: 4711 },
+      converged: true,
+      offline: null,
+      idle: [],
+      blocked: [],
     });
+    expect(status.resources.map(({ key, standing }) => `${key} ${standing}`)).toContain(
+      'servers.web-1 converged',
+    );
+    expect(code).toBe(0);
+    const text = await inProcess(['status', '--emulator'], { cwd });
+    expect(text.stdout.trimEnd().split('\n').at(-1)).toBe('Converged.');
+  });
+
+  test('status without the API says so and shows the state', async () => {
+    const { code, stdout } = await inProcess(['status', '--offline', '--format', 'json'], { cwd });
+    const status = JSON.parse(stdout) as { resources: unknown[] };
+    expect(status).toMatchObject({
+      converged: null,
+      offline: '--offline',
+      observed_at: null,
+      idle: null,
+    });
+    expect(status.resources).toHaveLength(5);
+    expect(code).toBe(0);
+  });
+
+  test('status with a broken file says what is broken', async () => {
+    const broken = folderWith({ 'vdcsync.yaml': 'version: 2\n' });
+    const { code, stderr } = await inProcess(['status'], { cwd: broken });
     expect(stderr).toMatch(/^vdcsync\.yaml:1:/);
     expect(code).toBe(1);
+  });
+
+  test('history holds every write with key, request, task and outcome, newest first', async () => {
+    const { code, stdout } = await inProcess(['history', '--format', 'json'], { cwd });
+    const { writes } = JSON.parse(stdout) as { writes: Record<string, unknown>[] };
+    expect(writes).toHaveLength(5);
+    expect(writes.find(({ key }) => key === 'servers.web-1')).toMatchObject({
+      verb: 'create',
+      operation: 'create_server',
+      outcome: 'done',
+      phase: 'closed',
+      request_id: expect.stringMatching(/\S/),
+      task_id: expect.stringMatching(/\S/),
+      idempotency_key: expect.stringMatching(/\S{8,}/),
+    });
+    expect(
+      writes.filter(({ resource_id: id }) => id === null),
+      'all are told by their id, also a network, whose creation answers none',
+    ).toEqual([]);
+    const times = writes.map(({ begun_at: at }) => String(at));
+    expect(times).toEqual(times.toSorted().reverse());
+    expect(code).toBe(0);
+    const one = await inProcess(['history', '--limit', '1'], { cwd });
+    expect(one.stdout.split('\n').filter((line) => /^\d/.test(line))).toHaveLength(1);
   });
 });
