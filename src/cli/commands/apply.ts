@@ -11,12 +11,12 @@ import { systemClock } from '../../platform/system.ts';
 import { isPlanAccepted } from '../check-command.ts';
 import { openSession, type Session } from '../compose.ts';
 import { type ExitCode, exitCodes, usageError } from '../exit.ts';
-import type { CommonFlags, SelectionFlags } from '../flags.ts';
+import { type CommonFlags, type SelectionFlags, selects } from '../flags.ts';
 import { furtherText, nothingManaged, planText } from '../render/plan-text.ts';
 import { jsonProgress, type ProgressView, plainProgress, reportText, verdictOf } from '../render/progress.ts';
 import { liveProgress } from '../render/progress-live.ts';
 import { clockOf, readText } from '../settings/config.ts';
-import { askedBy, checkUndo, refuseOtherSelection, type UndoTexts } from '../settings/selection.ts';
+import type { UndoTexts } from '../settings/selection.ts';
 import { capped, readSpecWithState } from '../settings/spec-source.ts';
 import {
   askText,
@@ -64,10 +64,11 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
     return planCommand(format === undefined ? common : { ...common, format }, io, destroy);
   }
   refuseUnasked(flags, io, destroy ? 'destroy' : 'apply');
-  checkUndo(flags);
+  const parts = selects(flags) ? await import('../settings/selection.ts') : undefined;
+  parts?.checkUndo(flags);
   const desired = capped(await readSpecWithState(flags, io), flags.maxDeletions);
   const saved = flags.plan === undefined ? undefined : await readPlan(flags.plan, desired.projectId, io);
-  if (saved !== undefined) refuseOtherSelection(saved, flags, flags.plan ?? '');
+  if (saved !== undefined) parts?.refuseOtherSelection(saved, flags, flags.plan ?? '');
   let session: Session | undefined;
   const view = viewFor(flags, io, () => session?.clock ?? clockOf(io));
   const signals = listenForSignals(io, (text) => view.line(text));
@@ -83,7 +84,8 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
       writeLog: (line) => view.line(line),
     });
     endInTime(flags, session, signals, ended.signal);
-    const asked = await askedBy(flags, desired, session, saved);
+    const whole = { desired, selection: saved?.selection, undo: undefined };
+    const asked = (await parts?.askedBy(flags, desired, session, saved)) ?? whole;
     const { selection } = asked;
     call.undo = asked.undo;
     const applying = session.engine.apply(asked.desired, {
