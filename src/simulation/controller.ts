@@ -98,6 +98,8 @@ export interface Running {
   byPerson: boolean;
   /** The plan of its current round. */
   plan: Plan | undefined;
+  /** The plan of its first round. A run that no operator attends adds no other operations. */
+  firstPlan: Plan | undefined;
   readonly stop: AbortController;
   readonly halt: AbortController;
 }

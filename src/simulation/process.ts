@@ -68,6 +68,7 @@ export async function startProcess(starting: Starting): Promise<Running> {
     repolls: new Map(),
     byPerson: false,
     plan: undefined,
+    firstPlan: undefined,
     stop: new AbortController(),
     halt: new AbortController(),
     crashable: new Crashable(name, machine, (_crashable, boundaries) =>
@@ -156,7 +157,10 @@ export function engineOf(
     profile,
     onEvent: (event) => {
       onEvent(event);
-      if (event.type === 'planned') process.plan = event.plan;
+      if (event.type === 'planned') {
+        process.plan = event.plan;
+        process.firstPlan ??= event.plan;
+      }
       if (event.type === 'ended' && event.result.outcome === 'done') approval.consume(event.result);
       const line = traceLineOf(event);
       if (line !== undefined) trace.add(process.name, line);

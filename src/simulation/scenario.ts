@@ -186,9 +186,11 @@ async function together(
   // A stopped run judges by its earlier reads.
   for (const end of ends)
     if (end.end === 'report' && end.report.outcome !== 'stopped') stage.questions.note(end.report);
-  for (const [at, { running }] of started.entries()) {
+  for (const [at, { running, repeating }] of started.entries()) {
     const end = ends[at] as End;
     stage.trace.add(running.name, `run ends: ${describeEnd(end)}`);
+    if (repeating === undefined && isUnexplained(end))
+      stage.fail('I12', 'a run ends as blocked, and names nothing that is blocked or waits');
     if (isConverged(end)) stage.cross(running, 'converged');
     await stage.end(running);
   }
@@ -230,6 +232,11 @@ function isBlocked(end: End): boolean {
 function blocksOf(end: End | undefined): string | undefined {
   if (end?.end !== 'report' || end.report.outcome !== 'blocked' || end.done.size > 0) return undefined;
   return end.report.blocked.map(({ key, code }) => `${key} ${code}`).join(' ');
+}
+
+function isUnexplained(end: End): boolean {
+  if (end.end !== 'report' || end.report.outcome !== 'blocked') return false;
+  return end.report.blocked.length + end.report.plan.operations.length === 0;
 }
 
 function isDeclined(end: End): boolean {

@@ -242,6 +242,17 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     });
   });
 
+  test('an entry leaves the spec while the API refuses its creation, which another request may have carried out', async () => {
+    const { scene, operator } = await Scene.start();
+    const refusal = { do: 'answer', status: 409, code: 'name_taken', effect: 'none' } as const;
+    scene.emulator.setFaults([faultRule({ path: 'create_server' }, refusal)]);
+    operator.write({ servers: { web: withNew } });
+    expect(await operator.vdcsync('apply', '--yes', '--timeout', '20m')).toMatchObject({ code: 130 });
+    scene.emulator.setFaults([]);
+    operator.write({ servers: {} });
+    expect(await operator.apply()).toEqual({ code: 0, blocked: [] });
+  });
+
   test('another user has a free address beside a named one', async () => {
     const { scene, operator } = await Scene.start();
     const { id } = scene.emulator.mutate({ do: 'add_ip' }) as { readonly id: number };

@@ -1,9 +1,10 @@
 import type { Desired } from '../../core/desired.ts';
-import { parseKey, type ResourceKey, takeApart } from '../../core/keys.ts';
+import { takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { deletionsOf, type Operation, type OperationId, operationId, type Plan } from '../../core/plan.ts';
 import { traced } from '../../core/ports.ts';
 import type { ApplyReport, OperationResult } from '../../core/progress.ts';
+import type { Intent } from '../../core/state.ts';
 import { isFailedRead } from '../../core/transport.ts';
 import { exposedServers } from '../../core/world.ts';
 import { closure } from '../../plan/order.ts';
@@ -20,7 +21,7 @@ import { isAbort, unfinished } from '../interruption.ts';
 import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
 import { refuseStale } from './approval.ts';
-import { drain } from './drain.ts';
+import { drain, isDone, isFailed } from './drain.ts';
 import {
   applying,
   furtherBlocked,
@@ -153,13 +154,18 @@ class Rounds {
     const isExact = saved !== undefined && round > 1;
     if (!isExact && !(await this.#approve(plan, withheld)))
       return this.#report(round === 1 ? 'declined' : 'failed', plan);
-    const [inFlight, bound] = [run.intents.size, run.bindings.size];
+    const bound = run.bindings.size;
+    const inFlight = new Map([...run.intents.values()].map(({ id, phase }) => [id, phase]));
     await applyStateChanges(run, planned);
     for (const id of withheld) this.#approved.delete(id);
     const due = this.#due(plan);
     if (due.size === 0 && round < mostRounds) {
-      // A write in flight hides the operations that are due under its key.
-      if (run.intents.size < inFlight) return undefined;
+      // A write in flight hides the operations that are due under its key. One that the plan has given up is settled first.
+      const open = [...run.intents.values()].filter(({ id, phase }) => phase !== inFlight.get(id));
+      if (run.intents.size < inFlight.size || open.length > 0) {
+        if (open.length > 0) await this.#settle(open);
+        return undefined;
+      }
       // The key may take another resource, such as the address that its server has now.
       if (run.bindings.size < bound && planned.releases.some(({ gone }) => gone)) return undefined;
       // The second read found the resource.
@@ -176,11 +182,16 @@ class Rounds {
     return this.#drain(plan, due);
   }
 
+  async #settle(open: readonly Intent[]): Promise<void> {
+    this.#unsettled.push(...(await settleOpen(this.#run, open)));
+    this.#readSince = this.#run.deps.clock.monotonic();
+  }
+
   async #settleEarlier(): Promise<void> {
     const run = this.#run;
     const open = [...run.intents.values()];
     const isRenamed = run.moves.waiting.length > 0;
-    this.#unsettled.push(...(await settleOpen(run)));
+    await this.#settle(open);
     await recovered(run, recoverLeft);
     for (const each of open.flatMap((intent) => leftByDeletion(run, intent))) this.#leftBilled.add(each);
     await settleMoves(run);
@@ -366,24 +377,6 @@ function tries(results: readonly OperationResult[], id: OperationId): number {
 
 function idOf({ verb, key }: OperationResult): OperationId {
   return operationId(verb, key);
-}
-
-/**
- * A repeating operation runs once a run, even if a clock reports its result as too old. The operation runs again if
- * its server was replaced since.
- */
-function isDone(results: readonly OperationResult[], key: ResourceKey): boolean {
-  const parent = parseKey(key)?.parent;
-  const last = (wanted: ResourceKey | undefined) =>
-    results.findLastIndex((result) => result.key === wanted && result.outcome === 'done');
-  return last(key) > last(parent);
-}
-
-/** An operator, or the next run, decides about a resource whose task failed in this run. */
-function isFailed(results: readonly OperationResult[], key: ResourceKey): boolean {
-  return results.some(
-    ({ key: each, code }) => each === key && (code === 'tainted' || code === 'task_failed'),
-  );
 }
 
 function ending(

@@ -1,5 +1,5 @@
 import { partsOf } from '../../core/intent.ts';
-import { type ResourceKey, takeApart } from '../../core/keys.ts';
+import { parseKey, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { endsExposure, type Operation, type OperationId, operationId, type Plan } from '../../core/plan.ts';
 import type { OperationResult } from '../../core/progress.ts';
@@ -258,4 +258,22 @@ async function exposure(run: Run, { key, verb }: Operation): Promise<number | un
   const made = past.find((each) => each.verb === 'create' && partsOf(each).outcome === 'done');
   const at = made && (partsOf(made).answer?.at ?? made.firstSentAt);
   return at === undefined ? undefined : Math.max(0, run.deps.clock.now() - coveredFor - at);
+}
+
+/**
+ * A repeating operation runs once a run, even if a clock reports its result as too old. The operation runs again if
+ * its server was replaced since.
+ */
+export function isDone(results: readonly OperationResult[], key: ResourceKey): boolean {
+  const parent = parseKey(key)?.parent;
+  const last = (wanted: ResourceKey | undefined) =>
+    results.findLastIndex((result) => result.key === wanted && result.outcome === 'done');
+  return last(key) > last(parent);
+}
+
+/** An operator, or the next run, decides about a resource whose task failed in this run. */
+export function isFailed(results: readonly OperationResult[], key: ResourceKey): boolean {
+  return results.some(
+    ({ key: each, code }) => each === key && (code === 'tainted' || code === 'task_failed'),
+  );
 }

@@ -11,17 +11,21 @@ import { IntentSpans } from '../timing.ts';
 import { resultOf } from './drain.ts';
 
 /**
- * Brings every intent that an earlier run left open to its end, or to an operator, before a new operation is planned:
+ * Brings these intents, which an earlier run or a plan has left open, to their end, or to an operator, before a new operation is planned:
  * the created resource is then bound and not created again. A write without effect so far is not sent from here,
  * because the plan shows whether the write is still wanted. Returns the writes that still need a wait or an operator.
  */
-export async function settleOpen(run: Run): Promise<readonly OperationResult[]> {
-  if (run.mode.repeating !== undefined) return settleFor(run, run.mode.repeating.settleMs);
-  return settleUntil(run, run.signals.halt);
+export async function settleOpen(run: Run, open: readonly Intent[]): Promise<readonly OperationResult[]> {
+  if (run.mode.repeating !== undefined) return settleFor(run, open, run.mode.repeating.settleMs);
+  return settleUntil(run, open, run.signals.halt);
 }
 
 /** A longer task continues in parallel with the plan. The next work on its key waits for the task. */
-async function settleFor(run: Run, patienceMs: number): Promise<readonly OperationResult[]> {
+async function settleFor(
+  run: Run,
+  open: readonly Intent[],
+  patienceMs: number,
+): Promise<readonly OperationResult[]> {
   const late = new AbortController();
   const early = new AbortController();
   const alarm = run.deps.clock.sleep(patienceMs, early.signal).then(
@@ -29,16 +33,20 @@ async function settleFor(run: Run, patienceMs: number): Promise<readonly Operati
     () => undefined,
   );
   const halt = AbortSignal.any([run.signals.halt, late.signal]);
-  const left = await settleUntil(run, halt);
+  const left = await settleUntil(run, open, halt);
   early.abort();
   await alarm;
   return left;
 }
 
 /** `halt` ends every wait, including waits for tasks. */
-async function settleUntil(run: Run, halt: AbortSignal): Promise<readonly OperationResult[]> {
+async function settleUntil(
+  run: Run,
+  open: readonly Intent[],
+  halt: AbortSignal,
+): Promise<readonly OperationResult[]> {
   const left: OperationResult[] = [];
-  const settling = [...run.intents.keys()];
+  const settling = open.map(({ key }) => key);
   const inHand = new Set(settling);
   const spans = new IntentSpans(run.deps.tracing);
   const queue = new WorkQueue<ResourceKey>({

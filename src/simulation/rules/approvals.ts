@@ -22,7 +22,14 @@ export function checkApproved(truth: Truth, running: Running, intent: Intent): v
   const id = operationId(intent.verb, intent.key);
   if (plan?.operations.some((each) => each.id === id) !== true)
     fail('I17', `${id} begins, and no plan of the run contains it`);
-  if (plan === undefined || (approval !== 'plan' && !isOver(plan, approval))) return;
+  if (plan === undefined) return;
+  // The run pauses operations that are not in its first plan.
+  const shown = new Set([id, ...(running.firstPlan ?? plan).operations.map((each) => each.id)]);
+  const operations = plan.operations.filter(
+    (each) => shown.has(each.id) && shown.has(each.replacement ?? each.id),
+  );
+  const carriedOut = { ...plan, operations };
+  if (approval !== 'plan' && !isOver(carriedOut, approval)) return;
   const last = controller.approved.at(-1);
   const granted =
     last?.epoch === controller.epoch
