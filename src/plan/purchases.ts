@@ -343,13 +343,13 @@ export function confusableWith(
  * Whether one of the two creations takes any free resource in the list in which both show. A resource that appeared since
  * the open creation, and that no read attributes, may then be the result of the other creation as well.
  */
-function isConfusable(
-  open: Pick<Intent, 'key' | 'kind' | 'phase' | 'preimage'>,
-  key: ResourceKey,
-  { kinds, world, register }: Confusable,
-): boolean {
+function isConfusable(open: Intent, key: ResourceKey, { kinds, world, register }: Confusable): boolean {
   const subject = world.subjects.get(key);
   if (subject === undefined) return false;
+  // The resource that the key was used for has an unknown name, and no read shows a server without an address.
+  const isBare = factsOf(subject.kind).container && subject.desired?.value.public_ipv4 === undefined;
+  if (isBare && subject.binding === undefined && factsOf(open.kind).container && isConflict(open))
+    return true;
   // A server shows in the list of addresses. No other creation takes a free resource.
   if (!factsOf(open.kind).bought || !factsOf(subject.kind).bought) return false;
   if (open.phase === 'blocked' && hasComeSince(open, world, register())) return true;
@@ -360,10 +360,15 @@ function isConfusable(
   return takes !== undefined || (other && takesFree(other, world, kinds)) !== undefined;
 }
 
-/** Which free resource the creation takes: the one that its entry names, or any. */
-function takesFree(subject: Subject, world: World, kinds: GuardInput['kinds']) {
-  return kinds.get(subject.kind)?.creation?.takesFree?.(subject, world);
+/** The idempotency key was used for another request, and the request and its resource are not known. */
+function isConflict(open: Intent): boolean {
+  const { blocked, unconfirmed } = partsOf(open);
+  return blocked?.code === 'key_conflict' || unconfirmed?.question.conflict === true;
 }
+
+/** Which free resource the creation takes: the one that its entry names, or any. */
+const takesFree = (subject: Subject, world: World, kinds: GuardInput['kinds']) =>
+  kinds.get(subject.kind)?.creation?.takesFree?.(subject, world);
 
 /** Whether an object that may be the result of the creation has come since the creation was sent. */
 function hasComeSince({ preimage }: Pick<Intent, 'preimage'>, world: World, register: Attribution): boolean {

@@ -242,6 +242,18 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     });
   });
 
+  test('keys pass from one server to another, and the state is lost', async () => {
+    const large = { ...bare, cores: 2 };
+    const from = (key: string, body: object) => ({ ...body, moved: { from: key } });
+    const { scene, operator, bought } = await Scene.applied({ servers: { a: bare, b: large } });
+    await operator.applied({ servers: { c: from('servers.a', bare), b: large } });
+    await operator.applied({ servers: { c: bare, a: from('servers.b', large) } });
+    operator.loseState();
+    const { blocked } = await operator.apply();
+    expect(blocked.map(({ key, code }) => [key, code])).toContainEqual(['servers.a', 'key_conflict']);
+    expect(scene.live).toEqual(bought);
+  });
+
   test('an entry leaves the spec while the API refuses its creation, which another request may have carried out', async () => {
     const { scene, operator } = await Scene.start();
     const refusal = { do: 'answer', status: 409, code: 'name_taken', effect: 'none' } as const;

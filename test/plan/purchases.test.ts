@@ -474,6 +474,7 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
     }) as unknown as Intent;
   const beside = (...of: Parameters<typeof open>) => ({ open: [open(...of)] });
   const unknown = { phase: 'unknown' };
+  const used = { blocked: { code: 'key_conflict', candidates: [] } };
   const besideCame = { ...beside('servers.bare'), parts: { servers: [{ id: 2001, name: 'x' }] as never } };
   const text = (key: string) =>
     ` the creation of ${key} is unconfirmed, and this creation could be confused with it → resolve ${key} first; then vdcsync apply`;
@@ -497,6 +498,27 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
       text('servers.any'),
     ],
     ['a server beside a creation that has left the spec', 'servers.web', beside('servers.old')],
+    [
+      'a server without an address beside a used key',
+      'servers.bare',
+      beside('servers.web', used),
+      text('servers.web'),
+    ],
+    [
+      'a bound one',
+      'servers.bare',
+      { ...beside('servers.web', used), bindings: [bound('servers.bare', 'server', '1')] },
+      undefined,
+      { verdict: 'replace' },
+    ],
+    ['a server with an address beside a used key', 'servers.web', beside('servers.bare', used)],
+    [
+      'a server without an address beside the used key of a network',
+      'servers.bare',
+      beside('networks.n', used),
+    ],
+    ['an address beside a used key', 'ips.a', beside('servers.web', used)],
+    ['a server without an address beside another question', 'servers.bare', beside('servers.web')],
     ['a server that takes any address beside a network', 'servers.any', beside('networks.n')],
     ['a network beside another one', 'networks.n', beside('networks.z')],
     ['a network beside a server that takes any address', 'networks.n', beside('servers.any')],
@@ -549,6 +571,15 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
   test('an unconfirmed creation that is not blocked finds its own result', () => {
     const came = (phase: string) => confusable('servers.web', open('ips.b', { phase }), [], undefined, free);
     expect([came('blocked'), came('unknown')]).toEqual([true, false]);
+  });
+
+  test('a key that was used for another request may have made a server without an address, also while it is asked', () => {
+    const asking = (conflict?: true) => ({
+      ...unknown,
+      unconfirmed: { ...unconfirmed, question: { ...unconfirmed.question, ...(conflict && { conflict }) } },
+    });
+    const beside = (conflict?: true) => confusable('servers.bare', open('servers.web', asking(conflict)));
+    expect([beside(true), beside()]).toEqual([true, false]);
   });
 
   test('a purchase is a creation of a kind that is bought', () => {
