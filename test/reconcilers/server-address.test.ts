@@ -185,12 +185,24 @@ servers:
     expect(holders(world.emulator)).toEqual({ new: [5002] });
   });
 
+  test('a server whose address another program has deleted differs from its entry', async () => {
+    const world = rig();
+    const text = `servers: {web: {${sliders}, public_ipv4: {new: true}}}\n`;
+    await world.apply(text);
+    world.emulator.mutate({ do: 'delete_ip', id: 5001 });
+    await world.apply(text);
+
+    expect((await world.plan(text)).warnings).toMatchObject([
+      { key: 'servers.web', code: 'server_differs', message: expect.stringContaining('no address') },
+    ]);
+  });
+
   test.each([
     ['any', []],
     [
       'same',
       [
-        ['servers.ai', 'address_not_as_declared'],
+        ['servers.ai', 'server_differs'],
         ['servers.ai', 'address_not_as_declared'],
       ],
     ],

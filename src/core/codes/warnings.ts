@@ -212,8 +212,8 @@ export const warnings = {
     ways: ['project: {scope: blue}'],
   },
   server_differs: {
-    meaning: 'the API shows another name or size, and the API does not document how to change it',
-    next: 'change the entry, or enable `resize_server` in the API profile',
+    meaning: 'the API shows another name, size or address, and the API does not document how to change it',
+    next: 'change the entry, change the server in the client area, or enable `resize_server` in the API profile',
     example: 'servers.web-1 declares `cores: 4`, and the API shows 8.',
     ways: ['servers: {web-1: {cores: 8}}'],
   },

@@ -1,5 +1,6 @@
 import equal from 'fast-deep-equal';
 import { member } from '../../core/json.ts';
+import { childKey } from '../../core/keys.ts';
 import type { Subject } from '../../core/kind.ts';
 import type { Change, Warning } from '../../core/plan.ts';
 import { edit, run } from '../../core/remedy.ts';
@@ -157,17 +158,27 @@ function surplusCards({ subject, live, world }: Existing): Warning[] {
     }));
 }
 
-/** A server without the address that its entry names. */
+/** A server without the address that its entry asks for. The API documents no way to attach one. */
 function misattached(existing: Existing): Warning[] {
   const { subject, entry, live, world } = existing;
   const wanted = entry.public_ipv4;
-  if (wanted === undefined || !('ip' in wanted) || holdsNamed(existing)) return [];
-  const held = live.addresses.map(({ address }) => address).join(', ');
+  if (wanted === undefined || holdsNamed(existing) || isInCreation(existing)) return [];
+  const held = live.addresses.map(({ address }) => address).join(', ') || 'no address';
+  if (!('ip' in wanted)) {
+    const isLost = live.addresses.length === 0 && !world.isThere(childKey(subject.key, 'public_ipv4'));
+    return isLost ? [differs(`the server has ${held}, and its entry asks for one. ${attach}`)] : [];
+  }
   const predecessor = predecessorHolding(subject, world);
   const how =
     predecessor === undefined
-      ? 'The API does not document how to attach an address to an existing server: attach it in the client area'
+      ? attach
       : `Server ${predecessor}, which retires, has that address. Once it is deleted, another plan replaces the server again`;
-  const message = `the server has ${held === '' ? 'no address' : held} instead of ips.${wanted.ip}. ${how}`;
-  return [{ code: 'address_not_as_declared', key: subject.key, message }];
+  return [differs(`the server has ${held} instead of ips.${wanted.ip}. ${how}`)];
+
+  function differs(message: string): Warning {
+    return { code: 'server_differs', key: subject.key, message };
+  }
 }
+
+const attach =
+  'The API does not document how to attach an address to an existing server: attach it in the client area';
