@@ -1,7 +1,7 @@
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { given, member } from '../../core/json.ts';
-import type { OperationId, Plan } from '../../core/plan.ts';
+import { isRecorded, type OperationId, type Plan } from '../../core/plan.ts';
 import type { ApplyReport } from '../../core/progress.ts';
 import { type Remedy, run } from '../../core/remedy.ts';
 import { counted, printable } from '../../core/text.ts';
@@ -215,7 +215,7 @@ async function isNamed({ project }: Plan, io: Io, stop: AbortSignal): Promise<bo
 function conclude(
   report: ApplyReport,
   { timeScale }: Session,
-  { flags, io, view, signals, destroy, check, undo }: Carrying,
+  { flags, io, view, signals, destroy, check, undo, shown }: Carrying,
 ): ExitCode {
   const code =
     check.refused && !signals.stop.aborted ? exitCodes.blocked : exitCodeOf(report, signals, destroy);
@@ -233,7 +233,10 @@ function conclude(
     io.stdout.write(nothingManaged(report.plan, paint));
     return code;
   }
-  const text = idle ? planText(report.plan, paint, true) : reportText(report, paint, { timeScale, destroy });
+  const warnings = shown.size > 0 ? [] : report.plan.warnings.filter((each) => !isRecorded(each));
+  const text = idle
+    ? planText(report.plan, paint, true)
+    : reportText(report, paint, { timeScale, destroy, warnings });
   io.stdout.write(`${text}${footer ?? ''}`);
   return code;
 }

@@ -72,12 +72,11 @@ export function planText(plan: Plan, paint: Paint, isApplied = false): string {
           '',
         ];
   const first = plan.warnings.filter(comesFirst).flatMap((warning) => warningLines(warning, paint));
-  const others = plan.warnings.filter((each) => !comesFirst(each) && !isRename(each));
-  const { shown: listed, more } = firstWarnings(withoutRepeats(others, plan.blocked));
-  const warnings = [
-    ...sameWarnings(listed).flatMap((alike) => alikeLines(alike, paint)),
-    ...(more === 0 ? [] : [paint('yellow', `And ${counted(more, 'more warning')}.`)]),
-  ];
+  const warnings = planWarnings(
+    plan,
+    plan.warnings.filter((each) => !comesFirst(each) && !isRename(each)),
+    paint,
+  );
   const costs = costLines(plan).map(printable);
   return [
     ...header,
@@ -88,12 +87,24 @@ export function planText(plan: Plan, paint: Paint, isApplied = false): string {
     ...(renames.length === 0 ? [] : ['']),
     ...groups,
     ...blockedLines(plan.blocked, paint),
-    ...(warnings.length === 0 ? [] : [...warnings, '']),
+    ...warnings,
     ...proofLines(plan),
     ...(costs.length === 0 ? [] : [...costs, '']),
     paint('bold', summaryLine(plan, isApplied)),
     '',
   ].join('\n');
+}
+
+/** Warnings of a plan that no blocked operation repeats, with an empty line at the end. */
+export function planWarnings(
+  { blocked }: Pick<Plan, 'blocked'>,
+  warnings: readonly Warning[],
+  paint: Paint,
+): string[] {
+  const { shown: listed, more } = firstWarnings(withoutRepeats(warnings, blocked));
+  const lines = sameWarnings(listed).flatMap((alike) => alikeLines(alike, paint));
+  if (more > 0) lines.push(paint('yellow', `And ${counted(more, 'more warning')}.`));
+  return lines.length === 0 ? [] : [...lines, ''];
 }
 
 /** Operations that a run adds to its plan. */

@@ -3,6 +3,7 @@ import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import {
   blockedJson,
   operationId,
+  type Plan,
   planJson,
   type Verb,
   type Warning,
@@ -16,7 +17,7 @@ import { time } from '../../view/facts.ts';
 import { present } from '../present.ts';
 import { type Io, type Paint, paintFor } from '../terminal.ts';
 import { blockedParts } from './plan-groups.ts';
-import { blockedLines, section, warningLines } from './plan-text.ts';
+import { blockedLines, planWarnings, section, warningLines } from './plan-text.ts';
 import { requestsText, span } from './values.ts';
 
 /** Shows the progress of a run. */
@@ -304,13 +305,18 @@ const titles: Readonly<Record<RunVerdict, string>> = {
   declined: 'Nothing was changed',
 };
 
-/** The end of a run for an operator: first the open problems, then counts, then the verdict. */
+/** The end of a run for an operator: first the open problems and these warnings, then counts, then the verdict. */
 export function reportText(
   report: ApplyReport,
   paint: Paint,
-  { timeScale = 1, destroy = false }: { readonly timeScale?: number; readonly destroy?: boolean } = {},
+  options: {
+    readonly timeScale?: number;
+    readonly destroy?: boolean;
+    readonly warnings?: Plan['warnings'];
+  } = {},
 ): string {
   const { outcome, results, blocked, requests, durationMs, plan } = report;
+  const { timeScale = 1, destroy = false, warnings = [] } = options;
   const failures = lasting(results).filter(({ outcome: each }) => each === 'failed' || each === 'unresolved');
   const told = new Set([...results.map(({ key }) => key), ...blocked.map(({ key }) => key)]);
   const left =
@@ -330,6 +336,7 @@ export function reportText(
       failures.map((each) => `  ${endLine(each, paint)}`),
     ),
     ...blockedLines(undated, paint),
+    ...planWarnings(report, warnings, paint),
     ...section(
       paint('bold', waiting),
       left.map(({ verb, key }) => `  · ${verb} ${printable(key)}`),
