@@ -32,15 +32,16 @@ import {
   noLongerDeclared,
   notActive,
   recoveredUnconfirmed,
-  scopeChanged,
+  type UnreachedKey,
   unmanagedWarnings,
+  unreachedWarnings,
 } from './warnings.ts';
 
 export interface PlanInput extends JudgeInput {
   /** Bindings that have another key from now on. */
   readonly moves?: readonly { readonly from: ResourceKey; readonly to: ResourceKey }[];
   /** Servers whose idempotency keys belong to an earlier `project.scope`, and are still in force. */
-  readonly formerScope?: readonly ResourceKey[];
+  readonly unreached?: readonly UnreachedKey[];
   readonly month?: MonthCost | undefined;
   /** Of the spec. */
   readonly desiredDigest: string;
@@ -131,7 +132,7 @@ export function buildPlan(input: PlanInput): Planned {
 
 /** The warnings that concern more than one draft. */
 function warningsBeside(
-  { world, register, moves = [], now, formerScope = [] }: PlanInput,
+  { world, register, moves = [], now, unreached = [] }: PlanInput,
   { drafts, operations, missing, unsure }: Beside,
 ): Warning[] {
   const created = new Set(operations.flatMap(({ key, verb }) => (verb === 'create' ? [key] : [])));
@@ -146,7 +147,7 @@ function warningsBeside(
     ...unmanagedWarnings(world, register),
     ...recoveredUnconfirmed(world),
     ...countedAlone(register, world),
-    ...scopeChanged(formerScope),
+    ...unreachedWarnings(unreached),
     ...boughtUnused(world, operations),
     ...freeBeside(world, operations, register),
   ];

@@ -220,7 +220,8 @@ function renamed(key: ResourceKey, from: readonly ResourceKey[]): Warning {
 }
 
 function isLeaving({ subject: { parent }, diff: { verdict } }: Draft): boolean {
-  return parent === undefined && verdict.verdict === 'delete';
+  if (parent !== undefined) return false;
+  return verdict.verdict === 'delete' || (verdict.verdict === 'blocked' && verdict.verb === 'delete');
 }
 
 function isFresh(draft: Draft): boolean {

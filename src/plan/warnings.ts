@@ -145,13 +145,35 @@ export function countedAlone({ unlisted, isNew, declaredAbsent }: Register, { se
   return [{ code: 'unlisted_servers', key: null, message, remedies: [run('explain', ['unlisted_servers'])] }];
 }
 
+/** A server without an address, and the earlier scope or name to which the idempotency key of its purchase belongs. */
+export interface UnreachedKey {
+  readonly key: ResourceKey;
+  readonly from: 'scope' | ResourceKey;
+}
+
 /** Without the state, the idempotency keys of these servers cannot be asked any more. @source API §8.1 */
-export function scopeChanged(keys: readonly ResourceKey[]): Warning[] {
-  if (keys.length === 0) return [];
-  const message = `\`project.scope\` has changed, and the idempotency keys of ${[...new Set(keys)].join(', ')} belong to the earlier scope. If the state is lost in the next 24 hours, vdcsync cannot find a server without an address, and buys it again`;
-  const when = 'if the change was not intended';
-  const remedies = [edit('project', { choose: { scope: [] }, when })];
-  return [{ code: 'scope_changed', key: null, message, remedies }];
+export function unreachedWarnings(unreached: readonly UnreachedKey[]): Warning[] {
+  const lost =
+    'If the state is lost in the next 24 hours, vdcsync cannot find a server without an address, and buys it again';
+  const scoped = unreached.filter(({ from }) => from === 'scope').map(({ key }) => key);
+  const renamed = unreached.flatMap(({ key, from }) => (from === 'scope' ? [] : [{ key, from }]));
+  return [
+    ...(scoped.length === 0 ? [] : [scopeChanged([...new Set(scoped)], lost)]),
+    ...renamed.map(({ key, from }): Warning => {
+      const message = `the idempotency key of ${key} belongs to its earlier key ${from}, and its entry no longer has \`moved\`. ${lost}`;
+      const remedies = [edit(key, { set: { moved: { from } }, when: 'for a day' })];
+      return { code: 'key_not_derived', key, message, remedies };
+    }),
+  ];
+}
+
+function scopeChanged(keys: readonly ResourceKey[], lost: string): Warning {
+  const message = `\`project.scope\` has changed, and the idempotency keys of ${keys.join(', ')} belong to the earlier scope. ${lost}`;
+  const remedies = [
+    edit('project', { choose: { scope: [] }, when: 'if the earlier spec had another scope' }),
+    edit('project', { remove: ['scope'], when: 'if the earlier spec had none' }),
+  ];
+  return { code: 'key_not_derived', key: null, message, remedies };
 }
 
 /** Resources that a new state found, and that no operator has confirmed. */

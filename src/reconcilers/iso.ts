@@ -87,6 +87,10 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
             },
           ]),
     ],
+    likeness: ({ desired, binding }) => {
+      const url = desired?.value.url ?? member(binding?.applied, 'url');
+      return typeof url === 'string' ? url : undefined;
+    },
   },
   billing: {
     /** @assumption A44 */

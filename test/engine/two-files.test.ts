@@ -14,12 +14,30 @@ describe('src/engine/run/plan.ts: `project.scope` changes', () => {
 
     expect(await warned('blue')).toEqual([]);
     expect(await warned('green')).toEqual([
-      expect.stringMatching(/^scope_changed .* of servers\.web belong to the earlier scope/),
+      expect.stringMatching(/^key_not_derived .* of servers\.web belong to the earlier scope/),
     ]);
     expect(await warned('green', `www: {${slider}, name: web, moved: {from: servers.web}}`)).toContainEqual(
-      expect.stringMatching(/^scope_changed .* of servers\.www belong to the earlier scope/),
+      expect.stringMatching(/^key_not_derived .* of servers\.www belong to the earlier scope/),
+    );
+    expect(await warned('green', `web: {${slider}, public_ipv4: {reuse: true}}`)).not.toContainEqual(
+      expect.stringMatching(/^key_not_derived/),
     );
     await played.clock.advance(24 * 3_600_000);
     expect(await warned('green')).toEqual([]);
+  });
+
+  test('the plan says that the key of a young server belongs to its earlier name once `moved` is gone', async () => {
+    const played = rig();
+    const file = (entry: string) => `version: 1\nproject: {id: 4711}\nservers: {${entry}}\n`;
+    const warned = async (entry: string) =>
+      (await played.plan(file(entry))).warnings.map(({ code, key }) => `${code} ${key}`);
+    await played.apply(file(`web: {${slider}}`));
+    const moved = `www: {${slider}, moved: {from: servers.web}}`;
+    await played.apply(file(moved));
+
+    expect(await warned(moved)).toEqual([]);
+    expect(await warned(`www: {${slider}}`)).toEqual(['key_not_derived servers.www']);
+    await played.clock.advance(24 * 3_600_000);
+    expect(await warned(`www: {${slider}}`)).toEqual([]);
   });
 });

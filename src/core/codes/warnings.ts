@@ -144,6 +144,13 @@ export const warnings = {
     example: 'The last run was interrupted while the API created servers.web-1.',
     ways: ['vdcsync apply'],
   },
+  key_not_derived: {
+    meaning:
+      '`project.scope` has changed, or `moved` was removed, less than a day after the purchase of a server without an address',
+    next: 'write the earlier `scope` or `moved` again for a day, or keep a copy of the state',
+    example: 'servers.web-1 was created an hour ago, and the spec said `scope: blue` then.',
+    ways: ['project: {scope: blue}', 'servers: {www: {moved: {from: servers.web}}}'],
+  },
   left_out: {
     meaning: '`--target` or `--exclude` leaves out operations',
     next: 'nothing: the next plan shows them',
@@ -203,13 +210,6 @@ export const warnings = {
     example:
       'servers.web-1 is replaced, and gets `cores: 64`. The API checks the number of cores only in a creation.',
     ways: ['servers: {web-1-trial: {cores: 64, …}}   # try the new size first'],
-  },
-  scope_changed: {
-    meaning:
-      '`project.scope` has changed, and the idempotency keys of new servers belong to the earlier scope',
-    next: 'keep a copy of the state for 24 hours, or write the earlier `scope` again',
-    example: 'servers.web-1 was created an hour ago, and the spec said `scope: blue` then.',
-    ways: ['project: {scope: blue}'],
   },
   server_differs: {
     meaning: 'the API shows another name, size or address, and the API does not document how to change it',

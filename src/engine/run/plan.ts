@@ -24,6 +24,7 @@ import { correction, isOvertaken } from '../../plan/open-writes.ts';
 import { isSelected, successorOf } from '../../plan/order.ts';
 import type { Prices } from '../../plan/totals.ts';
 import { heldRename } from '../../plan/waits.ts';
+import type { UnreachedKey } from '../../plan/warnings.ts';
 import { claimChanges, type Judged, registerOf } from '../claims/claims.ts';
 import { clearNewKeys, takeBack } from '../claims/line.ts';
 import { released, releasing } from '../claims/release.ts';
@@ -121,7 +122,7 @@ export async function planFor(
     increasedBefore: increaseSo(freedBefore),
     begun: await begunEarlier(run, world, world.subjects.values()),
     recreated: await recreatedServers(run),
-    formerScope: await formerScope(run),
+    unreached: await unreachedKeys(run),
     waitingMoves: moves.waiting,
     kinds: deps.kinds,
     openIntents: [...run.intents.values()],
@@ -133,10 +134,10 @@ export async function planFor(
 }
 
 /**
- * The servers that this state has bought under an earlier `project.scope`, and whose keys the API still knows. A process
+ * The servers without an address whose keys the API still knows, and a new state could not derive from the spec. A process
  * with many runs does not ask: the read would be one more statement of each reconciliation.
  */
-async function formerScope(run: Run): Promise<readonly ResourceKey[]> {
+async function unreachedKeys(run: Run): Promise<readonly UnreachedKey[]> {
   if (run.mode.repeating !== undefined) return [];
   const done = await run.deps.store.intents({ outcome: 'done', limit: 100 });
   const keyNow = new Map(
@@ -144,11 +145,15 @@ async function formerScope(run: Run): Promise<readonly ResourceKey[]> {
       [...formerKeys, key].map((each) => [each, key] as const),
     ),
   );
-  return done.flatMap((intent) => {
+  return done.flatMap((intent): UnreachedKey[] => {
     const key = keyNow.get(intent.key);
+    const { desired } = (key && run.world.subjects.get(key)) ?? {};
     const isPurchase = intent.verb === 'create' && factsOf(intent.kind).container === true;
-    if (!isPurchase || key === undefined || !keyIsFresh(run, intent)) return [];
-    return isInScope(run, intent) ? [] : [key];
+    if (!isPurchase || desired === undefined || !keyIsFresh(run, intent)) return [];
+    if (desired.value.public_ipv4 !== undefined) return [];
+    if (!isInScope(run, intent)) return [{ key: desired.key, from: 'scope' }];
+    const isRenamed = intent.key !== desired.key && desired.moved === undefined;
+    return isRenamed ? [{ key: desired.key, from: intent.key }] : [];
   });
 }
 

@@ -87,6 +87,18 @@ describe('src/engine/claims/moves.ts', () => {
     expect((await world.plan(another)).warnings).toEqual([]);
   });
 
+  test('so is an ISO, and a network whose server gets a network interface in the new one', async () => {
+    const world = rig();
+    const file = (net: string, iso: string) =>
+      `settings: {prune: true}\nnetworks: {${net}: {cidr: 10.1.0.0/24}}\nisos: {${iso}: {url: "https://example.com/x.iso"}}\nservers: {x: {${size}, network_interfaces: [${net}]}}\n`;
+    await world.apply(file('n', 'r'));
+
+    const { warnings } = await world.plan(file('m', 'q'));
+
+    const told = warnings.filter(({ code }) => code === 'perhaps_renamed');
+    expect(told.map(({ key }) => key)).toEqual(['networks.m', 'isos.q']);
+  });
+
   test('a key that the state does not know neither buys nor deletes while something may be meant', async () => {
     const world = rig();
     await world.apply(before);
