@@ -96,7 +96,7 @@ describe('src/engine/claims/moves.ts', () => {
     const { warnings } = await world.plan(file('m', 'q'));
 
     const told = warnings.filter(({ code }) => code === 'perhaps_renamed');
-    expect(told.map(({ key }) => key)).toEqual(['networks.m', 'isos.q']);
+    expect(told.map(({ key }) => key)).toEqual(['isos.q', 'networks.m']);
   });
 
   test('a key that the state does not know neither buys nor deletes while something may be meant', async () => {
