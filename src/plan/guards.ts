@@ -34,7 +34,7 @@ import {
   unmanaged,
 } from './purchases.ts';
 import { mostOf } from './totals.ts';
-import { outsideWindow, renameWaits } from './waits.ts';
+import { besideChange, outsideWindow, renameWaits } from './waits.ts';
 
 /** The most fundamental first: the first guard that objects gives the reason. */
 export const guards: readonly Guard[] = [
@@ -52,6 +52,7 @@ export const guards: readonly Guard[] = [
   { code: 'network_in_use', check: obstructed },
   { code: 'project_not_active', check: notActive },
   { code: 'dependency_blocked', check: refusedInside },
+  { code: 'dependency_blocked', check: besideChange },
   { code: 'moved_in_flight', check: lineOpen },
   { code: 'unmanaged_resources', check: unmanaged },
   { code: 'unmanaged_resources', check: releasedAddress },

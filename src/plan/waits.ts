@@ -1,7 +1,7 @@
 import { type Opening, openingFor } from '../core/calendar.ts';
 import { namedAddress, type WindowVerb } from '../core/desired.ts';
 import { entryKeyOf, type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
-import type { ResourceKind, World } from '../core/kind.ts';
+import type { ResourceKind, Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress, type KindName } from '../core/kind-facts.ts';
 import { type Blocked, type Operation, operationId } from '../core/plan.ts';
 import { edit, run, settleFirst } from '../core/remedy.ts';
@@ -151,6 +151,25 @@ export function emptied(
   if (code !== 'moved_onto_bound' || subject === undefined) return [];
   const { desired: _other, ...bound } = subject;
   return releaseOf(draftOne(kinds, world, bound)).filter(({ gone }) => gone);
+}
+
+/** A replaced server would be complete on the network that the spec changes, and its data would be lost for nothing. */
+export function besideChange({ subject, diff }: Draft, { kinds, world }: GuardInput): Objection | undefined {
+  if (!factsOf(subject.kind).container || diff.verdict.verdict !== 'replace') return undefined;
+  const used = world.childrenOf(subject.key).flatMap(({ kind, desired }) => {
+    const keys = (desired && kinds.get(kind)?.entry.references?.(desired.value)) ?? [];
+    return keys.flatMap(({ key }) => world.subjects.get(key) ?? []);
+  });
+  const isHindered = (each: Subject) => {
+    const { verdict } = draftOne(kinds, world, each).diff;
+    return verdict.verdict === 'replace' && verdict.obstacle !== undefined;
+  };
+  const other = used.find(isHindered);
+  if (other === undefined) return undefined;
+  return {
+    reason: `waits for ${other.key}, whose change is blocked: the new server would use the resource as it is`,
+    remedies: settleFirst(other.key),
+  };
 }
 
 /** Everything about an entry waits for its rename. */

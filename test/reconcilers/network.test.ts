@@ -87,6 +87,22 @@ describe('src/reconcilers/network.ts', () => {
     expect((await plan(backend + servers)).blocked).toEqual([]);
   });
 
+  test('a server on it is not replaced meanwhile: the new one would be on the network as it is', async () => {
+    const { apply, plan } = rig();
+    const file = (subnet: string, more = '') =>
+      `networks: {backend: {cidr: ${subnet}}, other: {cidr: 10.30.0.0/24}}\nservers: {web: {${sliders.replace('cores: 1', 'cores: 2')}, replace: allowed, network_interfaces: [${more || 'backend'}]}}\n`;
+    await apply(file('10.20.0.0/24').replace('cores: 2', 'cores: 1'));
+
+    expect(codesOf(await plan(file('10.21.0.0/24')))).toEqual({
+      'networks.backend': 'network_in_use',
+      'servers.web': 'dependency_blocked',
+    });
+    expect(idsOf(await plan(file('10.20.0.0/24')))).toContain('delete:servers.web~2001');
+    expect(codesOf(await plan(file('10.21.0.0/24', 'other')))).toEqual({
+      'networks.backend': 'network_in_use',
+    });
+  });
+
   test('an operator removes the servers from it only if nothing else blocks the replacement', async () => {
     const { apply, plan } = rig();
     const servers = `servers: {web: {${sliders}, network_interfaces: [backend]}}\n`;
