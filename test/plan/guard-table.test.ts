@@ -110,6 +110,7 @@ describe('src/plan/guards.ts: one guard each', () => {
         'network_in_use',
         'project_not_active',
         'dependency_blocked',
+        'dependency_blocked',
       ],
       ...['moved_in_flight', 'unmanaged_resources', 'unmanaged_resources', 'unmanaged_resources'],
       ...['unlisted_servers', 'image_taken_before', 'unresolved_create', 'max_monthly_increase'],
