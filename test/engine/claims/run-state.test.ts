@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Claim } from '../../../src/core/claims.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import type { Binding, Intent, StateChange } from '../../../src/core/state.ts';
-import { createRunState } from '../../../src/engine/claims/run-state.ts';
+import { confirmRecovered, createRunState } from '../../../src/engine/claims/run-state.ts';
 import { boundIn, knownIds } from '../../../src/engine/run.ts';
 import { kinds } from '../../../src/reconcilers/registry.ts';
 import { bound } from '../../plan/support.ts';
@@ -304,6 +304,43 @@ describe('src/engine/claims/run-state.ts', () => {
     };
     expect(await next(true)).toEqual(['ips.y']);
     expect(await next(false)).toEqual([]);
+  });
+
+  test('a dry run frees the keys that a release would free, and the renames onto them', () => {
+    const entries = [{ key: 'ips.b', kind: 'ip', managed: true, moved: 'ips.a', value: {} }];
+    const { run, calls } = state({
+      bindings: [a(), bound('ips.b', 'ip', '2'), bound('ips.c', 'ip', '3')],
+      entries,
+    });
+    run.moves.renew();
+    expect(run.moves.all).toEqual([]);
+    run.moves.free([release('ips.b'), bind(bound('ips.c', 'ip', '3'))]);
+    expect([...run.bindings].map(([name, { id }]) => [name, id])).toEqual([
+      ['ips.c', '3'],
+      ['ips.b', '1'],
+    ]);
+    expect(run.moves.all).toEqual([{ from: 'ips.a', to: 'ips.b' }]);
+    expect(calls).toEqual([]);
+  });
+
+  test.each<[string, boolean, object, string[]]>([
+    ['an operator who has seen the warning confirms', true, {}, ['ips.a']],
+    ['an unattended run confirms nothing', false, {}, []],
+    ['another warning confirms nothing', true, { code: 'drift' }, []],
+    ['a warning about another resource confirms nothing', true, { key: 'ips.c' }, []],
+    ['a warning without a key confirms nothing', true, { key: null }, []],
+  ])('of recovered resources, %s', async (_name, attended, warning, confirmed) => {
+    const recovered = { ...a(), recovered: true } as const;
+    const later = { ...bound('ips.r', 'ip', '4'), recovered: 'replaced' } as unknown as Binding;
+    const { run, calls } = state({ bindings: [recovered, later, bound('ips.c', 'ip', '3')] });
+    const warnings = [{ code: 'recovered_unconfirmed', key: 'ips.a', ...warning }];
+    warnings.push({ code: 'recovered_unconfirmed', key: 'ips.r' });
+    await confirmRecovered({ ...run, mode: { attended } } as never, { warnings } as never);
+    const stored = sent(calls).flatMap((each) => (each.type === 'bind' ? [each.binding] : []));
+    expect(stored.map((each) => [each.key, 'recovered' in each])).toEqual(
+      confirmed.map((each) => [each, false]),
+    );
+    expect(calls).toHaveLength(confirmed.length);
   });
 
   test('the known ids of a kind are those that are bound, of open answers, or found under another key', () => {
