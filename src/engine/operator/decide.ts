@@ -134,12 +134,18 @@ function refuseTaken(run: Run, intent: Intent): void {
 /** Claims the resource that a creation was answered with, if no list shows it: it would be billed unseen. */
 function leftToItself(run: Run, intent: Intent, adopted?: string): StateChange[] {
   const { key, kind, verb } = intent;
-  const id = partsOf(intent).answer?.id;
+  const id = madeBy(intent);
   if (verb !== 'create' || id === undefined || id === adopted) return [];
   const { container, unlisted } = factsOf(kind);
   if (!(unlisted || (container && run.world.ipsOf(id).length === 0))) return [];
   if (run.claims.has(objectName({ kind, id })) || ownerOf(run, { ...intent, id }) !== undefined) return [];
   return releasedClaim(run, { key, kind, id, identity: {} }, 'operator');
+}
+
+/** The resource of the write, as far as the API has shown one: no read shows what a failed task left of an unlisted kind. */
+function madeBy(intent: Intent): string | undefined {
+  const { answer } = partsOf(intent);
+  return answer?.end === 'failed' && factsOf(intent.kind).unlisted ? undefined : answer?.id;
 }
 
 /**
@@ -156,13 +162,13 @@ async function liftPause(run: Run, key: ResourceKey): Promise<string | undefined
 /** Names the known resources of the write, because they are not bound to a key. */
 function leftBehind({ world }: Run, intent: Intent): string {
   const { key, verb, kind, phase } = intent;
-  const { answer, blocked } = partsOf(intent);
+  const { blocked } = partsOf(intent);
   if (verb !== 'create')
     return phase === 'waiting'
       ? 'The resource is unchanged, and stays bound to the key.'
       : 'The write may have had its effect: the next plan shows the resource.';
   const noun = nounOf(kind);
-  const id = answer?.id;
+  const id = madeBy(intent);
   if (id === undefined) {
     const seen = (blocked?.candidates ?? []).map((each) => world.nameOf({ kind, id: each }));
     const what =
