@@ -1,4 +1,4 @@
-import { addressObject } from '../core/claims.ts';
+import { addressObject, serverObject } from '../core/claims.ts';
 import { namedAddress, wantedAddress } from '../core/desired.ts';
 import { formatDiagnostic } from '../core/errors.ts';
 import {
@@ -114,7 +114,14 @@ function olderThan({ key, parent }: Subject, world: World): string {
 }
 
 /** Unmanaged resources are billed without an entry in the spec, and may belong to this spec. */
-export function unmanagedWarnings(world: World, { unmanaged, isNew, declaredAbsent }: Register): Warning[] {
+export function unmanagedWarnings(world: World, register: Register): Warning[] {
+  const { isNew, declaredAbsent } = register;
+  // A bound server with another identity has a question of its own.
+  const isBound = (id: number | null) => id !== null && world.keyOf(serverObject(id)) !== undefined;
+  const unmanaged = {
+    servers: register.unmanaged.servers.filter((id) => !isBound(id)),
+    addresses: register.unmanaged.addresses.filter(({ server_id }) => !isBound(server_id)),
+  };
   if (isNone(unmanaged) || world.settings.unmanaged === 'ignore') return [];
   const what = described(unmanaged);
   const message = isNew
