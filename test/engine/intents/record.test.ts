@@ -234,6 +234,23 @@ describe('src/engine/intents/record.ts', () => {
     expect(spendOf(stubRun().run, intentOf({ kind, verb }))).toBe(spend);
   });
 
+  test('the spending of an update is that of the difference, such as a larger size', () => {
+    const subject = { key: 'servers.x', kind: 'server', desired: { managed: true, value: {} } };
+    const spend = (verb: string, drafted: object) => {
+      const diff = { verdict: { verdict: 'update', changes: [] }, ...drafted };
+      const kind = { ...kinds.get('server'), diff: () => diff };
+      const world = {
+        ...{ subjects: new Map([['servers.x', subject]]), observed: new Map(), settings: {} },
+        childrenOf: () => [],
+      };
+      const run = { ...stubRun().run, world, deps: { kinds: new Map([['server', kind]]) } };
+      return spendOf(run as never, intentOf({ key: 'servers.x', kind: 'server', verb }));
+    };
+    expect(spend('update', { spend: 'adds' })).toBe('adds');
+    expect(spend('update', {})).toBe('none');
+    expect(spend('delete', { spend: 'adds' })).toBe('reduces');
+  });
+
   test('a deletion waits no longer than that of a server', async () => {
     const busy = said(409, { code: 'busy' });
     const gone = {
