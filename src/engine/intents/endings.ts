@@ -208,6 +208,15 @@ export function keyIsFresh(run: Run, { firstSentAt, firstSentApiAt }: Intent): b
   return age >= 0 && Math.max(age, sinceApiMs(run, firstSentApiAt)) < keyLifeMs;
 }
 
+/**
+ * Whether the state has recorded nothing for so long that the API has forgotten the first key of a server that a newer
+ * copy of the state has created, and replaced since.
+ */
+export async function isDormant({ deps: { store, clock } }: Run): Promise<boolean> {
+  const [last] = await store.journal({ limit: 1 });
+  return last !== undefined && Math.abs(clock.now() - last.at) >= keyLifeMs;
+}
+
 /** The time since the moment by the API's clock, which a change of the local clock does not change. 0 if the API shows no clock. */
 function sinceApiMs({ cache }: Run, apiAt: number | null): number {
   const apiNow = cache.since(0).apiNow();

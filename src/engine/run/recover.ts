@@ -10,7 +10,16 @@ import { answeredCreation, registerOf } from '../claims/claims.ts';
 import { incarnationOf, incarnationsBeyond, lastAttempt, lastCreation } from '../claims/scope.ts';
 import { decided } from '../intents/ask-key.ts';
 import { beginIntent, inWriteSlot, preimageOf, sendFenced } from '../intents/begin.ts';
-import { asksKey, close, isReplay, keyIsFresh, questionOf, sentNow, unasked } from '../intents/endings.ts';
+import {
+  asksKey,
+  close,
+  isDormant,
+  isReplay,
+  keyIsFresh,
+  questionOf,
+  sentNow,
+  unasked,
+} from '../intents/endings.ts';
 import {
   askAgain,
   endReplaced,
@@ -62,6 +71,7 @@ export type Held =
  * @source API §8.1
  */
 export async function recover(run: Run): Promise<boolean> {
+  const mayBeOld = run.desired.resources.some((each) => isBare(run, each)) && (await isDormant(run));
   for (const intent of [...run.intents.values()]) await askAgain(run, intent);
   const register = await registerOf(run);
   const mayBeReplaced = run.desired.resources.filter(
@@ -75,7 +85,8 @@ export async function recover(run: Run): Promise<boolean> {
   const taken = wanted.some((each) => isNameTaken(run, each));
   const isShown = wanted.some(({ kind }) => !isNone(unmanagedFor(kind, register, run.world)));
   const isAlone = !isShown && register.unlisted === undefined && !taken;
-  const mayBeLater = isShown || (register.isNew && run.world.networks.some((each) => !each.is_default));
+  const isNewHere = register.isNew && run.world.networks.some((each) => !each.is_default);
+  const mayBeLater = isShown || mayBeOld || isNewHere;
   let any = false;
   for (const resource of wanted) {
     if (run.signals.stop.aborted || run.facts.allPaused() !== undefined) break;
@@ -88,14 +99,14 @@ export async function recover(run: Run): Promise<boolean> {
       isResumed(run, resource.key) || (mayBeAsked && !(await isNextProven(run, resource.key)));
     const own = isOwnAsked ? [resource.key] : [];
     if (await lookUp(run, resource, [...own, ...earlier])) any = true;
-    else if (mayBeLater && isBare(resource) && (await lookUpLater(run, resource))) any = true;
+    else if (mayBeLater && isBare(run, resource) && (await lookUpLater(run, resource))) any = true;
   }
   return any;
 }
 
-/** Only its idempotency keys identify a server without an address. */
-function isBare({ kind, value }: DesiredResource): boolean {
-  return factsOf(kind).container === true && value.public_ipv4 === undefined;
+/** Only its idempotency keys identify a server without a binding and an address. */
+function isBare({ bindings }: Run, { key, kind, value }: DesiredResource): boolean {
+  return factsOf(kind).container === true && value.public_ipv4 === undefined && !bindings.has(key);
 }
 
 /** The server may have been created again, or replaced, since the API has forgotten its first key. @source API §8.4 */

@@ -57,6 +57,8 @@ interface Given {
   /** Whether a write with this spending is paused, by the number of sends so far. */
   readonly held?: (spend: string, sends: number) => boolean;
   readonly storesRefusals?: boolean;
+  /** The age of the last record of the state. */
+  readonly idleMs?: number;
   readonly impossible?: readonly string[];
   readonly entries?: Readonly<Record<string, object>>;
   readonly more?: object;
@@ -180,6 +182,7 @@ function running(given: Given) {
           log.filter((each) => each.startsWith(`begin ${key} ${incarnation}.`)).length +
           (given.past ?? []).filter((each) => each.key === key && each.incarnation === incarnation).length -
           1,
+        journal: async () => [{ at: sentAt - (given.idleMs ?? 0) }],
         claimProject: async () => {},
         note: async () =>
           Object.fromEntries(
@@ -622,6 +625,7 @@ describe('src/engine/run/recover.ts', () => {
   };
   const own = [{ id: 3, name: 'n', cidr: '10.1.0.0/24', is_default: false }];
   const main = [{ id: 31, name: 'default', cidr: '10.0.0.0/24', is_default: true }];
+  const later = ['1.0', '2.0', '3.0'];
   test.each<[string, Given, readonly string[]]>([
     ['an address', {}, ['0.0', '1.0', '2.0', '3.0']],
     ['a network', { ips: [], networks: own }, ['1.0', '2.0', '3.0']],
@@ -630,6 +634,19 @@ describe('src/engine/run/recover.ts', () => {
     ['nothing but the default network', { ips: [], networks: main }, []],
     ['an address, and the state is not new', { claims: [baseline] }, ['0.0', '1.0', '2.0', '3.0']],
     ['an ignored address, and the state is not new', { claims: [baseline, ignored] }, []],
+    ['nothing, and the state is a day old', { ips: [], claims: [baseline], idleMs: 23 * hour }, later],
+    ['nothing, and the clock was set back', { ips: [], claims: [baseline], idleMs: -23 * hour }, later],
+    ['nothing, and the state is younger', { ips: [], claims: [baseline], idleMs: 23 * hour - 1 }, []],
+    [
+      'an old state that has the server',
+      { ips: [], claims: [baseline], idleMs: 23 * hour, bindings: { 'servers.web': '7' } },
+      [],
+    ],
+    [
+      'an old state, and the server has an address',
+      { file: web, ips: [], claims: [baseline], idleMs: 23 * hour },
+      [],
+    ],
     ['an address, and the server has one too', { file: web }, ['0.0']],
     ['the server', { answers: [...unused, taken, made('7')], seen: [live] }, ['0.0', '1.0']],
   ])('the later keys of a server, if the project holds %s', async (_name, given, keys) => {
