@@ -162,6 +162,8 @@ function checkNothingLeft(
       // If the resource is billed, a warning also reports a resource that a lost state no longer knows, or that appeared
       // after the operator had given up its creation.
       const isLost = forgotten || (birth !== undefined && stage.history.isGivenUp(birth));
+      // The operator has removed the entry that such a resource blocked, and that named it.
+      const isTold = stage.questions.all.some(({ code, kind }) => code === 'name_exists' && kind === sort);
       const isReplaced = ({ code, key, message }: Warning) =>
         code === 'recovered_unconfirmed' &&
         message.includes(`another ${sort}`) &&
@@ -170,7 +172,7 @@ function checkNothingLeft(
         traceLineOf ||
         (sort === 'server' && (areCounted || warnings.some(isReplaced))) ||
         (forgotten && stage.ignoresUnmanaged) ||
-        (isUnbilled && isLost)
+        (isUnbilled && (isLost || isTold))
       )
         continue;
       const isKnown = known.some((each) => each.kind === sort && each.id === String(id));

@@ -341,7 +341,7 @@ describe('src/engine/claims/line.ts: a key that a rename waits for', () => {
     };
     Object.assign(run.deps, { kinds: new Map([['server', kind]]) });
     Object.assign(run.deps.clock, { sleep: async (ms: number) => void calls.push(`sleep ${ms}`) });
-    await clearNewKeys(run, isDry);
+    await (isDry ? clearNewKeys(run, true) : clearNewKeys(run));
     return calls;
   }
 
