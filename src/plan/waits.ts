@@ -167,7 +167,7 @@ export function besideChange({ subject, diff }: Draft, { kinds, world }: GuardIn
   const other = used.find(isHindered);
   if (other === undefined) return undefined;
   return {
-    reason: `waits for ${other.key}, whose change is blocked: the new server would use the resource as it is`,
+    reason: `waits for ${other.key}, whose change is blocked: the new server would use the unchanged resource`,
     remedies: settleFirst(other.key),
   };
 }

@@ -142,7 +142,7 @@ function leftToItself(run: Run, intent: Intent, adopted?: string): StateChange[]
   return releasedClaim(run, { key, kind, id, identity: {} }, 'operator');
 }
 
-/** The resource of the write, as far as the API has shown one: no read shows what a failed task left of an unlisted kind. */
+/** The resource of the write that the API has shown: no read shows the remains of a failed task of an unlisted kind. */
 function madeBy(intent: Intent): string | undefined {
   const { answer } = partsOf(intent);
   return answer?.end === 'failed' && factsOf(intent.kind).unlisted ? undefined : answer?.id;
