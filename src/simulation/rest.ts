@@ -162,7 +162,7 @@ function checkNothingLeft(
       // If the resource is billed, a warning also reports a resource that a lost state no longer knows, or that appeared
       // after the operator had given up its creation.
       const isLost = forgotten || (birth !== undefined && stage.history.isGivenUp(birth));
-      // The operator has removed the entry that such a resource blocked, and that named it.
+      // A question named the resource, and the operator removed the entry that the resource blocked.
       const isTold = stage.questions.all.some(({ code, kind }) => code === 'name_exists' && kind === sort);
       const isReplaced = ({ code, key, message }: Warning) =>
         code === 'recovered_unconfirmed' &&
