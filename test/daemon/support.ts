@@ -106,7 +106,11 @@ export async function startDaemon(api: RunningEmulator, options: DaemonOptions =
   );
   const url = `http://127.0.0.1:${String(serving?.port)}`;
   const httpToken = options.env?.VDCSYNC_HTTP_TOKEN;
-  const headers = httpToken === undefined ? {} : { authorization: `Bearer ${httpToken}` };
+  const headers = {
+    // A kept connection may end while a busy machine sends the next request on it.
+    connection: 'close',
+    ...(httpToken === undefined ? {} : { authorization: `Bearer ${httpToken}` }),
+  };
   const get = (path: string) => fetch(`${url}${path}`, { headers });
   const status = async () => (await (await get('/status')).json()) as Status;
   const untilWanted: RunningDaemon['until'] = async (wanted) => {

@@ -479,7 +479,7 @@ describe('src/state/postgres.ts: settings', () => {
     for (const setting of [
       'synchronous_commit = off',
       "default_transaction_isolation = 'serializable'",
-      "idle_session_timeout = '50ms'",
+      "idle_session_timeout = '1s'",
       'extra_float_digits = -15',
     ]) {
       await sql(`ALTER DATABASE odd SET ${setting}`);
@@ -490,7 +490,7 @@ describe('src/state/postgres.ts: settings', () => {
     const url = server.url('odd');
     const store = await open(url);
     await store.change([{ type: 'bind', binding: sampleBinding(web) }], 1_700_000_000_000.125);
-    await sql('SELECT pg_sleep(0.2)');
+    await sql('SELECT pg_sleep(1.2)');
     expect((await store.journal({ limit: 1 }))[0]?.at).toBe(1_700_000_000_000.125);
     await store.change([{ type: 'release', key: web, gone: false, reason: 'forgotten' }], 0.1 + 0.2);
     expect((await (await open(url, read)).journal({ limit: 1 }))[0]?.at).toBe(0.1 + 0.2);
