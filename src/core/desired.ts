@@ -1,6 +1,6 @@
 import type { Json } from './json.ts';
 import { comesWithServer, type ResourceKey, topLevelKey } from './keys.ts';
-import type { KindName } from './kind-facts.ts';
+import { factsOf, type KindName } from './kind-facts.ts';
 import { type CommandStep, edit, type Remedy } from './remedy.ts';
 
 /** A position in the spec. Lines and columns count from 1. */
@@ -222,6 +222,11 @@ export function nameInSpec({ managed, id, parent, value }: DesiredResource): str
 /** The address that the entry asks for; no fields where it asks for none. */
 export function wantedAddress(entry: EntryFields | undefined): WantedAddress {
   return entry?.public_ipv4 ?? {};
+}
+
+/** Only its idempotency keys identify a server without an address. */
+export function isBare({ kind, value }: Pick<DesiredResource, 'kind' | 'value'>): boolean {
+  return factsOf(kind).container === true && value.public_ipv4 === undefined;
 }
 
 /** The key of the address that the entry names. */

@@ -40,7 +40,7 @@ import {
 export interface PlanInput extends JudgeInput {
   /** Bindings that have another key from now on. */
   readonly moves?: readonly { readonly from: ResourceKey; readonly to: ResourceKey }[];
-  /** Servers whose idempotency keys belong to an earlier `project.scope`, and are still in force. */
+  /** Servers that a new state could not find, and whose idempotency keys are still in force. */
   readonly unreached?: readonly UnreachedKey[];
   readonly month?: MonthCost | undefined;
   /** Of the spec. */

@@ -1,7 +1,7 @@
 import { appliedServer } from '../core/applied.ts';
 import { type Attributed, type Attribution, cameSince, serversShown } from '../core/attribute.ts';
 import { addressObject, isHeldClaim, serverObject } from '../core/claims.ts';
-import { type DesiredResource, wantedAddress } from '../core/desired.ts';
+import { type DesiredResource, isBare, wantedAddress } from '../core/desired.ts';
 import { partsOf } from '../core/intent.ts';
 import { nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
@@ -347,9 +347,8 @@ function isConfusable(open: Intent, key: ResourceKey, { kinds, world, register }
   const subject = world.subjects.get(key);
   if (subject === undefined) return false;
   // The resource that the key was used for has an unknown name, and no read shows a server without an address.
-  const isBare = factsOf(subject.kind).container && subject.desired?.value.public_ipv4 === undefined;
-  if (isBare && subject.binding === undefined && factsOf(open.kind).container && isConflict(open))
-    return true;
+  const isUnseen = subject.binding === undefined && subject.desired !== undefined && isBare(subject.desired);
+  if (isUnseen && factsOf(open.kind).container && isConflict(open)) return true;
   // A server shows in the list of addresses. No other creation takes a free resource.
   if (!factsOf(open.kind).bought || !factsOf(subject.kind).bought) return false;
   if (open.phase === 'blocked' && hasComeSince(open, world, register())) return true;
@@ -367,8 +366,9 @@ function isConflict(open: Intent): boolean {
 }
 
 /** Which free resource the creation takes: the one that its entry names, or any. */
-const takesFree = (subject: Subject, world: World, kinds: GuardInput['kinds']) =>
-  kinds.get(subject.kind)?.creation?.takesFree?.(subject, world);
+function takesFree(subject: Subject, world: World, kinds: GuardInput['kinds']) {
+  return kinds.get(subject.kind)?.creation?.takesFree?.(subject, world);
+}
 
 /** Whether an object that may be the result of the creation has come since the creation was sent. */
 function hasComeSince({ preimage }: Pick<Intent, 'preimage'>, world: World, register: Attribution): boolean {

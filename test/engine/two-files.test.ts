@@ -3,7 +3,7 @@ import { rig } from '../support/rig.ts';
 
 const slider = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 
-describe('src/engine/run/plan.ts: `project.scope` changes', () => {
+describe('src/engine/run/unreached-keys.ts', () => {
   test('the plan says that the keys of young servers belong to the earlier scope, for a day', async () => {
     const played = rig();
     const file = (scope: string, entry = `web: {${slider}}`) =>
@@ -39,5 +39,17 @@ describe('src/engine/run/plan.ts: `project.scope` changes', () => {
     expect(await warned(`www: {${slider}}`)).toEqual(['key_not_derived servers.www']);
     await played.clock.advance(24 * 3_600_000);
     expect(await warned(`www: {${slider}}`)).toEqual([]);
+  });
+
+  test('the key of a replaced server says nothing about its successor', async () => {
+    const played = rig();
+    const file = (entry: string) => `version: 1\nproject: {id: 4711}\nservers: {${entry}}\n`;
+    const larger = `www: {${slider.replace('cores: 1', 'cores: 2')}, replace: allowed}`;
+    await played.apply(file(`web: {${slider}}`));
+    await played.apply(file(`www: {${slider}, moved: {from: servers.web}}`));
+    await played.apply(file(larger));
+
+    expect(played.project.servers).toHaveLength(1);
+    expect((await played.plan(file(larger))).warnings).toEqual([]);
   });
 });

@@ -7,8 +7,9 @@ export const decisions = {
     next: 'change the entry, or the server in the client area',
     asks: 'policy',
     why: 'the server has taken a free address of the project, which may belong to another user',
-    example: 'servers.web-1 declares `public_ipv4: {ip: web}`, and server 2001 holds 203.0.113.99 instead.',
-    ways: ['servers: {web-1: {public_ipv4: {ip: the-other}}}'],
+    example:
+      'servers.web-1 declares `public_ipv4: {new: true}`, and server 2001 holds 203.0.113.99, which this spec does not manage.',
+    ways: ['servers: {web-1: {public_ipv4: {reuse: true}}}', 'vdcsync adopt servers.web-1.public_ipv4 5001'],
   },
   address_not_the_only_free_one: {
     meaning: 'the API attaches any free address, and several are free',

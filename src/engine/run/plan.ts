@@ -24,14 +24,12 @@ import { correction, isOvertaken } from '../../plan/open-writes.ts';
 import { isSelected, successorOf } from '../../plan/order.ts';
 import type { Prices } from '../../plan/totals.ts';
 import { heldRename } from '../../plan/waits.ts';
-import type { UnreachedKey } from '../../plan/warnings.ts';
 import { claimChanges, type Judged, registerOf } from '../claims/claims.ts';
 import { clearNewKeys, takeBack } from '../claims/line.ts';
 import { released, releasing } from '../claims/release.ts';
-import { isInScope } from '../claims/scope.ts';
 import type { EngineDeps, PlanOptions } from '../deps.ts';
 import { contextOf, inWriteSlot, roomToWrite } from '../intents/begin.ts';
-import { giveUp, keyIsFresh } from '../intents/endings.ts';
+import { giveUp } from '../intents/endings.ts';
 import { pauses } from '../intents/outcome.ts';
 import { withPauses } from '../intents/pauses.ts';
 import { isProvable, type Proof, prove } from '../intents/prove.ts';
@@ -44,6 +42,7 @@ import { applying, standingFindings, withFurther, withSince } from './findings.t
 import { bindingOf } from './operate.ts';
 import { isNextProven } from './recover.ts';
 import { openRun } from './start.ts';
+import { unreachedKeys } from './unreached-keys.ts';
 
 /** Makes one plan, and writes nothing. */
 export function planOnce(
@@ -131,30 +130,6 @@ export async function planFor(
     now: deps.clock.now(),
   });
   return { ...planned, register };
-}
-
-/**
- * The servers without an address whose keys the API still knows, and a new state could not derive from the spec. A process
- * with many runs does not ask: the read would be one more statement of each reconciliation.
- */
-async function unreachedKeys(run: Run): Promise<readonly UnreachedKey[]> {
-  if (run.mode.repeating !== undefined) return [];
-  const done = await run.deps.store.intents({ outcome: 'done', limit: 100 });
-  const keyNow = new Map(
-    [...run.bindings.values()].flatMap(({ key, formerKeys = [] }) =>
-      [...formerKeys, key].map((each) => [each, key] as const),
-    ),
-  );
-  return done.flatMap((intent): UnreachedKey[] => {
-    const key = keyNow.get(intent.key);
-    const { desired } = (key && run.world.subjects.get(key)) ?? {};
-    const isPurchase = intent.verb === 'create' && factsOf(intent.kind).container === true;
-    if (!isPurchase || desired === undefined || !keyIsFresh(run, intent)) return [];
-    if (desired.value.public_ipv4 !== undefined) return [];
-    if (!isInScope(run, intent)) return [{ key: desired.key, from: 'scope' }];
-    const isRenamed = intent.key !== desired.key && desired.moved === undefined;
-    return isRenamed ? [{ key: desired.key, from: intent.key }] : [];
-  });
 }
 
 /** The servers of the spec that existed before, and do not exist now. */

@@ -1,4 +1,4 @@
-import type { DesiredResource } from '../../core/desired.ts';
+import { type DesiredResource, isBare } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
@@ -71,7 +71,8 @@ export type Held =
  * @source API §8.1
  */
 export async function recover(run: Run): Promise<boolean> {
-  const mayBeOld = run.desired.resources.some((each) => isBare(run, each)) && (await isDormant(run));
+  const isUnseen = (each: DesiredResource) => isBare(each) && !run.bindings.has(each.key);
+  const mayBeOld = run.desired.resources.some(isUnseen) && (await isDormant(run));
   for (const intent of [...run.intents.values()]) await askAgain(run, intent);
   const register = await registerOf(run);
   const mayBeReplaced = run.desired.resources.filter(
@@ -99,14 +100,9 @@ export async function recover(run: Run): Promise<boolean> {
       isResumed(run, resource.key) || (mayBeAsked && !(await isNextProven(run, resource.key)));
     const own = isOwnAsked ? [resource.key] : [];
     if (await lookUp(run, resource, [...own, ...earlier])) any = true;
-    else if (mayBeLater && isBare(run, resource) && (await lookUpLater(run, resource))) any = true;
+    else if (mayBeLater && isBare(resource) && (await lookUpLater(run, resource))) any = true;
   }
   return any;
-}
-
-/** Only its idempotency keys identify a server without a binding and an address. */
-function isBare({ bindings }: Run, { key, kind, value }: DesiredResource): boolean {
-  return factsOf(kind).container === true && value.public_ipv4 === undefined && !bindings.has(key);
 }
 
 /** The server may have been created again, or replaced, since the API has forgotten its first key. @source API §8.4 */

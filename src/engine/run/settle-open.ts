@@ -11,9 +11,10 @@ import { IntentSpans } from '../timing.ts';
 import { resultOf } from './drain.ts';
 
 /**
- * Brings these intents, which an earlier run or a plan has left open, to their end, or to an operator, before a new operation is planned:
- * the created resource is then bound and not created again. A write without effect so far is not sent from here,
- * because the plan shows whether the write is still wanted. Returns the writes that still need a wait or an operator.
+ * Brings these intents, which an earlier run or a plan has left open, to their end, or to an operator, before a new
+ * operation is planned: the created resource is then bound and not created again. A write without effect so far is not
+ * sent from here, because the plan shows whether the write is still wanted. Returns the writes that still need a wait or
+ * an operator.
  */
 export async function settleOpen(run: Run, open: readonly Intent[]): Promise<readonly OperationResult[]> {
   if (run.mode.repeating !== undefined) return settleFor(run, open, run.mode.repeating.settleMs);
