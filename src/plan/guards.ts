@@ -19,22 +19,14 @@ import { capitalised } from '../core/text.ts';
 import { expiredEntry } from '../core/world.ts';
 import { confirming, type Draft, foundText, keeping, operationsOf } from './draft.ts';
 import { isProtected, lasting, whyLeft } from './flags.ts';
+import { besideFound, perhapsEarlier, takenBefore, unlistedServers } from './lost-state.ts';
 import { movedFromUnknown } from './moved-from.ts';
 import type { Guard, GuardInput, Objection } from './objections.ts';
 import { isOvertaken } from './open-writes.ts';
 import { obstacles } from './order.ts';
-import {
-  besideUnresolved,
-  earlierOpen,
-  lineOpen,
-  perhapsEarlier,
-  releasedAddress,
-  takenBefore,
-  unlistedServers,
-  unmanaged,
-} from './purchases.ts';
+import { besideUnresolved, lineOpen, releasedAddress, unmanaged } from './purchases.ts';
 import { mostOf } from './totals.ts';
-import { besideChange, outsideWindow, renameWaits } from './waits.ts';
+import { besideChange, earlierOpen, outsideWindow, renameWaits } from './waits.ts';
 
 /** The most fundamental first: the first guard that objects gives the reason. */
 export const guards: readonly Guard[] = [
@@ -58,6 +50,7 @@ export const guards: readonly Guard[] = [
   { code: 'unmanaged_resources', check: releasedAddress },
   { code: 'unmanaged_resources', check: perhapsEarlier },
   { code: 'unlisted_servers', check: unlistedServers },
+  { code: 'unlisted_servers', check: besideFound },
   { code: 'image_taken_before', check: takenBefore },
   { code: 'unresolved_create', check: besideUnresolved },
   { code: 'max_monthly_increase', check: dearerThanPlanned },

@@ -1,4 +1,3 @@
-import { appliedServer } from '../core/applied.ts';
 import { type Attributed, type Attribution, cameSince, serversShown } from '../core/attribute.ts';
 import { addressObject, isHeldClaim, serverObject } from '../core/claims.ts';
 import { type DesiredResource, isBare, wantedAddress } from '../core/desired.ts';
@@ -6,14 +5,14 @@ import { partsOf } from '../core/intent.ts';
 import { nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress } from '../core/kind-facts.ts';
-import { edit, giveScope, outside, type Remedy, run, setting, settleFirst } from '../core/remedy.ts';
+import { edit, giveScope, outside, type Remedy, run, setting } from '../core/remedy.ts';
 import type { Binding, Intent } from '../core/state.ts';
-import { type Draft, draftOne, isToBeMade } from './draft.ts';
+import { type Draft, draftOne } from './draft.ts';
 import type { GuardInput, Objection, PlanFacts } from './objections.ts';
 import { described, ignoring, isNone, notOurs, type Register, unmanagedFor } from './unmanaged.ts';
 
 /** The condition and the consequence of `unmanaged: ignore`. */
-const ignoringAll =
+export const ignoringAll =
   'if no unmanaged resource belongs to this spec: vdcsync then ignores all of them, and creates new ones';
 
 /** An unmanaged resource may be the one that this spec describes: bought before, or by another copy of the state. */
@@ -70,35 +69,6 @@ function takesAwaited(subject: Subject, world: World, kinds: GuardInput['kinds']
   const waits = ({ desired, binding, parent }: Subject) =>
     desired !== undefined && binding === undefined && parent === undefined;
   return takesFree(subject, world, kinds) !== undefined && world.subjectsOf('ip').some(waits);
-}
-
-/** A purchase needs proof that nothing of its line exists: no earlier key has an open creation or a binding. */
-export function earlierOpen(
-  draft: Draft,
-  { register, openIntents, world }: GuardInput,
-): Objection | undefined {
-  const { key, kind, desired, binding } = draft.subject;
-  // A replacement buys too. The reads may show the resource of the open creation already.
-  const isBought = isToBeMade(draft) || draft.diff.verdict.verdict === 'replace';
-  if (!isBought || desired === undefined) return undefined;
-  // Another entry of the spec has a line of its own.
-  const earlier = [...register.line(desired)].filter(
-    (each) => world.subjects.get(each)?.desired === undefined,
-  );
-  for (const each of earlier) {
-    const open = openIntents.find((intent) => intent.key === each);
-    const bound = world.subjects.get(each)?.binding;
-    // A bound entry knows its resource, so that only an open creation may make another one.
-    const isOpen = binding === undefined ? (open ?? bound) !== undefined : open?.verb === 'create';
-    if (!isOpen) continue;
-    const what =
-      open === undefined ? `is bound to ${nounOf(kind)} ${bound?.id}` : `has an open write (${open.verb})`;
-    return {
-      reason: `${each}, an earlier key of ${key}, ${what}: another creation could be a duplicate`,
-      remedies: open?.phase === 'blocked' ? settleFirst(each) : [run('apply')],
-    };
-  }
-  return undefined;
 }
 
 /** No key of the line of a purchase was answered with a resource. */
@@ -237,81 +207,9 @@ export function releasedAddress(
   };
 }
 
-/**
- * The name of the entry is free, and the state is new, or may be an old copy: an earlier state may have created the
- * resource under another name, and no idempotency key shows that any more.
- */
-export function perhapsEarlier(
-  { subject, kind, diff }: Draft,
-  { world, register }: GuardInput,
-): Objection | undefined {
-  if (diff.verdict.verdict !== 'create' || world.settings.unmanaged === 'ignore') return undefined;
-  if (!register.isNew && isNone(register.unmanaged)) return undefined;
-  const earlier = kind.creation?.unmanaged?.(subject, world).find(({ alike }) => alike);
-  if (earlier === undefined) return undefined;
-  const { id } = earlier;
-  const { key } = subject;
-  const what = `${nounOf(subject.kind)} ${world.nameOf({ kind: subject.kind, id })}`;
-  return {
-    reason: `the state ${register.isNew ? 'is new' : 'may be an old copy'}, and the project already has unmanaged ${what}, which may be ${key} under an earlier name: a creation could be a duplicate`,
-    remedies: [
-      run('adopt', [key, id], { when: `if ${what} belongs to this spec` }),
-      setting('unmanaged', 'ignore', ignoringAll),
-    ],
-  };
-}
-
-/** A server that only the count of a network shows may also be the one that this spec describes. @assumption A8 */
-export function unlistedServers(draft: Draft, input: GuardInput): Objection | undefined {
-  const { subject } = draft;
-  const { unlisted: found, isNew } = input.register;
-  if (found === undefined || !isNew || !factsOf(subject.kind).container) return undefined;
-  if (!mayDuplicate(draft, input)) return undefined;
-  const { network, servers } = found;
-  const address = subject.desired?.value.public_ipv4;
-  const hidden =
-    address === undefined
-      ? ''
-      : '. Its address may have been detached, or be missing in the list of addresses';
-  const which =
-    servers === 1 ? 'server without a known address. It' : 'servers without a known address. One of them';
-  return {
-    reason: `the state is new, and network ${network} counts ${servers} ${which} may be ${subject.key}${hidden}`,
-    remedies: [
-      run('adopt', [subject.key, 'ID'], {
-        when: `if ${subject.key} already exists: ID is its id in the client area`,
-      }),
-      run('ignore', ['ID'], { when: 'if that server does not belong to this spec' }),
-      setting('unmanaged', 'ignore', ignoringAll),
-    ],
-  };
-}
-
-/**
- * If this state did not create the server, an image of the server may be older than this state,
- * and no list shows images. @assumption A51
- */
-export function takenBefore(
-  { subject: { key, desired }, kind, diff }: Draft,
-  { world, register }: GuardInput,
-): Objection | undefined {
-  if (!factsOf(kind.name).unlisted || diff.verdict.verdict !== 'create' || !register.isNew) return undefined;
-  const [from] = (desired && kind.entry.references?.(desired.value)) ?? [];
-  const server = from && world.subjects.get(from.key);
-  if (server?.binding === undefined || world.settings.unmanaged === 'ignore') return undefined;
-  if (appliedServer(server.binding).isCreated) return undefined;
-  return {
-    reason: `the state is new, and ${server.key} is older. The image may be older too: no list shows images`,
-    remedies: [
-      run('adopt', [key, 'ID'], { when: 'if the client area shows the image' }),
-      setting('unmanaged', 'ignore', 'to take a new image'),
-    ],
-  };
-}
-
 /** A creation that takes a free resource could take the result of an unresolved creation. */
 export function besideUnresolved(
-  { subject: { key }, diff: { verdict } }: Draft,
+  { subject: { key, kind }, diff: { verdict } }: Draft,
   { kinds, world, register, openIntents }: GuardInput,
 ): Objection | undefined {
   const makes = verdict.verdict === 'create' || verdict.verdict === 'replace';
@@ -321,8 +219,15 @@ export function besideUnresolved(
   if (other === undefined) return undefined;
   return {
     reason: `the creation of ${other.key} is unconfirmed, and this creation could be confused with it`,
-    remedies: [outside(`resolve ${other.key} first`, { next: [run('apply')] })],
+    remedies: [
+      ...(factsOf(kind).container && isConflict(other) ? adoptedById(key, kind) : []),
+      outside(`resolve ${other.key} first`, { next: [run('apply')] }),
+    ],
   };
+}
+
+export function adoptedById(key: ResourceKey, kind: Subject['kind']): Remedy[] {
+  return [run('adopt', [key, 'ID'], { when: `if ${nounOf(kind)} ID in the client area is ${key}` })];
 }
 
 type Confusable = Pick<GuardInput, 'kinds' | 'world'> & { readonly register: () => Attribution };
@@ -382,7 +287,10 @@ function hasComeSince({ preimage }: Pick<Intent, 'preimage'>, world: World, regi
 }
 
 /** The second half of a replacement is no duplicate: the replaced resource is gone. */
-function mayDuplicate({ subject, diff }: Draft, { world, endsReplacement = false }: GuardInput): boolean {
+export function mayDuplicate(
+  { subject, diff }: Draft,
+  { world, endsReplacement = false }: GuardInput,
+): boolean {
   const { unmanaged, exclusive } = world.settings;
   return isPurchase(subject, diff) && unmanaged !== 'ignore' && (!endsReplacement || exclusive);
 }

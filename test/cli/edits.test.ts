@@ -254,6 +254,41 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     expect(scene.live).toEqual(bought);
   });
 
+  describe('a new entry has the earlier key of a renamed server, and the state is lost', () => {
+    /** @returns the ids of `www`, and of `web` if that is bought before the loss */
+    async function lost(web: object, isBought: boolean) {
+      const { scene, operator } = await Scene.applied({ servers: { web: bare } });
+      await operator.applied({ servers: { www: { ...bare, moved: { from: 'servers.web' } } } });
+      operator.write({ servers: { www: bare, web } });
+      if (isBought) expect((await operator.apply()).code).toBe(0);
+      const before = scene.live;
+      operator.loseState();
+      const { blocked } = await operator.apply();
+      expect(blocked.map(({ key }) => key)).toContain('servers.www');
+      expect(scene.live).toEqual(before);
+      return { scene, operator, ids: before.servers };
+    }
+
+    test.each([false, true])('; bought before: %s', async (isBought) => {
+      const { scene, operator, ids } = await lost({ ...bare, cores: 2 }, isBought);
+      const [www = '', web] = ids;
+      await operator.converge({ 'servers.www': www, ...(web !== undefined && { 'servers.web': web }) });
+      expect(scene.project.servers.map(({ cores }) => cores)).toEqual([1, 2]);
+    });
+
+    test('; bought before with equal values', async () => {
+      const { scene, operator, ids } = await lost(bare, true);
+      const [www, web] = ids.map(String);
+      for (const words of [
+        ['servers.web', web],
+        ['servers.www', www],
+      ])
+        expect(await operator.vdcsync('adopt', ...words.map(String))).toMatchObject({ code: 0 });
+      expect(await operator.apply()).toEqual({ code: 0, blocked: [] });
+      expect(scene.live.servers.map(String)).toEqual([www, web]);
+    });
+  });
+
   test('an entry leaves the spec while the API refuses its creation, which another request may have carried out', async () => {
     const { scene, operator } = await Scene.start();
     const refusal = { do: 'answer', status: 409, code: 'name_taken', effect: 'none' } as const;

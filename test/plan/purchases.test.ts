@@ -6,19 +6,17 @@ import type { WorldParts } from '../../src/core/kind.ts';
 import { resolveText } from '../../src/core/remedy.ts';
 import type { Binding, Intent } from '../../src/core/state.ts';
 import type { Draft } from '../../src/plan/draft.ts';
+import { besideFound, perhapsEarlier, takenBefore, unlistedServers } from '../../src/plan/lost-state.ts';
 import type { GuardInput, Objection } from '../../src/plan/objections.ts';
 import {
   besideUnresolved,
   confusableWith,
-  earlierOpen,
   isPurchase,
   lineOpen,
-  perhapsEarlier,
   releasedAddress,
-  takenBefore,
-  unlistedServers,
   unmanaged,
 } from '../../src/plan/purchases.ts';
+import { earlierOpen } from '../../src/plan/waits.ts';
 import { kinds } from '../../src/reconcilers/registry.ts';
 import { sliders } from '../reconcilers/support.ts';
 import { load } from '../support/rig.ts';
@@ -404,7 +402,7 @@ describe('src/plan/purchases.ts: the address of an earlier server', () => {
   });
 });
 
-describe('src/plan/purchases.ts: an earlier state', () => {
+describe('src/plan/lost-state.ts', () => {
   const earlier = (alike: boolean) => ({ kind: 'iso', id: 'u7', alike });
   const guard =
     (...found: object[]): typeof perhapsEarlier =>
@@ -440,6 +438,30 @@ describe('src/plan/purchases.ts: an earlier state', () => {
   });
 
   const web = (applied: unknown = null) => [bound('servers.web', 'server', '1', { applied })];
+  const second = (recovered: unknown) => ({
+    bindings: [bound('servers.web', 'server', '1', { recovered })],
+  });
+  const claimed = (recovered: unknown, is = 'found') => ({
+    claims: [claim('server', '1', { is, key: 'servers.web', recovered })],
+  });
+  test.each<[string, string, Given, boolean, object?]>([
+    ['a bound one', 'servers.bare', second('replacement'), true],
+    ['a found one', 'servers.bare', claimed('replacement'), true],
+    ['a bound one of which no other key was used', 'servers.bare', second(true), false],
+    ['a found one of which no other key was used', 'servers.bare', claimed(undefined), false],
+    ['a released one', 'servers.bare', claimed('replacement', 'released'), false],
+    ['a bound one, for a server with an address', 'servers.any', second('replacement'), false],
+    ['a bound one, for an address', 'ips.a', second('replacement'), false],
+    ['a bound one, for an update', 'servers.bare', second('replacement'), false, { verdict: 'update' }],
+    ['none', 'servers.bare', {}, false],
+  ])('a server may be the other one of a found server: %s', (_name, key, given, isBlocked, verdict) => {
+    const text = ask(besideFound, key, given, verdict);
+    if (!isBlocked) return expect(text).toBeUndefined();
+    expect(text).toBe(
+      ' servers.web is server 1, and an earlier state used another idempotency key of servers.web too: another server may exist, and may be servers.bare → vdcsync adopt servers.bare ID (if server ID in the client area is servers.bare) | vdcsync adopt servers.web ID; then vdcsync adopt servers.bare 1 (if server 1 is servers.bare, and server ID is servers.web) | vdcsync adopt servers.web 1 (if no server of the client area is servers.bare)',
+    );
+  });
+
   const image = 'server_images.golden';
   test.each<[string, string, Given, boolean, object?]>([
     ['an older server', image, { ...isNew, bindings: web() }, true],
@@ -502,7 +524,10 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
       'a server without an address beside a used key',
       'servers.bare',
       beside('servers.web', used),
-      text('servers.web'),
+      text('servers.web').replace(
+        '→',
+        '→ vdcsync adopt servers.bare ID (if server ID in the client area is servers.bare) |',
+      ),
     ],
     [
       'a bound one',

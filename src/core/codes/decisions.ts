@@ -170,7 +170,8 @@ export const decisions = {
     ways: ['remove `suspend` under `settings`'],
   },
   unlisted_servers: {
-    meaning: 'a network has more servers than vdcsync knows, and a creation could duplicate one of them',
+    meaning:
+      'a network, or a used idempotency key, shows that more servers may exist than vdcsync knows, and a creation could duplicate one of them',
     next: 'adopt the servers of this spec with their ids from the client area, and `vdcsync ignore` the others',
     asks: 'unmanaged',
     why: 'the planned creation could duplicate one of these servers',

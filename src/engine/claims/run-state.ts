@@ -1,7 +1,7 @@
 import { type Claim, objectName } from '../../core/claims.ts';
 import type { Desired } from '../../core/desired.ts';
 import { patched } from '../../core/intent.ts';
-import type { ResourceKey } from '../../core/keys.ts';
+import { type ResourceKey, retiredFrom, takeApart } from '../../core/keys.ts';
 import { factsOf, isAddress } from '../../core/kind-facts.ts';
 import type { Plan } from '../../core/plan.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
@@ -74,7 +74,7 @@ export function createRunState(options: StateOptions): Omit<RunMemory, 'view' | 
       const [move] = at < 0 ? [] : moves.splice(at, 1);
       if (move === undefined) return [each];
       if (each.type === 'release') return [{ ...each, key: move.from }];
-      return [{ type: 'release', key: move.from, gone: false, reason: `moved to ${key}` }, each];
+      return [...withNext({ type: 'release', key: move.from, gone: false, reason: `moved to ${key}` }), each];
     });
   }
 
@@ -153,6 +153,7 @@ function transferred(
       const free = earlier.filter((key) => !bindings.has(key));
       return [change, ...free.map((key) => ({ type: 'next_incarnation', key }) as const)];
     }
+    if (change.type === 'release') return withNext(change);
     if (change.type !== 'bind') return [change];
     const { key, kind, id } = change.binding;
     const former = [...(bindings.get(key)?.formerKeys ?? []), ...(change.binding.formerKeys ?? [])];
@@ -166,6 +167,13 @@ function transferred(
     const reason = `bound to ${key}`;
     return [...ended.map((object) => ({ type: 'unclaim', object, reason }) as const), { ...change, binding }];
   });
+}
+
+/** A resource that stays has used the idempotency key, so that the next resource of the key has another one. */
+function withNext(change: Extract<StateChange, { readonly type: 'release' }>): StateChange[] {
+  const { key } = change;
+  const isTop = takeApart(key).parent === undefined && retiredFrom(key) === undefined;
+  return isTop ? [change, { type: 'next_incarnation', key }] : [change];
 }
 
 /**

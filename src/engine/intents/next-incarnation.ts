@@ -117,22 +117,44 @@ async function askNext(
 
 /**
  * A new state found a server under its idempotency key. The earlier state may have begun to replace the server, with
- * another body and under the next incarnation of the key, and no list shows a server without an address. If that key was
- * used, the operator is warned. Returns whether a warning is new.
+ * another body and under the next incarnation of the key, or may have given the key to another entry. No list shows a
+ * server without an address. If the next key was used, another server may exist, and the operator is warned. Returns
+ * whether a warning is new.
  *
  * @source API §8.1
  */
 export async function askSuccessors(run: Run): Promise<boolean> {
+  const bound = [...run.bindings.values()].flatMap((binding) => {
+    const { key, formerKeys = [], recovered } = binding;
+    const change = { type: 'bind', binding: { ...binding, recovered: 'replacement' } } as const;
+    return recovered === true ? [{ object: binding, own: key, keys: [key, ...formerKeys], change }] : [];
+  });
+  const claimed = [...run.claims.values()].flatMap((claim) => {
+    const { holder } = claim;
+    if (holder.is !== 'found' || holder.recovered !== undefined) return [];
+    const { key, askedFor: own = key } = holder;
+    const keys = [...new Set([own, key])];
+    const marked = { ...claim, holder: { ...holder, recovered: 'replacement' } } as const;
+    const { id } = claim;
+    return [
+      {
+        object: { kind: takeApart(own).kind, id },
+        own,
+        keys,
+        change: { type: 'claim', claim: marked } as const,
+      },
+    ];
+  });
   let any = false;
-  for (const binding of [...run.bindings.values()]) {
-    const { key, kind, id, recovered, formerKeys = [] } = binding;
-    const isUnseen = factsOf(kind).container === true && run.world.ipsOf(id).length === 0;
-    if (recovered !== true || !isUnseen) continue;
-    for (const each of [key, ...formerKeys]) {
-      if (run.intents.has(each) || (await isAsked(run, each)) || !(await isNextUsed(run, binding, each)))
-        continue;
-      await run.state.change([{ type: 'bind', binding: { ...binding, recovered: 'replacement' } }]);
+  for (const { object, own, keys, change } of [...bound, ...claimed]) {
+    const { kind, id } = object;
+    if (factsOf(kind).container !== true || run.world.ipsOf(id).length > 0) continue;
+    for (const each of keys) {
+      if (run.intents.has(each) || (await isAsked(run, each))) continue;
+      if (!(await isNextUsed(run, { key: own, kind }, each))) continue;
+      await run.state.change([change]);
       any = true;
+      break;
     }
   }
   return any;

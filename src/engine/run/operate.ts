@@ -232,7 +232,7 @@ async function confirmLost(run: Run, operation: Operation): Promise<Turn | undef
   // A creation has a reason of its own only if it recreates a resource that existed before.
   const lost = creation?.reason !== undefined && creation.replacement === undefined;
   if (!lost) return undefined;
-  const gone = await lostChanges(run, creation.key);
+  const gone = lostChanges(run, creation.key);
   if (gone.length === 0) return undefined;
   const { clock } = run.deps;
   const untilMs = clock.now() + absenceGapMs;
@@ -252,18 +252,12 @@ async function confirmLost(run: Run, operation: Operation): Promise<Turn | undef
 }
 
 /** The end of the binding, or of the release, of a resource that no longer exists. */
-async function lostChanges(run: Run, key: ResourceKey): Promise<readonly StateChange[]> {
+function lostChanges(run: Run, key: ResourceKey): readonly StateChange[] {
   const reason = 'the resource no longer exists';
   if (run.bindings.has(key)) return released(run, key, reason);
   const { desired, kind } = run.world.subjects.get(key) ?? {};
   if (desired?.held?.by !== 'released' || desired.id === undefined || kind === undefined) return [];
-  const last = await lastCreation(run, key);
-  // The operator may have named any id: only an object that the key was answered with leads to the next key.
-  const isOwn = last !== undefined && partsOf(last).answer?.id === desired.id;
-  return [
-    { type: 'unclaim', object: { kind, id: desired.id }, reason },
-    ...(isOwn ? [{ type: 'next_incarnation', key } as const] : []),
-  ];
+  return [{ type: 'unclaim', object: { kind, id: desired.id }, reason }];
 }
 
 /** How often the task of an adopted creation is read, in ms. */

@@ -22,6 +22,7 @@ import {
 } from '../intents/endings.ts';
 import {
   askAgain,
+  askSuccessors,
   endReplaced,
   isAsked,
   requestOf,
@@ -71,23 +72,24 @@ export type Held =
  * @source API §8.1
  */
 export async function recover(run: Run): Promise<boolean> {
-  const isUnseen = (each: DesiredResource) => isBare(each) && !run.bindings.has(each.key);
-  const mayBeOld = run.desired.resources.some(isUnseen) && (await isDormant(run));
+  const unbound = run.desired.resources.filter(({ key }) => !run.bindings.has(key));
+  const mayBeOld = unbound.some(isBare) && (await isDormant(run));
   for (const intent of [...run.intents.values()]) await askAgain(run, intent);
   const register = await registerOf(run);
-  const mayBeReplaced = run.desired.resources.filter(
-    ({ kind, managed, parent }) =>
-      managed && parent === undefined && !isNone(unmanagedFor(kind, register, run.world)),
-  );
-  for (const each of mayBeReplaced) await endReplaced(run, each);
+  const bought = run.desired.resources.filter(({ managed, parent }) => managed && parent === undefined);
+  for (const each of bought)
+    if (!isNone(unmanagedFor(each.kind, register, run.world))) await endReplaced(run, each);
   const wanted = run.desired.resources.filter(
     (each) => isWanted(run, each) && !register.answeredElsewhere.has(each.key),
   );
-  const taken = wanted.some((each) => isNameTaken(run, each));
   const isShown = wanted.some(({ kind }) => !isNone(unmanagedFor(kind, register, run.world)));
-  const isAlone = !isShown && register.unlisted === undefined && !taken;
-  const isNewHere = register.isNew && run.world.networks.some((each) => !each.is_default);
-  const mayBeLater = isShown || mayBeOld || isNewHere;
+  const isFindable =
+    isShown || register.unlisted !== undefined || wanted.some((each) => isNameTaken(run, each));
+  // A key may have passed from one server to another, and no read shows a server without an address.
+  const servers = wanted.filter(({ kind }) => factsOf(kind).container);
+  const mayHavePassed = register.isNew && servers.some(isBare) && servers.length > 1;
+  const isUsed = run.world.networks.some((each) => !each.is_default);
+  const mayBeLater = isShown || mayBeOld || (register.isNew && isUsed);
   let any = false;
   for (const resource of wanted) {
     if (run.signals.stop.aborted || run.facts.allPaused() !== undefined) break;
@@ -95,14 +97,14 @@ export async function recover(run: Run): Promise<boolean> {
     const isIgnored = run.desired.settings.unmanaged === 'ignore' && factsOf(resource.kind).bought;
     const earlier = await unprovenKeys(run, resource);
     // An edit with the rename may have replaced the resource, which an earlier key shows then.
-    const mayBeAsked = !isIgnored && (!isAlone || earlier.some((key) => !run.intents.has(key)));
+    const isRenamed = earlier.some((key) => !run.intents.has(key));
+    const mayExist = isFindable || isRenamed || (mayHavePassed && servers.includes(resource));
     const isOwnAsked =
-      isResumed(run, resource.key) || (mayBeAsked && !(await isNextProven(run, resource.key)));
-    const own = isOwnAsked ? [resource.key] : [];
-    if (await lookUp(run, resource, [...own, ...earlier])) any = true;
+      isResumed(run, resource.key) || (mayExist && !isIgnored && !(await isNextProven(run, resource.key)));
+    if (await lookUp(run, resource, isOwnAsked ? [resource.key, ...earlier] : earlier)) any = true;
     else if (mayBeLater && isBare(resource) && (await lookUpLater(run, resource))) any = true;
   }
-  return any;
+  return (await askSuccessors(run)) || any;
 }
 
 /** The server may have been created again, or replaced, since the API has forgotten its first key. @source API §8.4 */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Claim } from '../../../src/core/claims.ts';
-import type { ResourceKey } from '../../../src/core/keys.ts';
+import { type ResourceKey, retiringKey } from '../../../src/core/keys.ts';
 import type { Binding, Intent, StateChange } from '../../../src/core/state.ts';
 import { confirmRecovered, createRunState } from '../../../src/engine/claims/run-state.ts';
 import { boundIn, knownIds } from '../../../src/engine/run.ts';
@@ -79,7 +79,8 @@ describe('src/engine/claims/run-state.ts', () => {
       { type: 'next_incarnation', key: key('ips.z') },
     ];
     await run.state.change(asked);
-    expect(calls).toEqual([['change', asked, 50]]);
+    const next = { type: 'next_incarnation', key: key('ips.a') };
+    expect(calls).toEqual([['change', [asked[0], next, ...asked.slice(1)], 50]]);
     expect([...run.bindings.values()].map(({ key: name, protect }) => [name, protect])).toEqual([
       ['ips.b', true],
     ]);
@@ -109,13 +110,16 @@ describe('src/engine/claims/run-state.ts', () => {
       [
         { type: 'bind', binding: { key: 'ips.e' } },
         { type: 'release', key: 'ips.c', reason: 'r' },
+        { type: 'next_incarnation', key: 'ips.d' },
         { type: 'release', key: 'ips.a', gone: false, reason: 'moved to ips.b' },
+        { type: 'next_incarnation', key: 'ips.a' },
         { type: 'bind', binding: { key: 'ips.b' } },
         { type: 'claim' },
       ],
       [
         { type: 'bind', binding: { key: 'ips.b' } },
         { type: 'release', key: 'ips.e' },
+        { type: 'next_incarnation', key: 'ips.e' },
       ],
     ]);
     expect([...run.bindings.keys()]).toEqual(['ips.b']);
@@ -216,7 +220,7 @@ describe('src/engine/claims/run-state.ts', () => {
       'a claim on what is released after it',
       {},
       [bind(a()), claims('1'), release('ips.a')],
-      ['bind ips.a', 'claim ip 1', 'release ips.a'],
+      ['bind ips.a', 'claim ip 1', 'release ips.a', 'next_incarnation'],
     ],
     ['a claim on what is bound to another', {}, [claims('2'), bind(a())], ['claim ip 2', 'bind ips.a']],
     [
@@ -269,6 +273,7 @@ describe('src/engine/claims/run-state.ts', () => {
     await run.moves.keep();
     expect(sent(calls)).toMatchObject([
       { type: 'release', key: 'ips.a' },
+      { type: 'next_incarnation', key: 'ips.a' },
       { type: 'bind', binding: { key: 'ips.b' } },
     ]);
     expect(run.moves.all).toEqual([]);
@@ -303,7 +308,16 @@ describe('src/engine/claims/run-state.ts', () => {
       return sent(calls).flatMap((each) => (each.type === 'next_incarnation' ? [each.key] : []));
     };
     expect(await next(true)).toEqual(['ips.y']);
-    expect(await next(false)).toEqual([]);
+    expect(await next(false)).toEqual(['ips.a']);
+  });
+
+  test('the key of a part, and of a resource that retires, has no next key of its own', async () => {
+    const { run, calls } = state({});
+    const left = [key('servers.web.public_ipv4'), retiringKey(key('servers.web'), '1')];
+    await run.state.change(
+      left.map((each) => ({ type: 'release', key: each, gone: false, reason: 'r' }) as const),
+    );
+    expect(sent(calls).map(({ type }) => type)).toEqual(['release', 'release']);
   });
 
   test('a dry run frees the keys that a release would free, and the renames onto them', () => {
