@@ -15,6 +15,8 @@ const sections = ['servers', 'networks', 'isos', 'ips'] as const;
 
 /** Stories of a few edits whose order matters, and that chance rarely draws in this order. */
 export function editDrillOf(seed: number): Omit<Story, 'seed'> {
+  const passing = chance(seed ^ 0x9a554);
+  if (passing.happens(0.15)) return passedOnDrillOf(passing);
   const reverting = chance(seed ^ 0x4e7e47);
   if (reverting.happens(0.3)) return revertedDrillOf(reverting);
   const giving = chance(seed ^ 0x61f7);
@@ -104,6 +106,41 @@ function replacedDrillOf(dice: Chance): Omit<Story, 'seed'> {
       ...(dice.happens(0.4) ? [atRest({ do: 'destroy' })] : []),
     ],
     pausesMs: [dice.pick([1_000, 60_000, 90 * 60_000])],
+  };
+}
+
+/** Servers are renamed, and new entries or other servers get their earlier keys. Then the state is lost, or put back. */
+function passedOnDrillOf(dice: Chance): Omit<Story, 'seed'> {
+  const of = (place: number) => ({ section: 'servers', place }) as const;
+  const at = (what: OperatorAction): TimedAction => ({
+    when: dice.pick(['at_once', 'at_rest', 'at_rest'] as const),
+    what,
+  });
+  const name = dice.pick(['as_it_is', 'kept'] as const);
+  const renamed = (place: number, to: number) => at({ do: 'rename', of: of(place), to, moved: true, name });
+  const edited = at({
+    do: 'change_fields',
+    of: of(1),
+    all: false,
+    fields: dice.pick([{ cores: 3 }, { image: 'ubuntu-24.04' }]),
+  });
+  const spec: SpecModel = {
+    ...{ settings: { max_deletions: 10 }, networks: {}, isos: {}, ips: {} },
+    servers: { web: size, ...(dice.happens(0.5) ? { db: { ...size, cores: 4 } } : {}) },
+  };
+  return {
+    ...{ state: 'memory', readings: {}, specs: [spec], faults: [], incidents: [] },
+    actions: [
+      renamed(0, 0),
+      ...(dice.happens(0.4) ? [renamed(0, 1)] : []),
+      at({ do: 'drop_moved', place: 0 }),
+      ...(dice.happens(0.7) ? [at({ do: 'return_entry', place: 0 })] : []),
+      ...(dice.happens(0.5) ? [edited] : []),
+      at(
+        dice.happens(0.8) ? { do: 'lose_the_state' } : { do: 'put_state_back', changes: dice.between(1, 20) },
+      ),
+    ],
+    pausesMs: [dice.pick([1_000, 60_000])],
   };
 }
 

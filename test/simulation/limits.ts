@@ -125,7 +125,10 @@ function isUnasked(truth: Truth, purchase: SecondPurchase): boolean {
   const { networks, ips } = projectOf(truth);
   if (isLater && ips.length === 0 && networks.every(({ isDefault }) => isDefault)) return true;
   if (isLater && Number(made.incarnation) > 3) return true;
-  return made.key !== key && member(entryOf(controller.file.model, key)?.moved, 'from') !== made.key;
+  const { model } = controller.file;
+  if (made.key === key || member(entryOf(model, key)?.moved, 'from') === made.key) return false;
+  // The key of another entry shows that it was used.
+  return entryOf(model, made.key) === undefined || holderOf(running.mirror, first) !== undefined;
 }
 
 /** No key shows the network any more, and nothing in it is as the entry asks. @source API §8 */

@@ -458,4 +458,25 @@ export const plantedBugs: readonly Planted[] = [
     find: '  return Object.keys(set).length === 0 ? undefined : ',
     replace: '  return Object.keys(set).length >= 0 ? undefined : ',
   },
+  {
+    name: 'a renamed resource leaves its idempotency key unused',
+    file: 'engine/claims/run-state.ts',
+    find: "  return isTop ? [change, { type: 'next_incarnation', key }] : [change];\n",
+    replace: "  return isTop && change.gone ? [change, { type: 'next_incarnation', key }] : [change];\n",
+    stories: '--actions',
+  },
+  {
+    name: 'a new state does not ask the keys of servers that no read shows',
+    file: 'engine/run/recover.ts',
+    find: 'register.isNew && servers.some(isBare) && servers.length > 1;',
+    replace: 'register.isNew && servers.length > 99;',
+    stories: '--actions',
+  },
+  {
+    name: 'a server is bought beside a second server of another key',
+    file: 'plan/lost-state.ts',
+    find: '  if (!found) return undefined;\n',
+    replace: '  if (found !== undefined) return undefined;\n',
+    stories: '--actions',
+  },
 ];

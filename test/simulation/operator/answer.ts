@@ -5,7 +5,7 @@ import { stepsOf } from '../../../src/core/remedy.ts';
 import type { Project } from '../../../src/emulator/world.ts';
 import type { Controller } from '../../../src/simulation/controller.ts';
 import { expectContinuation, freeId, settleOutcome } from '../../../src/simulation/operator.ts';
-import { runs } from '../../../src/simulation/operator-command.ts';
+import { apiId, runs } from '../../../src/simulation/operator-command.ts';
 import { valid } from '../../../src/simulation/operator-edits.ts';
 import type { OperatorAnswer } from '../../../src/simulation/parts.ts';
 import { isSort } from '../../../src/simulation/resource-history.ts';
@@ -45,6 +45,11 @@ export const answer: OperatorAnswer = async (stage, controller, file, blocked, a
     return (await tellApart(stage, controller, file, blocked)) || hasOthers
       ? file
       : (valid(stage, edit(stage, file, blocked)) ?? file);
+  const other = runs(remedies, 'adopt').find(([its, id]) => its !== key && id !== 'ID');
+  if (blocked.code === 'unlisted_servers' && other !== undefined) {
+    await tellFound(stage, controller, file, key, other as [ResourceKey, string]);
+    return file;
+  }
   if (blocked.code === 'unlisted_servers' && (await isOfAnotherEntry(stage, controller, file, key)))
     return file;
   const isDropped = entryOf(file, key) === undefined;
@@ -144,6 +149,21 @@ async function tellApart(
     engine.ignore(desired, foreign),
   );
   return true;
+}
+
+/** A new state found one of the two servers of an entry, and the other one may be that of the blocked entry. */
+async function tellFound(
+  stage: StoryStage,
+  controller: Controller,
+  file: SpecModel,
+  key: ResourceKey,
+  [foundKey, foundId]: [ResourceKey, string],
+): Promise<void> {
+  const live = stage.executionsOf(foundKey).filter((each) => stage.history.isLive(each));
+  // The entry may get either of the two servers.
+  const id = ownId(stage, key) ?? live.map(apiId).find((each) => each !== foundId);
+  if (id === undefined) await adopt(stage, controller, file, foundKey, foundId);
+  else await adopt(stage, controller, file, key, id);
 }
 
 /**
