@@ -37,7 +37,7 @@ export function foundText(binding: Binding, world: World): string {
   const noun = nounOf(binding.kind);
   const replaced =
     binding.recovered === 'replacement'
-      ? `. Another ${noun} may have been created under another key of ${binding.key}, and is billed while it exists: check the client area`
+      ? `. There may be another ${noun} of ${binding.key}, which is billed while it exists: check the client area`
       : '';
   return `this state found ${noun} ${world.nameOf(binding)} under an idempotency key, and another spec may manage it${replaced}`;
 }

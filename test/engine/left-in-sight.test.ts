@@ -106,7 +106,7 @@ describe('src/engine: a server without an address, which no list shows, stays in
 
     const found = report.plan.warnings.filter(({ code }) => code === 'recovered_unconfirmed');
     expect(found.map(({ message }) => message)).toEqual([expect.stringContaining('found server 2001')]);
-    expect(found[0]?.message).toContain('Another server may have been created');
+    expect(found[0]?.message).toContain('There may be another server');
     expect(played.project.servers).toHaveLength(2);
     // The yes to a plan does not end the warning. A command that names the server does.
     const warned = async () =>

@@ -301,7 +301,7 @@ describe('src/plan/guards.ts: one guard each', () => {
   const deletes = 'Server 1 would be deleted with all data on its disks → ';
   const forgets = `remove servers.web from the spec; then ${forget(web)} ⇒ vdcsync adopt servers.web 1 (if only this spec manages 1)`;
   const left2 =
-    'Another server may have been created under another key of servers.web, and is billed while it exists: check the client area. ';
+    'There may be another server of servers.web, which is billed while it exists: check the client area. ';
   const unchanged = 'write `image: os-1` in servers.web (to keep it unchanged) | ';
   rows('recovered_unconfirmed', [
     ['a deletion', web, remove, found(), known + deletes + forgets],

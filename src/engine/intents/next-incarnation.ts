@@ -1,5 +1,5 @@
 import equal from 'fast-deep-equal';
-import type { DesiredResource } from '../../core/desired.ts';
+import { type DesiredResource, isBare } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
 import { digestOf } from '../../core/json.ts';
 import { type ResourceKey, retiringKey, takeApart } from '../../core/keys.ts';
@@ -133,6 +133,8 @@ export async function askSuccessors(run: Run): Promise<boolean> {
     const { holder } = claim;
     if (holder.is !== 'found' || holder.recovered !== undefined) return [];
     const { key, askedFor: own = key } = holder;
+    const { desired } = run.world.subjects.get(own) ?? {};
+    if (desired === undefined || !isBare(desired)) return [];
     const keys = [...new Set([own, key])];
     const marked = { ...claim, holder: { ...holder, recovered: 'replacement' } } as const;
     const { id } = claim;

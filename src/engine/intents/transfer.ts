@@ -232,9 +232,8 @@ export function replacedBy(
   const own = bindings.find((each) => each.key === key);
   const before = run.bindings.get(key);
   if (own === undefined || before === undefined || before.id !== replaces) return [];
-  // The API gave out the id again, so the resource that had the id is gone.
-  const old = before.id === own.id ? [] : retiring(run, before, bindings);
-  return [...old, { type: 'next_incarnation', key }];
+  // The API gave out the id again, so the resource that had the id is gone. One that retires counts by the end of its binding.
+  return before.id === own.id ? [{ type: 'next_incarnation', key }] : retiring(run, before, bindings);
 }
 
 /** An answer that names a resource of another holder is not used. */

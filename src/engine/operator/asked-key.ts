@@ -6,8 +6,8 @@ import { run as runs } from '../../core/remedy.ts';
 import type { Intent } from '../../core/state.ts';
 import { inWriteSlot } from '../intents/begin.ts';
 import { asksKey, isReplacing, keyIsFresh, questionOf } from '../intents/endings.ts';
+import { answerUnder, type Held } from '../intents/held.ts';
 import { record } from '../intents/record.ts';
-import { answerUnder, type Held } from '../run/recover.ts';
 import type { Run } from '../run.ts';
 
 const keyUnasked = ' vdcsync could not verify this with the idempotency key, so it relies on your answer.';

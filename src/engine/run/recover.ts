@@ -2,24 +2,16 @@ import { type DesiredResource, isBare } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
-import type { Conclusive, WriteRequest } from '../../core/ports.ts';
-import type { Because, Intent, IntentOutcome, StateChange } from '../../core/state.ts';
+import type { WriteRequest } from '../../core/ports.ts';
+import type { Because, IntentOutcome, StateChange } from '../../core/state.ts';
 import { isFailedRead } from '../../core/transport.ts';
 import { isNone, unmanagedFor } from '../../plan/unmanaged.ts';
 import { answeredCreation, registerOf } from '../claims/claims.ts';
-import { incarnationOf, incarnationsBeyond, lastAttempt, lastCreation } from '../claims/scope.ts';
+import { incarnationOf, lastAttempt, lastCreation } from '../claims/scope.ts';
 import { decided } from '../intents/ask-key.ts';
-import { beginIntent, inWriteSlot, preimageOf, sendFenced } from '../intents/begin.ts';
-import {
-  asksKey,
-  close,
-  isDormant,
-  isReplay,
-  keyIsFresh,
-  questionOf,
-  sentNow,
-  unasked,
-} from '../intents/endings.ts';
+import { beginIntent, inWriteSlot, preimageOf } from '../intents/begin.ts';
+import { asksKey, close, isDormant, isReplay, keyIsFresh, questionOf, unasked } from '../intents/endings.ts';
+import { answerAtLast } from '../intents/held.ts';
 import {
   askAgain,
   askSuccessors,
@@ -31,9 +23,7 @@ import {
   withSubject,
 } from '../intents/next-incarnation.ts';
 import { idByEvidence, lifeOf, taskOf } from '../intents/not-there.ts';
-import { probeAnswer, type ReuseRefusal } from '../intents/outcome.ts';
-import { asked, isUnaskable, pauseIfRefused, probeKey } from '../intents/probe-key.ts';
-import { spendOf } from '../intents/record.ts';
+import { isUnaskable } from '../intents/probe-key.ts';
 import { found } from '../intents/transfer.ts';
 import { isAbort } from '../interruption.ts';
 import type { Run } from '../run.ts';
@@ -43,25 +33,6 @@ const mostKeys = 8;
 
 /** The most later incarnations that a new state asks about. */
 const mostLater = 3;
-
-/** The most turns in which a key without an answer is asked. A later run asks again. */
-const mostTurns = 3;
-
-/** The content of a key. */
-export type Held =
-  /** The key holds no answer, and is fenced now. */
-  | 'unused'
-  /** An earlier state fenced the key, and continued with the next attempt. */
-  | 'fenced'
-  /** The key holds the refusal of these bytes. */
-  | 'refused'
-  /** The API gave no conclusive answer. */
-  | 'unknown'
-  /** The API does not store refusals of the operation, so no probe was sent. */
-  | 'unaskable'
-  /** These bytes were sent and not replayed. The write is settled like any other. */
-  | 'open'
-  | { readonly answer: Conclusive };
 
 /**
  * The keys of creations are asked first, if the project holds unmanaged resources and this state has never used the key:
@@ -87,7 +58,7 @@ export async function recover(run: Run): Promise<boolean> {
     isShown || register.unlisted !== undefined || wanted.some((each) => isNameTaken(run, each));
   // A key may have passed from one server to another, and no read shows a server without an address.
   const servers = wanted.filter(({ kind }) => factsOf(kind).container);
-  const mayHavePassed = register.isNew && servers.some(isBare) && servers.length > 1;
+  const mayHavePassed = servers.some(isBare) && servers.length > 1;
   const isUsed = run.world.networks.some((each) => !each.is_default);
   const mayBeLater = isShown || mayBeOld || (register.isNew && isUsed);
   let any = false;
@@ -177,7 +148,7 @@ export async function askLineAgain(
   ahead: 0 | 1,
 ): Promise<ResourceKey | undefined> {
   for (const key of [...run.lines().of(entry)].filter((each) => each !== entry.key)) {
-    const last = await lastCreation(run, key);
+    const last = await lastCreation(run, key, isEnded);
     const { because, outcome } = last === undefined ? {} : partsOf(last);
     const isFound = because === 'found';
     if (isFound && outcome === 'void') continue;
@@ -187,6 +158,10 @@ export async function askLineAgain(
   }
   return undefined;
 }
+
+/** A question about the key of the next resource, without an answer, says nothing about this one. */
+const isEnded = ({ outcome, because }: ReturnType<typeof partsOf>) =>
+  outcome !== 'void' || because !== undefined;
 
 /** Whether this state has used or asked the key under which the resource would be created next. */
 export async function isNextProven(run: Run, key: ResourceKey): Promise<boolean> {
@@ -330,69 +305,4 @@ async function lookUpOne(
     }
   }
   return held === 'refused' || held === 'fenced' ? 'next' : undefined;
-}
-
-/** A probe that was not sent, or not answered, is sent again. */
-async function answerAtLast(run: Run, intent: Intent): Promise<Held> {
-  for (let turn = 1; ; turn++) {
-    const held = await inWriteSlot(run, intent, () =>
-      answerUnder(run, run.intents.get(intent.key) ?? intent),
-    );
-    if (held !== 'unknown' || turn === mostTurns || run.facts.heldBy(intent.request, 'none') !== undefined)
-      return held;
-  }
-}
-
-/** Probes the key. If the key is taken, sends the original bytes again, and the API replays their answer. */
-export async function answerUnder(run: Run, intent: Intent): Promise<Held> {
-  const first = await probeKey(run, intent);
-  // A single refusal may have another cause. The original under a later key would be a purchase that leaves out this one.
-  const isDoubted = first.held.is === 'taken' && (await incarnationsBeyond(run, intent)) > 0;
-  const { held, asking } = isDoubted ? await probeKey(run, first.asking) : first;
-  switch (held.is) {
-    case 'accepted':
-      return { answer: held.answer };
-    case 'fenced':
-      return held.earlier ? 'fenced' : 'unused';
-    case 'open':
-      return 'unaskable';
-    case 'untold':
-      await pauseIfRefused(run, intent, held.result);
-      return 'unknown';
-    case 'taken':
-      return run.facts.heldBy(asking.request, spendOf(run, asking)) === undefined
-        ? replayed(run, asking, held.reuse)
-        : 'unknown';
-  }
-}
-
-/**
- * The key holds an answer to another request than the probe. The API therefore replays or refuses these bytes, and
- * never applies them.
- */
-async function replayed(run: Run, intent: Intent, reuse: ReuseRefusal | undefined): Promise<Held> {
-  const question = { ...questionOf(intent), stage: 'taken' } as const;
-  const unconfirmed = { why: 'lost', question } as const;
-  await run.state.update(intent, { stage: asked(intent, question) });
-  await run.state.update(intent, { stage: { phase: 'sending', unconfirmed }, sends: 1, ...sentNow(run) });
-  const result = await sendFenced(run, intent.request, intent.idempotencyKey);
-  if (result.type === 'unsent') {
-    await run.state.update(intent, { stage: { phase: 'unknown', unconfirmed }, sends: 0 });
-    return 'unknown';
-  }
-  if (result.type !== 'answer' || (result.status >= 300 && !result.replayed)) {
-    const isConflict = result.type === 'answer' && probeAnswer(result, reuse) === 'taken';
-    const known = isConflict
-      ? ({ why: 'conflict', question: { ...question, conflict: true } } as const)
-      : unconfirmed;
-    const dueAt = run.deps.clock.now();
-    await run.state.update(intent, {
-      stage: { phase: 'unknown', unconfirmed: known },
-      lost: isConflict ? 0 : 1,
-      dueAt,
-    });
-    return 'open';
-  }
-  await run.state.update(intent, { stage: { phase: 'sending' } });
-  return result.status < 300 ? { answer: result } : 'refused';
 }

@@ -184,7 +184,7 @@ describe('src/engine/intents/transfer.ts', () => {
       'a replacement',
       { ...server, replaces: '8' },
       server8,
-      'done, release servers.x, bind servers.x~8 8, next servers.x, bind servers.x 7',
+      'done, release servers.x, bind servers.x~8 8, bind servers.x 7',
     ],
     ['a replacement of another one', { ...server, replaces: '9' }, server8, 'bound_already'],
     [
@@ -468,11 +468,7 @@ describe('src/engine/intents/transfer.ts', () => {
     const own = bind({ key: 'servers.x', id: '7' });
     const replaced = (write: object, its: object) =>
       shown(replacedBy(run, intentOf({ ...server, replaces: '8', ...write }), [bind(its)]));
-    expect(replaced({}, { key: 'servers.x', id: '7' })).toEqual([
-      'release servers.x',
-      'bind servers.x~8 8',
-      'next servers.x',
-    ]);
+    expect(replaced({}, { key: 'servers.x', id: '7' })).toEqual(['release servers.x', 'bind servers.x~8 8']);
     expect(replaced({ key: 'servers.y' }, { key: 'servers.x', id: '7' })).toEqual([]);
     expect(replaced({ replaces: '9' }, { key: 'servers.x', id: '7' })).toEqual([]);
     expect(replaced({ replaces: undefined }, { key: 'servers.x', id: '7' })).toEqual([]);
