@@ -88,6 +88,7 @@ export type Because =
  * | --- | --- |
  * | `lost` | the same key again |
  * | `conflict` | the same key again: a 409 on a resend, which the success of the first send may have caused |
+ * | `reused` | the same key again: the API refused a resend because another request has used the key |
  * | `unreadable` | the same key again: the write was accepted |
  * | `refused` | a new key: the refusal of a resend is stored under this one |
  * | `server_error` | a new key: the API stores no server error, and would carry the same key out again |
@@ -97,6 +98,7 @@ export type Because =
 export type WhyUnknown =
   | 'lost'
   | 'conflict'
+  | 'reused'
   | 'unreadable'
   | 'refused'
   | 'server_error'

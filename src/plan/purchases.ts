@@ -251,16 +251,18 @@ export function confusableWith(
 function isConfusable(open: Intent, key: ResourceKey, { kinds, world, register }: Confusable): boolean {
   const subject = world.subjects.get(key);
   if (subject === undefined) return false;
-  // The resource that the key was used for has an unknown name, and no read shows a server without an address.
-  const isUnseen = subject.binding === undefined && subject.desired !== undefined && isBare(subject.desired);
-  if (isUnseen && factsOf(open.kind).container && isConflict(open)) return true;
+  const { desired, binding } = subject;
+  const isUnseen = binding === undefined && desired !== undefined && isBare(desired);
+  const other = world.subjects.get(open.key);
+  // No read shows a server without an address: it may be that of the open creation, of an unknown name or renamed since.
+  const isUnresolved = open.phase === 'blocked' || isConflict(open) || other?.desired === undefined;
+  if (isUnseen && factsOf(open.kind).container && isUnresolved) return true;
   // A server shows in the list of addresses. No other creation takes a free resource.
   if (!factsOf(open.kind).bought || !factsOf(subject.kind).bought) return false;
   if (open.phase === 'blocked' && hasComeSince(open, world, register())) return true;
   const takes = takesFree(subject, world, kinds);
   // The waiting creation has had no effect, and it is sent again after this creation has taken the visible resource.
   if (takes === 'shown' && isAddress(open.kind) && open.phase === 'waiting') return false;
-  const other = world.subjects.get(open.key);
   return takes !== undefined || (other && takesFree(other, world, kinds)) !== undefined;
 }
 

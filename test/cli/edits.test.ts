@@ -289,6 +289,33 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     });
   });
 
+  test('the creation of a server is not known, and its entry is renamed, applied, and without `moved` since', async () => {
+    const { scene, operator } = await Scene.start();
+    const fails = { do: 'answer', status: 500, code: 'internal', effect: 'done' } as const;
+    scene.emulator.setFaults([faultRule({ path: 'create_server' }, fails)]);
+    operator.write({ servers: { web: bare } });
+    expect(await operator.apply()).toMatchObject({ code: 3 });
+    scene.emulator.setFaults([]);
+    const { live } = scene;
+    for (const moved of [{ moved: { from: 'servers.web' } }, {}]) {
+      operator.write({ servers: { www: { ...bare, ...moved } } });
+      expect((await operator.apply()).blocked.map(({ key }) => key)).toContain('servers.www');
+      expect(scene.live).toEqual(live);
+    }
+  });
+
+  test('the state is lost, the entry is edited, and an API that stores no refusals has another request under its key', async () => {
+    const { scene, operator, bought } = await Scene.applied(
+      { servers: { web: bare } },
+      { bodyCheck: 'beforeKeyUnstored' },
+    );
+    operator.loseState();
+    operator.write({ servers: { web: { ...bare, image: 'debian-13', replace: 'allowed' } } });
+    const { blocked } = await operator.apply();
+    expect(blocked).toMatchObject([{ key: 'servers.web', code: 'key_conflict' }]);
+    expect(scene.live).toEqual(bought);
+  });
+
   test('an entry leaves the spec while the API refuses its creation, which another request may have carried out', async () => {
     const { scene, operator } = await Scene.start();
     const refusal = { do: 'answer', status: 409, code: 'name_taken', effect: 'none' } as const;

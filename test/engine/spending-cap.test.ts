@@ -36,7 +36,7 @@ describe('src/engine/run/approval.ts: settings.max_monthly_increase', () => {
     ]);
     await played.apply(file(''));
 
-    const report = await played.apply(file(`  b: {${one}}\n`));
+    const report = await played.apply(file(`  b: {${one}, public_ipv4: {new: true}}\n`));
 
     expect(Object.fromEntries(report.blocked.map(({ key, code }) => [key, code]))).toMatchObject({
       'servers.a': 'outcome_unknown',

@@ -1,3 +1,4 @@
+import { partsOf } from '../../core/intent.ts';
 import type { WriteResult } from '../../core/ports.ts';
 import type { Intent, KeyQuestion } from '../../core/state.ts';
 import type { Run } from '../run.ts';
@@ -56,14 +57,21 @@ async function askNow(run: Run, intent: Intent): Promise<Progress> {
       run.cache.forget(run.kindOf(asking.kind).writes.stale(asking.request));
       return record(run, asking, held.answer);
     case 'open':
-      return decided(run, asking, 'open');
     case 'fenced':
     case 'taken':
       // The API may have forgotten the answer by now, so the refusal of the probe proves nothing. @source API §8
       if (!keyIsFresh(run, asking)) return decided(run, asking, 'open');
-      if (held.is === 'taken' && questionOf(asking).conflict === true) return keyConflict(run, asking);
-      return decided(run, asking, held.is);
+      return isConflict(held.is, asking) ? keyConflict(run, asking) : decided(run, asking, held.is);
   }
+}
+
+/**
+ * The key holds the answer to another request. Where no probe can confirm that, a 409 may be about the project, and the
+ * refusal of the original as a reused key decides.
+ */
+function isConflict(held: 'open' | 'fenced' | 'taken', intent: Intent): boolean {
+  const { why } = partsOf(intent).unconfirmed ?? {};
+  return questionOf(intent).conflict === true && (held === 'taken' || (held === 'open' && why === 'reused'));
 }
 
 /** Records the answer of the key. The write is then settled like any other. */

@@ -258,6 +258,7 @@ export function unconfirmedText(why: WhyUnknown): string {
 const whyTexts: Readonly<Record<WhyUnknown, string>> = {
   lost: 'the answer was lost',
   conflict: 'the API refused the write, which another request may have carried out',
+  reused: 'the API refused the write, because another request has used its idempotency key',
   unreadable: 'the answer was not readable',
   refused: 'the API refused a repetition of the write, and the first answer was lost',
   server_error: 'the API answered with a server error, which may have had an effect',

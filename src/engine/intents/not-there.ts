@@ -121,7 +121,8 @@ export async function sendAgain({ run, intent }: { run: Run; intent: Intent }): 
   switch (why) {
     case 'lost':
     case 'unreadable':
-    case 'conflict': {
+    case 'conflict':
+    case 'reused': {
       if (intent.lost >= mostLost || intent.sends >= mostSends) {
         const reason = `no answer after ${intent.sends} requests, and reads show no effect`;
         return block(run, intent, 'outcome_unknown', reason);

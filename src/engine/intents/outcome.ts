@@ -161,8 +161,8 @@ function refusalOfResend(result: Conclusive, pace: Pace): Disposition {
   if (status === 409 && (result.retryAfterMs !== undefined || stateCodes.has(code)))
     return waitOut(result, code, reason, pace);
   // The probe shows whether the key holds the answer to another request, or to the probe itself.
-  const conflict = status === 409 || mayBeReusedKey(result, code, true);
-  if (conflict) return { do: 'look', afterMs: second, why: 'conflict', reason, stage: 'asking', conflict };
+  const why = status === 409 ? 'conflict' : mayBeReusedKey(result, code, true) ? 'reused' : undefined;
+  if (why !== undefined) return { do: 'look', afterMs: second, why, reason, stage: 'asking', conflict: true };
   return { do: 'look', afterMs: second, why: 'refused', reason, stage: 'open' };
 }
 

@@ -134,6 +134,9 @@ function mostWaitMs(run: Run, { key, kind, verb, createdAt }: Intent): number {
   return Math.max(own, serverMs);
 }
 
+/** The API has answered the send itself, and refused it. */
+const answered: ReadonlySet<string> = new Set(['conflict', 'reused', 'refused', 'not_found']);
+
 /** The effect is unknown. The key of a creation is asked. Evidence decides about updates and deletions. */
 function waitAndObserve(
   run: Run,
@@ -143,7 +146,7 @@ function waitAndObserve(
 ): Promise<Progress> {
   const { afterMs, reason } = next;
   const dueAt = run.deps.clock.now() + afterMs;
-  const unanswered = next.why !== 'conflict' && next.why !== 'refused' && next.why !== 'not_found';
+  const unanswered = !answered.has(next.why);
   const lost = intent.lost + (unanswered ? 1 : 0);
   const answer = result.type === 'answer' ? result : undefined;
   const code = answer?.code == null ? {} : { code: answer.code };

@@ -142,6 +142,16 @@ describe('src/engine/intents/ask-key.ts: one step', () => {
     expect(last).toMatchObject({ stage: questioned('open', 0) });
   });
 
+  test.each([
+    ['reused', 'blocked'],
+    ['conflict', 'again'],
+  ])('such an API has refused the original as another request, and the write is %s: %s', async (why, now) => {
+    const behaviours = { create_network: { storesRefusals: false } };
+    const question = { stage: 'asking', probes: 0, conflict: true };
+    const intent = asking({}, { unconfirmed: { why, question } });
+    expect((await ask([], { behaviours, intent })).progress).toMatchObject({ now });
+  });
+
   test('the refusal of an old key proves nothing, since the API may have forgotten the answer', async () => {
     const hour = 60 * minute;
     for (const each of [replayed, reused])

@@ -145,7 +145,7 @@ describe('src/engine/intents/outcome.ts: the step after an answer', () => {
     ],
     ['a busy server to a lost purchase', coded(409, 'server_busy'), lostPurchase, waits('server_busy', busy)],
     ['409 to a lost purchase', coded(409, 'odd'), lostPurchase, conflicts],
-    ['422 to a lost purchase', coded(422, 'odd'), lostPurchase, conflicts],
+    ['422 to a lost purchase', coded(422, 'odd'), lostPurchase, { ...conflicts, why: 'reused' }],
     ['422 for a field to a lost purchase', ofCores, lostPurchase, resent('refused', 'open')],
     [
       '422 with a time to a lost purchase',

@@ -99,6 +99,7 @@ describe('src/engine/intents/endings.ts', () => {
     lost: false,
     unreadable: false,
     conflict: false,
+    reused: false,
     refused: false,
     not_found: false,
   };

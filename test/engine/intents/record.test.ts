@@ -98,7 +98,7 @@ describe('src/engine/intents/record.ts', () => {
       'a refusal of the resend',
       refusal,
       unconfirmed('lost', 'taken'),
-      again(1_000, unconfirmed('conflict', 'asking', { conflict: true }), { lost: 0 }),
+      again(1_000, unconfirmed('reused', 'asking', { conflict: true }), { lost: 0 }),
     ],
     ['404 to a deletion', said(404), remove, again(50_000, unconfirmed('not_found'), { lost: 0 })],
   ])('%s', async (_name, result, write, step) => {
