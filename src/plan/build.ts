@@ -1,6 +1,6 @@
 import { withoutSeals } from '../core/hidden-texts.ts';
 import { digestOf } from '../core/json.ts';
-import type { ResourceKey } from '../core/keys.ts';
+import { nounOf, type ResourceKey } from '../core/keys.ts';
 import {
   type Blocked,
   gradeIn,
@@ -9,6 +9,7 @@ import {
   type Plan,
   type Warning,
 } from '../core/plan.ts';
+import { run } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
 import { exposedServers } from '../core/world.ts';
@@ -74,7 +75,11 @@ export function buildPlan(input: PlanInput): Planned {
   const operations = chosenOnes.map((each) =>
     isBegun(each, inFlight) ? { ...each, open: true as const } : each,
   );
-  const everythingBlocked = byKey([...blockedBy(input, judged, inFlight), ...possible.held]);
+  const everythingBlocked = byKey([
+    ...blockedBy(input, judged, inFlight),
+    ...possible.held,
+    ...judged.drafts.flatMap((draft) => (inFlight.has(draft.subject.key) ? [] : overdue(draft, input.now))),
+  ]);
 
   const chosen = new Set(operations.map(({ key }) => key));
   const inProgress = new Set(
@@ -175,6 +180,13 @@ function blockedBy(
   );
   const renames = waitingMoves.map(({ blocked }) => blocked);
   return [...open, ...renames, ...objectedTo(new Map(others), inFlight)];
+}
+
+/** An adopted server that is still being created after the time that a creation may take. */
+function overdue({ subject: { key, binding }, kind, diff }: Draft, now: number): Blocked[] {
+  if (!diff.pending || binding === undefined || now - binding.boundAt <= kind.timing.deadlineMs) return [];
+  const reason = `${nounOf(kind.name)} ${binding.id} is still being created, after the time that vdcsync allows for it`;
+  return [{ key, verb: 'create', code: 'stuck', reason, remedies: [run('apply')] }];
 }
 
 /** `missing`: the number of changes outside the selection. */

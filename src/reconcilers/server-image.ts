@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { member } from '../core/json.ts';
-import { type ResourceKey, topLevelKey } from '../core/keys.ts';
+import { type ResourceKey, takeApart, topLevelKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import { edit, outside, run } from '../core/remedy.ts';
 import { blocked, fromNothing, idIn, unchanged } from './existence.ts';
@@ -141,6 +141,13 @@ function namesOf(server: ResourceKey, { subjects }: World): readonly ResourceKey
   return [server, ...(binding?.formerKeys ?? []), ...(desired?.moved === undefined ? [] : [desired.moved])];
 }
 
+/** The entry names the server that the image was taken from, by its present key. */
+function fromServer(taken: ResourceKey, world: World): Parameters<typeof edit>[1] {
+  const { key } =
+    world.serverSubjects().find((each) => each.desired && namesOf(each.key, world).includes(taken)) ?? {};
+  return key === undefined ? { remove: ['server'] } : { set: { server: takeApart(key).name } };
+}
+
 /** The server of an image never changes, even after the server is gone. No read shows the name of an adopted image. */
 function diffTaken({ key, desired, binding }: Subject, entry: ServerImageEntry, world: World): Diff {
   const name = binding?.identity.name;
@@ -159,7 +166,7 @@ function diffTaken({ key, desired, binding }: Subject, entry: ServerImageEntry, 
     'immutable',
     `the image was taken as "${name}"${from === undefined ? '' : ` from servers.${from}`}: for another image, add a new entry`,
     [
-      edit(key, { set: same ? { name } : { server: from } }),
+      edit(key, same ? { set: { name } } : fromServer(topLevelKey('servers', String(from)), world)),
       outside('add a new entry under `server_images`'),
     ],
   );

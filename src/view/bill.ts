@@ -159,9 +159,12 @@ function billedOf(facts: ProjectFacts, addresses: readonly AddressView[] | null)
     ids.map((id) => ({ id, what: `backup ${id} of server ${server}`, key, since: time(at) })),
   );
   const released = claims
-    .filter(({ kind, holder }) => factsOf(kind).staysBilled && holder.is === 'released')
-    .map(({ id, parentId, at }) => {
-      return { id, what: `backup ${id} of server ${parentId}`, key: null, since: time(at) };
+    .filter(
+      ({ kind, holder }) => factsOf(kind).counted && !factsOf(kind).container && holder.is === 'released',
+    )
+    .map(({ kind, id, parentId, at }) => {
+      const of = parentId === undefined ? '' : ` of server ${parentId}`;
+      return { id, what: `${nounOf(kind)} ${id}${of}`, key: null, since: time(at) };
     });
   return [
     ...bought,

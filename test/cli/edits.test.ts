@@ -316,6 +316,15 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     expect(scene.live).toEqual(bought);
   });
 
+  test('a released backup is counted once', async () => {
+    const { operator } = await Scene.applied({ servers: { web: { ...bare, backup: { max_age: '24h' } } } });
+    expect(await operator.vdcsync('forget', 'servers.web.backup')).toMatchObject({ code: 0 });
+    const { stdout } = await operator.vdcsync('status', '--format', 'json');
+    const { billed } = JSON.parse(stdout) as { readonly billed: readonly { readonly what: string }[] };
+    const backups = billed.filter(({ what }) => what.startsWith('backup'));
+    expect(backups.map(({ what }) => what.replace(/^backup \S+/, ''))).toEqual([' of server 2001']);
+  });
+
   test('an entry leaves the spec while the API refuses its creation, which another request may have carried out', async () => {
     const { scene, operator } = await Scene.start();
     const refusal = { do: 'answer', status: 409, code: 'name_taken', effect: 'none' } as const;

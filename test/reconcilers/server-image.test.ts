@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { summaryLine } from '../../src/cli/render/plan-groups.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
+import { resolveText } from '../../src/core/remedy.ts';
+import { billOf } from '../../src/view/bill.ts';
 import { expectInvariants } from '../support/invariants.ts';
 import { profiled } from '../support/profiled.ts';
 import { saidBy } from '../support/resolve.ts';
@@ -125,6 +127,30 @@ describe('src/reconcilers/server-image.ts', () => {
     for (const image of ['{server: two}', '{server: one, name: silver}']) {
       expect(codesOf(await world.plan(file(image)))).toEqual({ 'server_images.golden': 'immutable' });
     }
+  });
+
+  test.each([
+    ['renamed', 'three: {', 'moved: {from: servers.one}, ', 'write `server: three`'],
+    ['removed', undefined, '', 'remove `server`'],
+  ])('its server was %s, and the remedy names what the spec has', async (_, key, moved, way) => {
+    const world = profiled();
+    await world.apply(file());
+    const one = `one: {${sliders}, public_ipv4: {new: true}}, `;
+    const renamed = key === undefined ? '' : one.replace('one: {', `${key}${moved}`);
+    const { blocked } = await world.plan(file('{server: two}').replace(one, renamed));
+    const image = blocked.filter(({ key: each }) => each === 'server_images.golden');
+    expect(image.map(({ remedies }) => resolveText(remedies))).toEqual([expect.stringContaining(way)]);
+  });
+
+  test('a released image stays in the list of what is billed', async () => {
+    const world = profiled();
+    await world.apply(file());
+    const key = 'server_images.golden' as ResourceKey;
+    await world.clock.run(world.engine.forget(load(servers), key));
+    const released = (await world.store.claims()).filter(({ kind }) => kind === 'server_image');
+    expect(released.map(({ holder }) => holder.is)).toEqual(['released']);
+    const facts = { known: { bindings: [], intents: [], claims: released } };
+    expect(billOf(facts as never).billed).toMatchObject([{ what: `server image ${released[0]?.id}` }]);
   });
 
   test('it stays when its server is made anew, and when it has left the spec', async () => {

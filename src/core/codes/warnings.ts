@@ -224,7 +224,7 @@ export const warnings = {
     ways: ['server_images: {golden: {id: ID}}   # once taken in the client area'],
   },
   server_unchecked: {
-    meaning: 'the API does not show the type, image or size of an adopted server',
+    meaning: 'the API does not show the type, image or size of a server that was adopted or is resized',
     next: 'if the values in the spec are right, confirm them: `vdcsync adopt KEY ID`. If not, first correct them: this does not replace the server',
     example: 'servers.web-1 was adopted, and no read shows that it really has the image of the spec.',
     ways: ['vdcsync adopt servers.web-1 2001   # confirms the spec'],

@@ -159,8 +159,12 @@ export async function forgetKey(run: Run, key: ResourceKey): Promise<CommandResu
   await run.moves.keep();
   const changes = releasing(run, key, 'operator', 'the operator released the resource');
   const ended = bindingsOf(run, changes);
-  const listed = factsOf(kind).staysBilled && parent !== undefined ? await listedBackups(run, ended) : [];
-  await run.state.change([...changes, ...listed]);
+  const isBackup = factsOf(kind).staysBilled && parent !== undefined;
+  await run.state.change(
+    isBackup
+      ? [...changes.filter(({ type }) => type !== 'claim'), ...(await listedBackups(run, ended))]
+      : changes,
+  );
   return result(`${key} is released.${stays(run, binding, ended)}`);
 }
 

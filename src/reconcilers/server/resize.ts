@@ -1,8 +1,8 @@
 import { type Json, member } from '../../core/json.ts';
 import type { Diff, Price, Subject, World } from '../../core/kind.ts';
-import type { Change, Operation, Spend } from '../../core/plan.ts';
+import type { Change, Operation, Spend, Warning } from '../../core/plan.ts';
 import type { WriteRequest } from '../../core/ports.ts';
-import { edit, type Remedy, remedyText, run } from '../../core/remedy.ts';
+import { edit, outside, type Remedy, remedyText, run } from '../../core/remedy.ts';
 import type { Server, ServerType } from '../../core/resources.ts';
 import { restoring } from '../../core/restoring.ts';
 import type { Binding } from '../../core/state.ts';
@@ -42,7 +42,18 @@ export function diffSize(
   const bill = { price: priceOfSize(type, sized, world), freed: priceApplied(subject, shown, world) };
   const cause = differing.asked.length > 0 ? 'file' : 'drift';
   const loses = loss === undefined ? {} : { loses: loss.loses };
-  return { verdict: { verdict: 'update', changes, cause, ...loses }, ...bill, spend: spendOf(changes, bill) };
+  const warnings = loss === undefined ? unshownDisk(subject, entry, shown) : [];
+  const verdict = { verdict: 'update', changes, cause, ...loses } as const;
+  return { verdict, ...bill, spend: spendOf(changes, bill), warnings };
+}
+
+/** Another user may have enlarged the disk since this state has set its size. */
+function unshownDisk({ key, binding }: Subject, { disk_gb: disk }: ServerEntry, shown?: Server): Warning[] {
+  if (disk === undefined || shown?.disk_gb !== undefined) return [];
+  const server = `server ${binding?.id}`;
+  const message = `the resize sets the disk to ${disk} GB, and the API does not show the disk of ${server}: if the client area has enlarged it to more, the resize destroys data`;
+  const remedies = [outside(`check the disk of ${server} in the client area`)];
+  return [{ code: 'server_unchecked', key, message, remedies }];
 }
 
 /** A larger size is new spending, like a purchase. Without known prices the sizes decide. @source API §1.6 */
