@@ -316,6 +316,21 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     expect(scene.live).toEqual(bought);
   });
 
+  test('an entry takes a server that retires by its id, and the server keeps its address', async () => {
+    const web = { ...withNew, replace: 'allowed' };
+    const { scene, operator } = await Scene.applied({ ...prune, servers: { web } });
+    const refusal = { do: 'answer', status: 403, code: 'forbidden' } as const;
+    scene.emulator.setFaults([faultRule({ path: 'delete_server' }, refusal)]);
+    const servers = { web: { ...web, image: 'debian-13' } };
+    operator.write({ ...prune, servers });
+    expect((await operator.apply()).code).toBe(3);
+    scene.emulator.setFaults([]);
+    await operator.applied({ ...prune, servers: { ...servers, old: { ...withNew, id: 2001 } } });
+    expect(scene.live).toMatchObject({ servers: [2001, 2002], ips: [5001, 5002] });
+    await operator.applied({ ...prune, servers });
+    expect(scene.live).toMatchObject({ servers: [2002], ips: [5002] });
+  });
+
   test('a released backup is counted once', async () => {
     const { operator } = await Scene.applied({ servers: { web: { ...bare, backup: { max_age: '24h' } } } });
     expect(await operator.vdcsync('forget', 'servers.web.backup')).toMatchObject({ code: 0 });

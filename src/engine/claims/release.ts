@@ -70,6 +70,23 @@ function withEarlierOwner(change: StateChange): StateChange {
   return { ...change, claim: { ...change.claim, holder: { ...holder, formerKey: before, formerKeys } } };
 }
 
+/** The resource gets the key of another entry, as by a rename: its recorded values stay, and so do its parts. */
+export function passingOn(run: Run, owner: Binding, { key, protect, parentId }: Binding): StateChange[] {
+  const { recovered: _confirmed, parentId: _before, ...known } = owner;
+  const now = { key, protect, ...(parentId === undefined ? {} : { parentId }) };
+  const inside = boundIn(run, owner.key);
+  const parts = inside.map((each) => ({
+    ...each,
+    key: `${key}${each.key.slice(owner.key.length)}` as ResourceKey,
+  }));
+  const formerKeys = [...(owner.formerKeys ?? []), owner.key];
+  const reason = `its key is ${key} now`;
+  return [
+    ...[owner, ...inside].map((each) => ({ type: 'release', key: each.key, gone: false, reason }) as const),
+    ...[{ ...known, ...now, formerKeys }, ...parts].map((each) => ({ type: 'bind', binding: each }) as const),
+  ];
+}
+
 /**
  * The claim on a resource that stays, and that the key is not bound to.
  *

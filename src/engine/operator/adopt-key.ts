@@ -12,8 +12,8 @@ import { didYouMeanKey } from '../../core/suggest.ts';
 import { flowYaml } from '../../core/text.ts';
 import { answeredElsewhere, identityChanged, isAnother, makerOf, ownerOf } from '../claims/claims.ts';
 import { giveBack } from '../claims/line.ts';
-import { exchanging, released } from '../claims/release.ts';
-import { bindingOf, formerly } from '../run/operate.ts';
+import { exchanging, passingOn, released } from '../claims/release.ts';
+import { bindingOf } from '../run/operate.ts';
 import { boundIn, type Run } from '../run.ts';
 import { bindingsOf, forgetting, stays } from './ignore.ts';
 
@@ -236,23 +236,6 @@ export function takenFrom(
   return [
     ...released(run, owner.key, `its id ${id} belongs to another resource now`),
     ...heldBy(run, binding, owner),
-  ];
-}
-
-/** The resource gets the key of another entry, as by a rename: its recorded values stay, and so do its parts. */
-function passingOn(run: Run, owner: Binding, { key, protect }: Binding): StateChange[] {
-  const { recovered: _confirmed, ...known } = owner;
-  const inside = boundIn(run, owner.key);
-  const parts = inside.map((each) => ({
-    ...each,
-    key: `${key}${each.key.slice(owner.key.length)}` as ResourceKey,
-  }));
-  const reason = `its key is ${key} now`;
-  return [
-    ...[owner, ...inside].map((each) => ({ type: 'release', key: each.key, gone: false, reason }) as const),
-    ...[{ ...known, key, protect, ...formerly(owner) }, ...parts].map(
-      (each) => ({ type: 'bind', binding: each }) as const,
-    ),
   ];
 }
 

@@ -12,7 +12,7 @@ import { isAccountedFor, neverWas, perhapsMadeAs } from '../../plan/moved-from.t
 import { isOvertaken } from '../../plan/open-writes.ts';
 import { restsOn, successorsOf } from '../../plan/order.ts';
 import { makerOf, ownerOf, registerOf } from '../claims/claims.ts';
-import { exchanging, released, releasing } from '../claims/release.ts';
+import { exchanging, passingOn, released } from '../claims/release.ts';
 import { lastCreation } from '../claims/scope.ts';
 import {
   beginIntent,
@@ -304,25 +304,15 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
   if (maker !== undefined)
     return { now: 'blocked', code: 'bound_already', reason: `${id} was created for ${maker.key}` };
   const owner = ownerOf(run, binding);
-  // The spec gives another name to a resource whose previous entry is gone: only the previous name ends.
-  const renamed =
-    owner === undefined ? [] : releasing(run, owner.key, 'file', `its key in the spec is ${subject.key} now`);
   const left = exchanging(run, subject.key, 'file', id);
+  // The spec gives another name to a resource whose previous entry is gone, or that retires.
+  const bound =
+    owner === undefined
+      ? [{ type: 'bind', binding } as const, ...(await cameWith(run, subject, id, world))]
+      : passingOn(run, owner, binding);
   await run.deps.store.claimProject(run.desired.projectId);
-  await run.state.change([
-    ...renamed,
-    ...left,
-    ...recoveredIf(isUnconfirmed(run, subject), [
-      { type: 'bind', binding: { ...binding, ...formerly(owner) } },
-      ...(await cameWith(run, subject, id, world)),
-    ]),
-  ]);
+  await run.state.change([...left, ...recoveredIf(isUnconfirmed(run, subject), bound)]);
   return { now: 'closed', outcome: 'done', detail: '' };
-}
-
-/** The keys that were bound to the adopted resource before. */
-export function formerly(owner: Binding | undefined): Pick<Binding, 'formerKeys'> {
-  return owner === undefined ? {} : { formerKeys: [...(owner.formerKeys ?? []), owner.key] };
 }
 
 /**
