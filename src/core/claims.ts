@@ -50,17 +50,17 @@ export type Holder =
       readonly by: 'operator' | 'file';
       readonly formerKey: ResourceKey;
       readonly formerKeys?: readonly ResourceKey[];
-      readonly recovered?: true | 'replacement';
+      readonly recovered?: true | 'another';
       readonly applied?: Json;
     }
   /**
    * The idempotency key of `key` was answered with it; bound once approved. `askedFor`: the entry for which that earlier
-   * key of its line was asked. `taskId`: of its creation. `scope`: of the spec whose key that was. `replacement`: see the
+   * key of its line was asked. `taskId`: of its creation. `scope`: of the spec whose key that was. `another`: see the
    * field of a binding.
    */
   | {
       readonly is: 'found';
-      readonly recovered?: 'replacement';
+      readonly recovered?: 'another';
       readonly key: ResourceKey;
       readonly askedFor?: ResourceKey;
       readonly taskId?: TaskId;

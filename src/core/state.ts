@@ -30,9 +30,9 @@ export interface Binding {
   readonly tainted?: string;
   /**
    * A new state found the resource under an idempotency key, and no operator has confirmed that it belongs to this spec.
-   * It is neither deleted nor replaced. `replacement`: a replacement may have left another resource of the key.
+   * It is neither deleted nor replaced. `another`: an earlier state may have created one more resource for the key.
    */
-  readonly recovered?: true | 'replacement';
+  readonly recovered?: true | 'another';
   /** Keys that the spec has renamed to this one. */
   readonly formerKeys?: readonly ResourceKey[];
   /** Wall time in ms. */
@@ -87,8 +87,7 @@ export type Because =
  * | | after an update or a deletion |
  * | --- | --- |
  * | `lost` | the same key again |
- * | `conflict` | the same key again: a 409 on a resend, which the success of the first send may have caused |
- * | `reused` | the same key again: the API refused a resend because another request has used the key |
+ * | `conflict`, `reused` | the same key again: the first send may have caused the 409, or the refusal as a used key |
  * | `unreadable` | the same key again: the write was accepted |
  * | `refused` | a new key: the refusal of a resend is stored under this one |
  * | `server_error` | a new key: the API stores no server error, and would carry the same key out again |
@@ -390,9 +389,7 @@ export interface StateStore {
    */
   prune(before: number): Promise<number>;
 
-  /**
-   * Small facts that only save time: learnt task durations, the requests of the last minute. Losing them is harmless. Each reader checks the form of its note, and treats another form as no note.
-   */
+  /** Small facts that only save time, such as learnt task durations. Each reader treats another form as no note. */
   note(name: string): Promise<unknown>;
   /** Rejects a value that is not JSON. */
   putNote(name: string, value: unknown): Promise<void>;

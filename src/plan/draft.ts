@@ -36,7 +36,7 @@ export function keeping(
 export function foundText(binding: Binding, world: World): string {
   const noun = nounOf(binding.kind);
   const replaced =
-    binding.recovered === 'replacement'
+    binding.recovered === 'another'
       ? `. There may be another ${noun} of ${binding.key}, which is billed while it exists: check the client area`
       : '';
   return `this state found ${noun} ${world.nameOf(binding)} under an idempotency key, and another spec may manage it${replaced}`;

@@ -67,9 +67,9 @@ export function besideFound(
   { register, world }: GuardInput,
 ): Objection | undefined {
   if (diff.verdict.verdict !== 'create' || desired === undefined || !isBare(desired)) return undefined;
-  const bound = world.serverSubjects().find(({ binding }) => binding?.recovered === 'replacement')?.binding;
+  const bound = world.serverSubjects().find(({ binding }) => binding?.recovered === 'another')?.binding;
   const claimed = register.claims.find(
-    ({ holder }) => holder.is === 'found' && holder.recovered === 'replacement',
+    ({ holder }) => holder.is === 'found' && holder.recovered === 'another',
   );
   const found = bound ?? (claimed?.holder.is === 'found' && { key: claimed.holder.key, id: claimed.id });
   if (!found) return undefined;

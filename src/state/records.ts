@@ -81,7 +81,7 @@ const holder = z.discriminatedUnion('is', [
   z.looseObject({
     ...{ is: z.literal('found'), key: text, taskId: text.optional(), scope: text.optional() },
     askedFor: text.optional(),
-    recovered: z.literal('replacement').optional(),
+    recovered: z.literal('another').optional(),
   }),
   z.looseObject({ is: z.literal('leftover'), formerKey: text }),
   z.looseObject({ is: z.literal('baseline') }),

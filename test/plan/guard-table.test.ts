@@ -305,7 +305,7 @@ describe('src/plan/guards.ts: one guard each', () => {
   const unchanged = 'write `image: os-1` in servers.web (to keep it unchanged) | ';
   rows('recovered_unconfirmed', [
     ['a deletion', web, remove, found(), known + deletes + forgets],
-    ['a deletion of a replacement', web, remove, found('replacement'), known + left2 + deletes + forgets],
+    ['a deletion of a replacement', web, remove, found('another'), known + left2 + deletes + forgets],
     ['a replacement', web, replace, found(), known + deletes + unchanged + forgets],
     ['destroy', web, remove, { ...found(), input: { destroy: true } }, known + deletes + forgets],
     ['an update', web, update, found(), undefined],

@@ -445,14 +445,14 @@ describe('src/plan/lost-state.ts', () => {
     claims: [claim('server', '1', { is, key: 'servers.web', recovered })],
   });
   test.each<[string, string, Given, boolean, object?]>([
-    ['a bound one', 'servers.bare', second('replacement'), true],
-    ['a found one', 'servers.bare', claimed('replacement'), true],
+    ['a bound one', 'servers.bare', second('another'), true],
+    ['a found one', 'servers.bare', claimed('another'), true],
     ['a bound one of which no other key was used', 'servers.bare', second(true), false],
     ['a found one of which no other key was used', 'servers.bare', claimed(undefined), false],
-    ['a released one', 'servers.bare', claimed('replacement', 'released'), false],
-    ['a bound one, for a server with an address', 'servers.any', second('replacement'), false],
-    ['a bound one, for an address', 'ips.a', second('replacement'), false],
-    ['a bound one, for an update', 'servers.bare', second('replacement'), false, { verdict: 'update' }],
+    ['a released one', 'servers.bare', claimed('another', 'released'), false],
+    ['a bound one, for a server with an address', 'servers.any', second('another'), false],
+    ['a bound one, for an address', 'ips.a', second('another'), false],
+    ['a bound one, for an update', 'servers.bare', second('another'), false, { verdict: 'update' }],
     ['none', 'servers.bare', {}, false],
   ])('a server may be the other one of a found server: %s', (_name, key, given, isBlocked, verdict) => {
     const text = ask(besideFound, key, given, verdict);

@@ -50,7 +50,7 @@ export function boundBy(
   // An update does not show whose resource it is.
   const recovered =
     intent.verb === 'create'
-      ? isReplay(intent) && (mayReplace ? 'replacement' : true)
+      ? isReplay(intent) && (mayReplace ? 'another' : true)
       : run.bindings.get(under)?.recovered;
   const binding: Binding = {
     key: under,

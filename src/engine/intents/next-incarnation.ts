@@ -126,7 +126,7 @@ async function askNext(
 export async function askSuccessors(run: Run): Promise<boolean> {
   const bound = [...run.bindings.values()].flatMap((binding) => {
     const { key, formerKeys = [], recovered } = binding;
-    const change = { type: 'bind', binding: { ...binding, recovered: 'replacement' } } as const;
+    const change = { type: 'bind', binding: { ...binding, recovered: 'another' } } as const;
     return recovered === true ? [{ object: binding, own: key, keys: [key, ...formerKeys], change }] : [];
   });
   const claimed = [...run.claims.values()].flatMap((claim) => {
@@ -136,7 +136,7 @@ export async function askSuccessors(run: Run): Promise<boolean> {
     const { desired } = run.world.subjects.get(own) ?? {};
     if (desired === undefined || !isBare(desired)) return [];
     const keys = [...new Set([own, key])];
-    const marked = { ...claim, holder: { ...holder, recovered: 'replacement' } } as const;
+    const marked = { ...claim, holder: { ...holder, recovered: 'another' } } as const;
     const { id } = claim;
     return [
       {

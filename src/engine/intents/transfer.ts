@@ -82,7 +82,7 @@ export async function found(run: Run, intent: Intent, id: string, taskId?: TaskI
     ...foundUnder(run, key),
     ...(recovers === key ? {} : { askedFor: recovers }),
     ...(taskId === undefined ? {} : { taskId }),
-    ...((await mayReplace(run, intent)) ? ({ recovered: 'replacement' } as const) : {}),
+    ...((await mayReplace(run, intent)) ? ({ recovered: 'another' } as const) : {}),
   };
   const { isFree, changes } = answeredWith(run, { kind, id, identity: {} }, holder, recovers);
   // The resource may be of a later incarnation than the state knows.

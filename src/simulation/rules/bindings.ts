@@ -89,7 +89,7 @@ function noteHolder(
   const isNamed = desired.resources.some((each) => each.key === key && each.id === id && !each.held);
   if (isNamed || byPerson) confirmed.add(birth.number);
   // The operator has checked for the other server that the warning mentions.
-  if (byPerson && mirror.bindings.get(key)?.recovered === 'replacement')
+  if (byPerson && mirror.bindings.get(key)?.recovered === 'another')
     for (const { kind, id: other } of history.executionsOf(line))
       if (kind === 'server' && other !== null && other !== id) dismiss(history, other);
   const owner = history.lineOf(birth, line);

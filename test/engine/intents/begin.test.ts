@@ -531,7 +531,7 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     return { made, run, changes, asked };
   }
 
-  const warned = { type: 'bind', binding: { ...found, recovered: 'replacement' } };
+  const warned = { type: 'bind', binding: { ...found, recovered: 'another' } };
   const other = { ...found, key: 'servers.y', id: '2' };
   test.each<[string, readonly WriteResult[], object, readonly string[], boolean]>([
     ['a used key', [taken], {}, ['void'], true],

@@ -140,7 +140,7 @@ describe('src/engine/intents/transfer.ts', () => {
     ...(formerKeys.length > 0 && { formerKeys }),
   });
   test.each([
-    ['this state has not seen the end of the server before', '1', 'unknown_send', 'replacement'],
+    ['this state has not seen the end of the server before', '1', 'unknown_send', 'another'],
     ['there was no server before', '0', 'unknown_send', true],
     ['the answer is new', '1', 'this_send', undefined],
   ])('a created server is marked: %s', async (_name, incarnation, to, recovered) => {
@@ -436,7 +436,7 @@ describe('src/engine/intents/transfer.ts', () => {
     const { run, changes } = running({ scope: 'b' });
     await found(run, intentOf({ ...server, incarnation: '1' }), '7', 'task' as never);
     await found(running().run, intentOf(ip), '7');
-    const holder = { is: 'found', key: 'servers.x', scope: 'b', taskId: 'task', recovered: 'replacement' };
+    const holder = { is: 'found', key: 'servers.x', scope: 'b', taskId: 'task', recovered: 'another' };
     expect(changes[0]).toEqual([
       { type: 'claim', claim: { kind: 'server', id: '7', identity: {}, holder, at: sentAt } },
       { type: 'next_incarnation', key: 'servers.x' },
@@ -654,7 +654,7 @@ describe('src/engine/intents/bound-by.ts', () => {
   test.each<[string, object, Given, unknown?, object?]>([
     ['a fresh answer', created('7'), {}],
     ['an unknown answer', unknown, {}, true],
-    ['one that may replace another', { ...unknown, ...server }, {}, 'replacement', { mayReplace: true }],
+    ['one that may replace another', { ...unknown, ...server }, {}, 'another', { mayReplace: true }],
     ['an update of a recovered resource', { verb: 'update' }, isRecovered, true],
     ['an update of another one', { verb: 'update' }, has('ips.x', 'ip', '7')],
     ['an update of an unbound one', { verb: 'update' }, {}],
