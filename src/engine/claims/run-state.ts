@@ -177,7 +177,7 @@ function withNext(change: Extract<StateChange, { readonly type: 'release' }>): S
 }
 
 /**
- * The operator has approved a plan that shows the recovered resources. If a replacement may have left another resource,
+ * The operator has approved a plan that shows the recovered resources. If an earlier state may have created one more resource,
  * its warning remains until the operator adopts the shown resource: no later plan could name the other one.
  */
 export async function confirmRecovered(run: Run, { warnings }: Plan): Promise<void> {

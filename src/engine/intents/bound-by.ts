@@ -99,7 +99,7 @@ export function movedFrom({ moved }: Pick<DesiredResource, 'moved'> = {}): Pick<
 
 /**
  * Marks the bindings of resources that an idempotency key showed, and that no operator has confirmed. The mark of a
- * server says whether a replacement may have left another server.
+ * server says whether an earlier state may have created one more server for its key.
  */
 export function recoveredIf(
   recovered: Binding['recovered'] | false,

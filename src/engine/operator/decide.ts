@@ -10,7 +10,7 @@ import type { Answer, Binding, Intent, StateChange } from '../../core/state.ts';
 import { capitalised } from '../../core/text.ts';
 import { cameFree, releasing, waysOut } from '../../plan/open-writes.ts';
 import { identityChanged, ownerOf } from '../claims/claims.ts';
-import { deleted, releasedClaim } from '../claims/release.ts';
+import { deleted, exchanging, releasedClaim } from '../claims/release.ts';
 import type { Resolution } from '../deps.ts';
 import { bindingsIn, boundBy } from '../intents/bound-by.ts';
 import { close, questionOf } from '../intents/endings.ts';
@@ -242,7 +242,10 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
   const rebound = new Set(bindings.map((each) => each.key));
   const taken = bindings.flatMap((binding) => takenFrom(run, binding, rebound));
   const text = `the operator adopted ${id}`;
-  const changes = [...replacedBy(run, intent, bound), ...leftToItself(run, intent, id), ...taken, ...bound];
+  // The address that an earlier server of the key has left may be on this one.
+  const staying = run.bindings.has(intent.key) ? [] : exchanging(run, intent.key, 'operator', id);
+  const ended = [...replacedBy(run, intent, bound), ...leftToItself(run, intent, id), ...taken];
+  const changes = [...ended, ...staying, ...bound];
   await close(run, intent, { outcome: 'done', text }, { changes });
   return result(`${intent.key} is bound to ${id}.${remarks}${unverified(intent)}${notEnded(intent)}`);
 }
