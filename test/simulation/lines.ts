@@ -39,6 +39,11 @@ export class ActionLines implements KeyLines {
     return own === key || this.#keys.get(own)?.includes(key) === true;
   }
 
+  /** No state has used the key since an edit gave it to its line. */
+  isUnused(key: string): boolean {
+    return this.#unused.has(key);
+  }
+
   use(key: ResourceKey): void {
     this.#unused.delete(key);
   }

@@ -39,7 +39,7 @@ async function unknowableTo(
 }
 
 function isAsWanted(
-  { story, emulator }: StoryStage,
+  { story, emulator, controllers }: StoryStage,
   bindings: readonly Binding[],
   { key, kind, value, protect }: DesiredResource,
   server: Server | undefined,
@@ -66,7 +66,9 @@ function isAsWanted(
     const entry = iso === null ? undefined : entryOf(spec, iso);
     const id = bindings.find((each) => each.key === iso)?.id ?? entry?.id ?? iso;
     if (entry?.managed === false && id === iso) return true;
-    return !failuresAreReported(story) || server?.isoInDrive === id;
+    // No read shows the drive, which another file may have changed.
+    const mayBeAnothers = controllers.length > 1;
+    return mayBeAnothers || !failuresAreReported(story) || server?.isoInDrive === id;
   }
   return true;
 }

@@ -182,6 +182,7 @@ export async function endReplaced(run: Run, { key, kind }: Pick<Binding, 'key' |
 function isLost({ bindings, deps, world }: Run, key: ResourceKey): boolean {
   const subject = world.subjects.get(key);
   if (subject === undefined || !bindings.has(key)) return false;
+  if (world.observed.get(key)?.id !== undefined) return false;
   const { verdict } = draftOne(deps.kinds, world, subject).diff;
   return (verdict.verdict === 'blocked' ? verdict.verb : verdict.verdict) === 'create';
 }

@@ -468,6 +468,7 @@ describe('src/engine/intents/next-incarnation.ts', () => {
       setting: false,
       verdicts: ['create', 'create'],
       observed: {} as object | undefined,
+      shown: false,
       ...more,
     };
     const made = beginning({
@@ -482,7 +483,11 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     const left = [...given.verdicts];
     const run = asRun({
       ...made.run,
-      world: { ...made.run.world, ipsOf: (id: string) => (id === '1' ? given.ips : []) },
+      world: {
+        ...made.run.world,
+        ipsOf: (id: string) => (id === '1' ? given.ips : []),
+        observed: new Map(given.shown ? [['servers.x', { id: '1' }]] : []),
+      },
       bindings: new Map(given.bindings.map((each) => [each.key, each])),
       intents: new Map(given.open),
       kindOf: () => ({
@@ -601,6 +606,7 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     ['no binding', [taken], { bindings: [] }, false],
     ['an open write', [taken], { open: [['servers.x', {}]] }, false],
     ['no entry', [taken], { subjects: [] }, false],
+    ['a server that a failed creation left', [taken], { shown: true, verdicts: ['blocked create'] }, false],
     ['a server that reads show', [taken], { verdicts: ['unchanged', 'create'] }, false],
     ['a server that the second read shows', [taken], { verdicts: ['create', 'unchanged'] }, false],
     ['no second read', [taken], { observed: undefined }, false],

@@ -96,7 +96,9 @@ export class FileEditor {
     const { moved: earlierMoved, name: apiName, ...entry } = this.#model[section][from] as Fields;
     const names = section === 'ips' ? {} : nameAfter(name, from, apiName, target);
     // The state still has the key before the rename that no run has carried out.
-    const origin = (isApplied ? undefined : earlierMoved) ?? { from: `${section}.${from}` };
+    const key = `${section}.${from}`;
+    const isNew = !isApplied && this.#file.lines.isUnused(key);
+    const origin = (isNew ? earlierMoved : undefined) ?? { from: key };
     const isBack = (origin as { readonly from: string }).from === `${section}.${target}`;
     const renamed = { ...entry, ...names, ...(moved && !isBack ? { moved: origin } : {}) };
     const { [from]: _from, ...others } = this.#model[section];

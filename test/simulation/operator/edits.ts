@@ -16,7 +16,8 @@ export function edit(
   if (code === 'dependency_blocked' && file.settings.drift === 'report')
     return { ...file, settings: { ...file.settings, drift: 'correct' } };
   if (code === 'moved_onto_bound') editedFile(stage).lines.takeBack(key);
-  const corrected = correctedIdentity(stage, file, remedies, code === 'moved_onto_bound');
+  const givesUp = code === 'moved_onto_bound' || code === 'name_exists';
+  const corrected = correctedIdentity(stage, file, remedies, givesUp);
   if (corrected !== undefined) return corrected;
   const withSettings = editSettings(stage, file, remedies);
   if (withSettings !== undefined) return withSettings;
