@@ -67,12 +67,17 @@ export function besideFound(
   { register, world }: GuardInput,
 ): Objection | undefined {
   if (diff.verdict.verdict !== 'create' || desired === undefined || !isBare(desired)) return undefined;
-  const bound = world.serverSubjects().find(({ binding }) => binding?.recovered === 'another')?.binding;
-  const claimed = register.claims.find(
-    ({ holder }) => holder.is === 'found' && holder.recovered === 'another',
+  const bound = world
+    .serverSubjects()
+    .flatMap(({ binding }) => (binding?.recovered === 'another' ? [binding] : []));
+  const claimed = register.claims.flatMap(({ id, holder }) =>
+    holder.is === 'found' && holder.recovered === 'another'
+      ? [{ key: holder.askedFor ?? holder.key, id }]
+      : [],
   );
-  const found = bound ?? (claimed?.holder.is === 'found' && { key: claimed.holder.key, id: claimed.id });
-  if (!found) return undefined;
+  // The creation asks the keys of its own entry.
+  const found = [...bound, ...claimed].find((each) => each.key !== key);
+  if (found === undefined) return undefined;
   return {
     reason: `${found.key} is server ${found.id}, and an earlier state used another idempotency key of ${found.key} too: another server may exist, and may be ${key}`,
     remedies: [

@@ -441,12 +441,21 @@ describe('src/plan/lost-state.ts', () => {
   const second = (recovered: unknown) => ({
     bindings: [bound('servers.web', 'server', '1', { recovered })],
   });
-  const claimed = (recovered: unknown, is = 'found') => ({
-    claims: [claim('server', '1', { is, key: 'servers.web', recovered })],
+  const claimed = (recovered: unknown, is = 'found', askedFor?: string) => ({
+    claims: [
+      claim('server', '1', {
+        is,
+        key: askedFor === undefined ? 'servers.web' : 'servers.w',
+        askedFor,
+        recovered,
+      }),
+    ],
   });
   test.each<[string, string, Given, boolean, object?]>([
     ['a bound one', 'servers.bare', second('another'), true],
     ['a found one', 'servers.bare', claimed('another'), true],
+    ['one found under an earlier key', 'servers.bare', claimed('another', 'found', 'servers.web'), true],
+    ['its own found one', 'servers.bare', claimed('another', 'found', 'servers.bare'), false],
     ['a bound one of which no other key was used', 'servers.bare', second(true), false],
     ['a found one of which no other key was used', 'servers.bare', claimed(undefined), false],
     ['a released one', 'servers.bare', claimed('another', 'released'), false],

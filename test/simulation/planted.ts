@@ -475,8 +475,8 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'a server is bought beside a second server of another key',
     file: 'plan/lost-state.ts',
-    find: '  if (!found) return undefined;\n',
-    replace: '  if (found !== undefined) return undefined;\n',
+    find: '].find((each) => each.key !== key);',
+    replace: '].find(({ id }) => id === key);',
     stories: '--actions',
   },
 ];
