@@ -141,11 +141,13 @@ function namesOf(server: ResourceKey, { subjects }: World): readonly ResourceKey
   return [server, ...(binding?.formerKeys ?? []), ...(desired?.moved === undefined ? [] : [desired.moved])];
 }
 
-/** The entry names the server that the image was taken from, by its present key. */
-function fromServer(taken: ResourceKey, world: World): Parameters<typeof edit>[1] {
+/** The entry names the server that the image was taken from, by its present key, or the image alone. */
+function fromServer(image: Subject['binding'], taken: ResourceKey, world: World): Parameters<typeof edit>[1] {
   const { key } =
     world.serverSubjects().find((each) => each.desired && namesOf(each.key, world).includes(taken)) ?? {};
-  return key === undefined ? { remove: ['server'] } : { set: { server: takeApart(key).name } };
+  return key === undefined
+    ? { set: { id: image?.id }, remove: ['server'] }
+    : { set: { server: takeApart(key).name } };
 }
 
 /** The server of an image never changes, even after the server is gone. No read shows the name of an adopted image. */
@@ -166,7 +168,7 @@ function diffTaken({ key, desired, binding }: Subject, entry: ServerImageEntry, 
     'immutable',
     `the image was taken as "${name}"${from === undefined ? '' : ` from servers.${from}`}: for another image, add a new entry`,
     [
-      edit(key, same ? { set: { name } } : fromServer(topLevelKey('servers', String(from)), world)),
+      edit(key, same ? { set: { name } } : fromServer(binding, topLevelKey('servers', String(from)), world)),
       outside('add a new entry under `server_images`'),
     ],
   );

@@ -63,7 +63,8 @@ export function carryOut(
   if (entry !== undefined || entryOf(file, path) === undefined) return undefined;
   if (code === 'address_in_use' && Object.hasOwn(choose, 'public_ipv4'))
     return withFields(stage, file, path, { public_ipv4: { new: true } });
-  const isRestored = code === 'network_in_use' || Object.keys(set).some((name) => !identity.has(name));
+  const isWhole = code === 'network_in_use' || code === 'immutable';
+  const isRestored = isWhole || Object.keys(set).some((name) => !identity.has(name));
   const fields = Object.entries(set).filter(([name]) => !identity.has(name) || isRestored);
   if (fields.length === 0 && code !== 'immutable' && code !== 'sizing_mode_mismatch') return undefined;
   const removed = remove.flatMap((name) => (identity.has(name) ? [] : [[name, undefined]]));

@@ -131,7 +131,7 @@ describe('src/reconcilers/server-image.ts', () => {
 
   test.each([
     ['renamed', 'three: {', 'moved: {from: servers.one}, ', 'write `server: three`'],
-    ['removed', undefined, '', 'remove `server`'],
+    ['removed', undefined, '', 'write `id: img-1` and remove `server`'],
   ])('its server was %s, and the remedy names what the spec has', async (_, key, moved, way) => {
     const world = profiled();
     await world.apply(file());

@@ -59,7 +59,7 @@ function limitOf(truth: Truth, purchase: SecondPurchase): string | undefined {
   const isSameKey = history.writes.get(first.idempotencyKey ?? '')?.key === intent.key;
   // A second state asks as little as an old copy does.
   const isBehind = behind || maker?.controller !== buyer?.controller;
-  if (isCutOff(truth, first) || (isUnstored && isServerCutOff(truth, first)))
+  if (isCutOff(truth, first) || ((isUnstored || isUnasked(truth, purchase)) && isServerCutOff(truth, first)))
     return 'only a list shows the resource, and the list is cut off';
   if (truth.machines() > 1 && haveParted(truth, purchase)) return 'two states that have parted';
   if (another && isIgnoredByFile(first, execution, running))
