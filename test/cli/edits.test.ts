@@ -331,6 +331,21 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     expect(scene.live).toMatchObject({ servers: [2002], ips: [5002] });
   });
 
+  test('the state is lost, and the entry that names the id of a server has it before the key that bought it', async () => {
+    const { scene, operator } = await Scene.applied({ servers: { a: withNew } });
+    const b = { ...withNew, id: 2001 };
+    await operator.applied({ servers: { b } });
+    await operator.applied({ servers: { b, a: withNew } });
+    const bought = scene.live;
+    operator.loseState();
+    await operator.converge({ 'servers.a': 2002 });
+    expect(scene.live).toEqual(bought);
+    const { stdout } = await operator.vdcsync('status', '--format', 'json');
+    expect(JSON.parse(stdout).resources).toContainEqual(
+      expect.objectContaining({ key: 'servers.b', id: '2001' }),
+    );
+  });
+
   test('a released backup is counted once', async () => {
     const { operator } = await Scene.applied({ servers: { web: { ...bare, backup: { max_age: '24h' } } } });
     expect(await operator.vdcsync('forget', 'servers.web.backup')).toMatchObject({ code: 0 });

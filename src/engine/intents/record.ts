@@ -7,6 +7,7 @@ import type { TaskId } from '../../core/resources.ts';
 import type { Answer, Intent, IntentPatch, KeyQuestion, WhyUnknown } from '../../core/state.ts';
 import { firewallOf } from '../../core/world.ts';
 import { draftOne, operationsOf } from '../../plan/draft.ts';
+import { lastCreation } from '../claims/scope.ts';
 import type { Run } from '../run.ts';
 import { refusedEarly, sendAfterCreation } from './bound-by.ts';
 import { nextPreference } from './capacity.ts';
@@ -25,7 +26,7 @@ import {
   unbrokenRow,
   warn,
 } from './endings.ts';
-import { type Disposition, disposition } from './outcome.ts';
+import { type Disposition, disposition, pauses } from './outcome.ts';
 import { lift, pauseClass } from './pauses.ts';
 import { takeOver } from './transfer.ts';
 
@@ -55,7 +56,7 @@ export async function record(run: Run, intent: Intent, result: WriteResult): Pro
     verb: intent.verb,
     asks: asksKey(run, intent),
     unconfirmed: partsOf(intent).unconfirmed,
-    doubted: partsOf(intent).because === 'key_doubted',
+    doubted: partsOf(intent).because === 'key_doubted' || (await wasUnanswered(run, intent, result)),
   };
   const next = disposition(result, sent, pace);
   const requestId = result.type === 'answer' ? { requestId: result.requestId } : {};
@@ -88,6 +89,15 @@ export async function record(run: Run, intent: Intent, result: WriteResult): Pro
       });
       return { now: 'blocked', code: next.code, reason: next.reason };
   }
+}
+
+/** A new state asked the key before, without an answer: a refusal of the token does not show what the key holds. */
+async function wasUnanswered(run: Run, intent: Intent, result: WriteResult): Promise<boolean> {
+  const isRefused = result.type === 'answer' && pauses[result.status] !== undefined;
+  if (intent.verb !== 'create' || !isRefused) return false;
+  const last = await lastCreation(run, intent.key);
+  const { outcome, because } = last === undefined ? {} : partsOf(last);
+  return last?.recovers !== undefined && outcome === 'void' && because === undefined;
 }
 
 /** The send had no effect, so the write is sent again under the same key. */

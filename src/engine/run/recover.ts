@@ -290,15 +290,19 @@ async function lookUpOne(
       await decided(run, intent, 'taken');
       return undefined;
     }
+    const next = [{ type: 'next_incarnation', key } as const];
+    const named = run.desired.resources.find((each) => each.kind === name && each.id === id && !each.held);
+    if (named !== undefined && named.key !== own) {
+      await end('void', `${named.key} names ${id}, which was created under this key`, next, 'taken');
+      return 'next';
+    }
     switch (await lifeOf(run, intent, { id, facts: facts ?? {} }, held.answer)) {
       case 'live':
         await found(run, intent, id, taskOf(held.answer.task));
         return 'found';
-      case 'gone': {
-        const changes = [{ type: 'next_incarnation', key } as const];
-        await end('absent', `${id} was created under this idempotency key, and is gone`, changes, 'gone');
+      case 'gone':
+        await end('absent', `${id} was created under this idempotency key, and is gone`, next, 'gone');
         return 'next';
-      }
       case 'unknown':
         await end('void', `reads do not show yet whether ${id} exists`);
         return undefined;
