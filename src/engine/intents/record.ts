@@ -91,7 +91,7 @@ export async function record(run: Run, intent: Intent, result: WriteResult): Pro
   }
 }
 
-/** A new state asked the key before, without an answer: a refusal of the token does not show what the key holds. */
+/** A new state asked the key before, without an answer: a refusal of the token does not show the answer of the key. */
 async function wasUnanswered(run: Run, intent: Intent, result: WriteResult): Promise<boolean> {
   const isRefused = result.type === 'answer' && pauses[result.status] !== undefined;
   if (intent.verb !== 'create' || !isRefused) return false;
