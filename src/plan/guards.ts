@@ -24,9 +24,9 @@ import { movedFromUnknown } from './moved-from.ts';
 import type { Guard, GuardInput, Objection } from './objections.ts';
 import { isOvertaken } from './open-writes.ts';
 import { obstacles } from './order.ts';
-import { besideUnresolved, lineOpen, releasedAddress, unmanaged } from './purchases.ts';
+import { besideUnresolved, earlierOpen, lineOpen, releasedAddress, unmanaged } from './purchases.ts';
 import { mostOf } from './totals.ts';
-import { besideChange, earlierOpen, outsideWindow, renameWaits } from './waits.ts';
+import { besideChange, outsideWindow, renameWaits } from './waits.ts';
 
 /** The most fundamental first: the first guard that objects gives the reason. */
 export const guards: readonly Guard[] = [

@@ -81,7 +81,7 @@ export function besideFound(
   return {
     reason: `${found.key} is server ${found.id}, and an earlier state used another idempotency key of ${found.key} too: another server may exist, and may be ${key}`,
     remedies: [
-      ...adoptedById(key, kind),
+      adoptedById(key, kind),
       run('adopt', [found.key, 'ID'], {
         when: `if server ${found.id} is ${key}, and server ID is ${found.key}`,
         next: [run('adopt', [key, found.id])],

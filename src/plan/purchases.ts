@@ -5,9 +5,9 @@ import { partsOf } from '../core/intent.ts';
 import { nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress } from '../core/kind-facts.ts';
-import { edit, giveScope, outside, type Remedy, run, setting } from '../core/remedy.ts';
+import { edit, giveScope, outside, type Remedy, run, setting, settleFirst } from '../core/remedy.ts';
 import type { Binding, Intent } from '../core/state.ts';
-import { type Draft, draftOne } from './draft.ts';
+import { type Draft, draftOne, isToBeMade } from './draft.ts';
 import type { GuardInput, Objection, PlanFacts } from './objections.ts';
 import { described, ignoring, isNone, notOurs, type Register, unmanagedFor } from './unmanaged.ts';
 
@@ -69,6 +69,35 @@ function takesAwaited(subject: Subject, world: World, kinds: GuardInput['kinds']
   const waits = ({ desired, binding, parent }: Subject) =>
     desired !== undefined && binding === undefined && parent === undefined;
   return takesFree(subject, world, kinds) !== undefined && world.subjectsOf('ip').some(waits);
+}
+
+/** A purchase needs proof that nothing of its line exists: no earlier key has an open creation or a binding. */
+export function earlierOpen(
+  draft: Draft,
+  { register, openIntents, world }: GuardInput,
+): Objection | undefined {
+  const { key, kind, desired, binding } = draft.subject;
+  // A replacement buys too. The reads may show the resource of the open creation already.
+  const isBought = isToBeMade(draft) || draft.diff.verdict.verdict === 'replace';
+  if (!isBought || desired === undefined) return undefined;
+  // Another entry of the spec has a line of its own.
+  const earlier = [...register.line(desired)].filter(
+    (each) => world.subjects.get(each)?.desired === undefined,
+  );
+  for (const each of earlier) {
+    const open = openIntents.find((intent) => intent.key === each);
+    const bound = world.subjects.get(each)?.binding;
+    // A bound entry knows its resource, so that only an open creation may make another one.
+    const isOpen = binding === undefined ? (open ?? bound) !== undefined : open?.verb === 'create';
+    if (!isOpen) continue;
+    const what =
+      open === undefined ? `is bound to ${nounOf(kind)} ${bound?.id}` : `has an open write (${open.verb})`;
+    return {
+      reason: `${each}, an earlier key of ${key}, ${what}: another creation could be a duplicate`,
+      remedies: open?.phase === 'blocked' ? settleFirst(each) : [run('apply')],
+    };
+  }
+  return undefined;
 }
 
 /** No key of the line of a purchase was answered with a resource. */
@@ -220,14 +249,14 @@ export function besideUnresolved(
   return {
     reason: `the creation of ${other.key} is unconfirmed, and this creation could be confused with it`,
     remedies: [
-      ...(factsOf(kind).container && isConflict(other) ? adoptedById(key, kind) : []),
+      ...(factsOf(kind).container && isConflict(other) ? [adoptedById(key, kind)] : []),
       outside(`resolve ${other.key} first`, { next: [run('apply')] }),
     ],
   };
 }
 
-export function adoptedById(key: ResourceKey, kind: Subject['kind']): Remedy[] {
-  return [run('adopt', [key, 'ID'], { when: `if ${nounOf(kind)} ID in the client area is ${key}` })];
+export function adoptedById(key: ResourceKey, kind: Subject['kind']): Remedy {
+  return run('adopt', [key, 'ID'], { when: `if ${nounOf(kind)} ID in the client area is ${key}` });
 }
 
 type Confusable = Pick<GuardInput, 'kinds' | 'world'> & { readonly register: () => Attribution };

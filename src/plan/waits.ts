@@ -1,6 +1,6 @@
 import { type Opening, openingFor } from '../core/calendar.ts';
 import { namedAddress, type WindowVerb } from '../core/desired.ts';
-import { entryKeyOf, nounOf, type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
+import { entryKeyOf, type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
 import type { ResourceKind, Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress, type KindName } from '../core/kind-facts.ts';
 import { type Blocked, type Operation, operationId } from '../core/plan.ts';
@@ -8,7 +8,7 @@ import { edit, run, settleFirst } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import { moment } from '../core/time.ts';
 import { exposedServers } from '../core/world.ts';
-import { type Draft, draftOne, isToBeMade, type Release, releaseOf } from './draft.ts';
+import { type Draft, draftOne, type Release, releaseOf } from './draft.ts';
 import type { GuardInput, HeldRename, Objection, PlanFacts } from './objections.ts';
 import { closure, endsOf, linksOf, obstacles, prerequisites, restsOn, successorsOf } from './order.ts';
 import { isStep, type ReplacementTurn, serverAfter } from './replacements.ts';
@@ -170,35 +170,6 @@ export function besideChange({ subject, diff }: Draft, { kinds, world }: GuardIn
     reason: `waits for ${other.key}, whose change is blocked: the new server would use the unchanged resource`,
     remedies: settleFirst(other.key),
   };
-}
-
-/** A purchase needs proof that nothing of its line exists: no earlier key has an open creation or a binding. */
-export function earlierOpen(
-  draft: Draft,
-  { register, openIntents, world }: GuardInput,
-): Objection | undefined {
-  const { key, kind, desired, binding } = draft.subject;
-  // A replacement buys too. The reads may show the resource of the open creation already.
-  const isBought = isToBeMade(draft) || draft.diff.verdict.verdict === 'replace';
-  if (!isBought || desired === undefined) return undefined;
-  // Another entry of the spec has a line of its own.
-  const earlier = [...register.line(desired)].filter(
-    (each) => world.subjects.get(each)?.desired === undefined,
-  );
-  for (const each of earlier) {
-    const open = openIntents.find((intent) => intent.key === each);
-    const bound = world.subjects.get(each)?.binding;
-    // A bound entry knows its resource, so that only an open creation may make another one.
-    const isOpen = binding === undefined ? (open ?? bound) !== undefined : open?.verb === 'create';
-    if (!isOpen) continue;
-    const what =
-      open === undefined ? `is bound to ${nounOf(kind)} ${bound?.id}` : `has an open write (${open.verb})`;
-    return {
-      reason: `${each}, an earlier key of ${key}, ${what}: another creation could be a duplicate`,
-      remedies: open?.phase === 'blocked' ? settleFirst(each) : [run('apply')],
-    };
-  }
-  return undefined;
 }
 
 /** Everything about an entry waits for its rename. */

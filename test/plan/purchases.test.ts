@@ -11,12 +11,12 @@ import type { GuardInput, Objection } from '../../src/plan/objections.ts';
 import {
   besideUnresolved,
   confusableWith,
+  earlierOpen,
   isPurchase,
   lineOpen,
   releasedAddress,
   unmanaged,
 } from '../../src/plan/purchases.ts';
-import { earlierOpen } from '../../src/plan/waits.ts';
 import { kinds } from '../../src/reconcilers/registry.ts';
 import { sliders } from '../reconcilers/support.ts';
 import { load } from '../support/rig.ts';

@@ -37,9 +37,14 @@ export function releasing(
     ...[key, ...inside.map((child) => child.key)].map(
       (each) => ({ type: 'release', key: each, gone: false, reason }) as const,
     ),
-    ...(own === undefined ? [] : releasedClaim(run, own, by)),
+    ...(own === undefined ? [] : releasedClaim(run, own, by, idOfServer(own))),
     ...inside.flatMap((child) => releasedClaim(run, child, by, child.parentId)),
   ];
+}
+
+/** The id of a backup is unique only within its server. */
+function idOfServer({ kind, parentId }: Binding): string | undefined {
+  return factsOf(kind).independent ? undefined : parentId;
 }
 
 /**

@@ -125,31 +125,22 @@ async function askNext(
  */
 export async function askSuccessors(run: Run): Promise<boolean> {
   const bound = [...run.bindings.values()].flatMap((binding) => {
-    const { key, formerKeys = [], recovered } = binding;
+    const { key, kind, id, formerKeys = [], recovered } = binding;
     const change = { type: 'bind', binding: { ...binding, recovered: 'another' } } as const;
-    return recovered === true ? [{ object: binding, own: key, keys: [key, ...formerKeys], change }] : [];
+    return recovered === true ? [{ kind, id, own: key, keys: [key, ...formerKeys], change }] : [];
   });
   const claimed = [...run.claims.values()].flatMap((claim) => {
-    const { holder } = claim;
+    const { id, holder } = claim;
     if (holder.is !== 'found' || holder.recovered !== undefined) return [];
     const { key, askedFor: own = key } = holder;
     const { desired } = run.world.subjects.get(own) ?? {};
     if (desired === undefined || !isBare(desired)) return [];
-    const keys = [...new Set([own, key])];
     const marked = { ...claim, holder: { ...holder, recovered: 'another' } } as const;
-    const { id } = claim;
-    return [
-      {
-        object: { kind: takeApart(own).kind, id },
-        own,
-        keys,
-        change: { type: 'claim', claim: marked } as const,
-      },
-    ];
+    const change = { type: 'claim', claim: marked } as const;
+    return [{ kind: desired.kind, id, own, keys: [...new Set([own, key])], change }];
   });
   let any = false;
-  for (const { object, own, keys, change } of [...bound, ...claimed]) {
-    const { kind, id } = object;
+  for (const { kind, id, own, keys, change } of [...bound, ...claimed]) {
     if (factsOf(kind).container !== true || run.world.ipsOf(id).length > 0) continue;
     for (const each of keys) {
       if (run.intents.has(each) || (await isAsked(run, each))) continue;

@@ -159,12 +159,8 @@ export async function forgetKey(run: Run, key: ResourceKey): Promise<CommandResu
   await run.moves.keep();
   const changes = releasing(run, key, 'operator', 'the operator released the resource');
   const ended = bindingsOf(run, changes);
-  const isBackup = factsOf(kind).staysBilled && parent !== undefined;
-  await run.state.change(
-    isBackup
-      ? [...changes.filter(({ type }) => type !== 'claim'), ...(await listedBackups(run, ended))]
-      : changes,
-  );
+  const gone = factsOf(kind).staysBilled ? await goneBackups(run, ended) : [];
+  await run.state.change(changes.filter((each) => each.type !== 'claim' || !gone.includes(each.claim.id)));
   return result(`${key} is released.${stays(run, binding, ended)}`);
 }
 
@@ -189,17 +185,12 @@ export function forgetting({ world: { subjects, settings } }: Run, key: Resource
   return wayToForget(key, { isDeclared, when, prune: settings.prune });
 }
 
-/** The backups of a server that exists, as released. A backup that the list lacks is gone already. */
-async function listedBackups({ deps, cache }: Run, backups: readonly Binding[]): Promise<StateChange[]> {
+/** Of the backups of a server that exists: those that the list lacks. */
+async function goneBackups({ deps, cache }: Run, backups: readonly Binding[]): Promise<readonly string[]> {
   const [{ parentId: server } = {}] = backups;
   if (server === undefined) return [];
   const listed = await cache.since(deps.clock.monotonic()).findBackups(Number(server) as ServerId);
-  const left = backups.filter(({ id }) => listed?.some((each) => each.id === id) ?? true);
-  return left.map(({ key, id }) => {
-    const holder = { is: 'released', by: 'operator', formerKey: key } as const;
-    const object = backupObject(id, server);
-    return { type: 'claim', claim: { ...object, identity: {}, holder, at: deps.clock.now() } };
-  });
+  return backups.flatMap(({ id }) => ((listed?.some((each) => each.id === id) ?? true) ? [] : [id]));
 }
 
 /** Reports that a released resource, with the resources released together with it, is still billed if it exists. */
