@@ -29,6 +29,11 @@ export function backupObject(id: string, server: string) {
   return { kind: 'backup', id, parentId: server } as const satisfies LiveObject;
 }
 
+/** The object of the claim on an unidentified server. */
+export function unidentifiedServer(key: ResourceKey) {
+  return { kind: 'project', id: key } as const satisfies LiveObject;
+}
+
 /**
  * Who holds an object that is not bound to a key. An object has one holder at most: a binding, or one of these. An
  * object passes from one holder to the next in one transaction.
@@ -50,17 +55,15 @@ export type Holder =
       readonly by: 'operator' | 'file';
       readonly formerKey: ResourceKey;
       readonly formerKeys?: readonly ResourceKey[];
-      readonly recovered?: true | 'another';
+      readonly recovered?: true;
       readonly applied?: Json;
     }
   /**
    * The idempotency key of `key` was answered with it; bound once approved. `askedFor`: the entry for which that earlier
-   * key of its line was asked. `taskId`: of its creation. `scope`: of the spec whose key that was. `another`: see the
-   * field of a binding.
+   * key of its line was asked. `taskId`: of its creation. `scope`: of the spec whose key that was.
    */
   | {
       readonly is: 'found';
-      readonly recovered?: 'another';
       readonly key: ResourceKey;
       readonly askedFor?: ResourceKey;
       readonly taskId?: TaskId;
@@ -68,6 +71,11 @@ export type Holder =
     }
   /** A backup whose server is gone: no read shows the backup, and it stays billed. @source API §1.5 */
   | { readonly is: 'leftover'; readonly formerKey: ResourceKey }
+  /**
+   * Of the project, and its id is `key`: an earlier state used an idempotency key of `key` for a server that neither an
+   * answer nor a read shows. The server may exist, also as that of another entry.
+   */
+  | { readonly is: 'unidentified'; readonly key: ResourceKey }
   /** Of the project: it has been seen without unmanaged objects, or they were ignored. Unmanaged objects came later. */
   | { readonly is: 'baseline' }
   /** Of the project: the plan that waits for the operator's approval. */

@@ -30,9 +30,9 @@ export interface Binding {
   readonly tainted?: string;
   /**
    * A new state found the resource under an idempotency key, and no operator has confirmed that it belongs to this spec.
-   * It is neither deleted nor replaced. `another`: an earlier state may have created one more resource for the key.
+   * It is neither deleted nor replaced.
    */
-  readonly recovered?: true | 'another';
+  readonly recovered?: true;
   /** Keys that the spec has renamed to this one. */
   readonly formerKeys?: readonly ResourceKey[];
   /** Wall time in ms. */

@@ -16,6 +16,7 @@ import { exposedServers } from '../core/world.ts';
 import { type Draft, operatedKey, type Release } from './draft.ts';
 import { expiryWarnings, flagsChange } from './flags.ts';
 import { choose, type JudgeInput, type Judgement, judgeAll, possibleOf } from './judge.ts';
+import { unidentifiedWarnings } from './lost-state.ts';
 import { perhapsRenamed } from './moved-from.ts';
 import { blockedIntent, isBegun, openWrites } from './open-writes.ts';
 import { isSelected } from './order.ts';
@@ -152,6 +153,7 @@ function warningsBeside(
     ...unmanagedWarnings(world, register),
     ...recoveredUnconfirmed(world),
     ...countedAlone(register, world),
+    ...unidentifiedWarnings(register),
     ...unreachedWarnings(unreached),
     ...boughtUnused(world, operations),
     ...freeBeside(world, operations, register),

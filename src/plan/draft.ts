@@ -32,14 +32,9 @@ export function keeping(
   return wayToForget(key, { isDeclared: destroy || desired !== undefined, when, prune: settings.prune });
 }
 
-/** For a message: the resource that a new state found, and another one that may exist. */
+/** For a message: the resource that a new state found. */
 export function foundText(binding: Binding, world: World): string {
-  const noun = nounOf(binding.kind);
-  const replaced =
-    binding.recovered === 'another'
-      ? `. There may be another ${noun} of ${binding.key}, which is billed while it exists: check the client area`
-      : '';
-  return `this state found ${noun} ${world.nameOf(binding)} under an idempotency key, and another spec may manage it${replaced}`;
+  return `this state found ${nounOf(binding.kind)} ${world.nameOf(binding)} under an idempotency key, and another spec may manage it`;
 }
 
 /** Confirms that a resource that a new state found belongs to this spec. */

@@ -19,7 +19,7 @@ import { capitalised } from '../core/text.ts';
 import { expiredEntry } from '../core/world.ts';
 import { confirming, type Draft, foundText, keeping, operationsOf } from './draft.ts';
 import { isProtected, lasting, whyLeft } from './flags.ts';
-import { besideFound, perhapsEarlier, takenBefore, unlistedServers } from './lost-state.ts';
+import { besideUnidentified, perhapsEarlier, takenBefore, unlistedServers } from './lost-state.ts';
 import { movedFromUnknown } from './moved-from.ts';
 import type { Guard, GuardInput, Objection } from './objections.ts';
 import { isOvertaken } from './open-writes.ts';
@@ -50,7 +50,7 @@ export const guards: readonly Guard[] = [
   { code: 'unmanaged_resources', check: releasedAddress },
   { code: 'unmanaged_resources', check: perhapsEarlier },
   { code: 'unlisted_servers', check: unlistedServers },
-  { code: 'unlisted_servers', check: besideFound },
+  { code: 'unlisted_servers', check: besideUnidentified },
   { code: 'image_taken_before', check: takenBefore },
   { code: 'unresolved_create', check: besideUnresolved },
   { code: 'max_monthly_increase', check: dearerThanPlanned },

@@ -1,12 +1,13 @@
 import { appliedServer } from '../core/applied.ts';
 import { isBare } from '../core/desired.ts';
-import { nounOf } from '../core/keys.ts';
+import { nounOf, type ResourceKey } from '../core/keys.ts';
 import { factsOf } from '../core/kind-facts.ts';
-import { run, setting } from '../core/remedy.ts';
+import type { Warning } from '../core/plan.ts';
+import { type Remedy, run, setting } from '../core/remedy.ts';
 import type { Draft } from './draft.ts';
 import type { GuardInput, Objection } from './objections.ts';
 import { adoptedById, ignoringAll, mayDuplicate } from './purchases.ts';
-import { isNone } from './unmanaged.ts';
+import { isNone, type Register } from './unmanaged.ts';
 
 /**
  * The name of the entry is free, and the state is new, or may be an old copy: an earlier state may have created the
@@ -58,37 +59,62 @@ export function unlistedServers(draft: Draft, input: GuardInput): Objection | un
   };
 }
 
-/**
- * A new state found a server under an idempotency key, and another key of that entry was used too: another server may
- * exist, which may be the one that this spec describes.
- */
-export function besideFound(
+/** An unidentified server may be the one that the entry describes, unless the creation asks the keys of that server too. */
+export function besideUnidentified(
   { subject: { key, kind, desired }, diff }: Draft,
   { register, world }: GuardInput,
 ): Objection | undefined {
   if (diff.verdict.verdict !== 'create' || desired === undefined || !isBare(desired)) return undefined;
-  const bound = world
-    .serverSubjects()
-    .flatMap(({ binding }) => (binding?.recovered === 'another' ? [binding] : []));
-  const claimed = register.claims.flatMap(({ id, holder }) =>
-    holder.is === 'found' && holder.recovered === 'another'
-      ? [{ key: holder.askedFor ?? holder.key, id }]
-      : [],
-  );
-  // The creation asks the keys of its own entry.
-  const found = [...bound, ...claimed].find((each) => each.key !== key);
-  if (found === undefined) return undefined;
+  const line = register.line(desired);
+  const used = unidentifiedKeys(register).find((each) => !line.has(each));
+  if (used === undefined) return undefined;
+  const shown = world.serverSubjects().find((each) => {
+    const its = each.desired && register.line(each.desired).has(used);
+    return its && each.binding !== undefined && world.isThere(each.key);
+  });
+  const { binding } = shown ?? {};
   return {
-    reason: `${found.key} is server ${found.id}, and an earlier state used another idempotency key of ${found.key} too: another server may exist, and may be ${key}`,
+    reason: `${unidentifiedText(used)}. It may exist, and may be ${key}`,
     remedies: [
       adoptedById(key, kind),
-      run('adopt', [found.key, 'ID'], {
-        when: `if server ${found.id} is ${key}, and server ID is ${found.key}`,
-        next: [run('adopt', [key, found.id])],
-      }),
-      run('adopt', [found.key, found.id], { when: `if no server of the client area is ${key}` }),
+      ...(binding === undefined
+        ? []
+        : [
+            run('adopt', [binding.key, 'ID'], {
+              when: `if server ${binding.id} is ${key}, and server ID is ${binding.key}`,
+              next: [run('adopt', [key, binding.id])],
+            }),
+          ]),
+      noOther(used),
     ],
   };
+}
+
+/** The keys of the servers that neither an answer nor a read shows. */
+function unidentifiedKeys({ claims }: Register): readonly ResourceKey[] {
+  return claims.flatMap(({ holder }) => (holder.is === 'unidentified' ? [holder.key] : []));
+}
+
+function unidentifiedText(key: ResourceKey): string {
+  return `an earlier state used an idempotency key of ${key} for a server that no read shows`;
+}
+
+function noOther(key: ResourceKey): Remedy {
+  return run('resolve', [key, '--absent'], { when: 'if the client area shows no other server of this spec' });
+}
+
+/** The servers of a lost state that may be billed, and that only the client area shows. */
+export function unidentifiedWarnings(register: Register): Warning[] {
+  return unidentifiedKeys(register).map((key) => ({
+    code: 'unlisted_servers',
+    key,
+    message: `${unidentifiedText(key)}. If it exists, it is billed`,
+    remedies: [
+      run('adopt', ['KEY', 'ID'], { when: 'if the client area shows it, and KEY is its entry' }),
+      run('ignore', ['ID'], { when: 'if it does not belong to this spec', next: [noOther(key)] }),
+      noOther(key),
+    ],
+  }));
 }
 
 /**

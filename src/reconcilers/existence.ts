@@ -78,8 +78,10 @@ function isHeldObject(
 /** The reason of a creation in place of a resource that existed before; `{}` if there was none. */
 export function lostOf({ binding, desired }: Subject, noun: string): { readonly lost?: string } {
   if (binding !== undefined) return { lost: `${noun} ${binding.id} no longer exists` };
-  if (desired?.held?.by !== 'released') return {};
-  return { lost: `${noun} ${desired.id} was released before, and no longer exists` };
+  if (desired?.held === undefined) return {};
+  const what =
+    desired.held.by === 'released' ? 'was released before' : 'was created under its idempotency key';
+  return { lost: `${noun} ${desired.id} ${what}, and no longer exists` };
 }
 
 /**

@@ -147,7 +147,7 @@ function checkNothingLeft(
   const isOfServers = ({ code }: { readonly code: string }) => code === 'unlisted_servers';
   // The plan of another file asks about the servers of that file.
   const areAsked = stage.controllers.length > 1 && stage.questions.all.some(isOfServers);
-  const areCounted = warnings.some(isOfServers) || areAsked;
+  const areCounted = warnings.some((each) => isOfServers(each) && each.key === null) || areAsked;
   const forgotten = stage.controllers.some(({ epoch }) => epoch > 0);
   const lists = { server: project.servers, ip: project.ips, network: project.networks, iso: project.isos };
   for (const sort of sorts) {
@@ -167,13 +167,11 @@ function checkNothingLeft(
       const isLost = forgotten || (birth !== undefined && stage.history.isGivenUp(birth));
       // A question named the resource, and the operator removed the entry that the resource blocked.
       const isTold = stage.questions.all.some(({ code, kind }) => code === 'name_exists' && kind === sort);
-      const isReplaced = ({ code, key, message }: Warning) =>
-        code === 'recovered_unconfirmed' &&
-        message.includes(`another ${sort}`) &&
-        key === stage.history.makerOf('server', String(id));
+      const isUnidentified = ({ code, key }: Warning) =>
+        code === 'unlisted_servers' && key === stage.history.makerOf('server', String(id));
       if (
         traceLineOf ||
-        (sort === 'server' && (areCounted || warnings.some(isReplaced))) ||
+        (sort === 'server' && (areCounted || warnings.some(isUnidentified))) ||
         (forgotten && stage.ignoresUnmanaged) ||
         (isUnbilled && (isLost || isTold))
       )

@@ -81,9 +81,9 @@ const holder = z.discriminatedUnion('is', [
   z.looseObject({
     ...{ is: z.literal('found'), key: text, taskId: text.optional(), scope: text.optional() },
     askedFor: text.optional(),
-    recovered: z.literal('another').optional(),
   }),
   z.looseObject({ is: z.literal('leftover'), formerKey: text }),
+  z.looseObject({ is: z.literal('unidentified'), key: text }),
   z.looseObject({ is: z.literal('baseline') }),
   z.looseObject({ is: z.literal('awaiting_approval'), digest: text }),
   z.looseObject({

@@ -106,13 +106,16 @@ describe('src/engine: a server without an address, which no list shows, stays in
 
     const found = report.plan.warnings.filter(({ code }) => code === 'recovered_unconfirmed');
     expect(found.map(({ message }) => message)).toEqual([expect.stringContaining('found server 2001')]);
-    expect(found[0]?.message).toContain('There may be another server');
     expect(played.project.servers).toHaveLength(2);
-    // The yes to a plan does not end the warning. A command that names the server does.
+    // Neither the yes to a plan nor the adoption of the known server ends the warning. The word of the operator does.
     const warned = async () =>
-      (await played.apply(file())).plan.warnings.filter(({ code }) => code === 'recovered_unconfirmed');
-    expect(await warned()).toHaveLength(1);
+      (await played.apply(file())).plan.warnings.filter(({ code }) => code === 'unlisted_servers');
+    expect(await warned()).toMatchObject([
+      { key, message: expect.stringContaining('If it exists, it is billed') },
+    ]);
     await played.clock.run(played.engine.adopt(load(file()), key, '2001'));
+    expect(await warned()).toHaveLength(1);
+    await played.clock.run(played.engine.resolve(load(file()), key, { type: 'absent' }));
     expect(await warned()).toEqual([]);
   });
 });

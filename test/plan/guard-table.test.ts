@@ -300,12 +300,9 @@ describe('src/plan/guards.ts: one guard each', () => {
   const known = 'this state found server 1 under an idempotency key, and another spec may manage it. ';
   const deletes = 'Server 1 would be deleted with all data on its disks → ';
   const forgets = `remove servers.web from the spec; then ${forget(web)} ⇒ vdcsync adopt servers.web 1 (if only this spec manages 1)`;
-  const left2 =
-    'There may be another server of servers.web, which is billed while it exists: check the client area. ';
   const unchanged = 'write `image: os-1` in servers.web (to keep it unchanged) | ';
   rows('recovered_unconfirmed', [
     ['a deletion', web, remove, found(), known + deletes + forgets],
-    ['a deletion of a replacement', web, remove, found('another'), known + left2 + deletes + forgets],
     ['a replacement', web, replace, found(), known + deletes + unchanged + forgets],
     ['destroy', web, remove, { ...found(), input: { destroy: true } }, known + deletes + forgets],
     ['an update', web, update, found(), undefined],

@@ -6,7 +6,12 @@ import type { WorldParts } from '../../src/core/kind.ts';
 import { resolveText } from '../../src/core/remedy.ts';
 import type { Binding, Intent } from '../../src/core/state.ts';
 import type { Draft } from '../../src/plan/draft.ts';
-import { besideFound, perhapsEarlier, takenBefore, unlistedServers } from '../../src/plan/lost-state.ts';
+import {
+  besideUnidentified,
+  perhapsEarlier,
+  takenBefore,
+  unlistedServers,
+} from '../../src/plan/lost-state.ts';
 import type { GuardInput, Objection } from '../../src/plan/objections.ts';
 import {
   besideUnresolved,
@@ -438,36 +443,26 @@ describe('src/plan/lost-state.ts', () => {
   });
 
   const web = (applied: unknown = null) => [bound('servers.web', 'server', '1', { applied })];
-  const second = (recovered: unknown) => ({
-    bindings: [bound('servers.web', 'server', '1', { recovered })],
-  });
-  const claimed = (recovered: unknown, is = 'found', askedFor?: string) => ({
-    claims: [
-      claim('server', '1', {
-        is,
-        key: askedFor === undefined ? 'servers.web' : 'servers.w',
-        askedFor,
-        recovered,
-      }),
-    ],
-  });
-  test.each<[string, string, Given, boolean, object?]>([
-    ['a bound one', 'servers.bare', second('another'), true],
-    ['a found one', 'servers.bare', claimed('another'), true],
-    ['one found under an earlier key', 'servers.bare', claimed('another', 'found', 'servers.web'), true],
-    ['its own found one', 'servers.bare', claimed('another', 'found', 'servers.bare'), false],
-    ['a bound one of which no other key was used', 'servers.bare', second(true), false],
-    ['a found one of which no other key was used', 'servers.bare', claimed(undefined), false],
-    ['a released one', 'servers.bare', claimed('another', 'released'), false],
-    ['a bound one, for a server with an address', 'servers.any', second('another'), false],
-    ['a bound one, for an address', 'ips.a', second('another'), false],
-    ['a bound one, for an update', 'servers.bare', second('another'), false, { verdict: 'update' }],
-    ['none', 'servers.bare', {}, false],
-  ])('a server may be the other one of a found server: %s', (_name, key, given, isBlocked, verdict) => {
-    const text = ask(besideFound, key, given, verdict);
-    if (!isBlocked) return expect(text).toBeUndefined();
+  const unidentified = (key: string) => claim('project', key, { is: 'unidentified', key });
+  const used = { claims: [unidentified('servers.web')] };
+  const other = { ...used, bindings: [bound('servers.web', 'server', '1')] };
+  const shown = { observed: new Map([['servers.web', { id: '1' }]]) } as never;
+  const swap =
+    ' | vdcsync adopt servers.web ID; then vdcsync adopt servers.bare 1 (if server 1 is servers.bare, and server ID is servers.web)';
+  test.each<[string, string, Given, string | undefined, object?]>([
+    ['beside a server that reads show', 'servers.bare', { ...other, parts: shown }, swap],
+    ['beside a server that is gone', 'servers.bare', other, ''],
+    ['beside no server', 'servers.bare', used, ''],
+    ['of the line of the entry', 'servers.bare', { claims: [unidentified('servers.bare')] }, undefined],
+    ['beside an entry with an address', 'servers.any', used, undefined],
+    ['beside an address', 'ips.a', used, undefined],
+    ['beside an update', 'servers.bare', used, undefined, { verdict: 'update' }],
+    ['that does not exist', 'servers.bare', {}, undefined],
+  ])('an unidentified server %s', (_name, key, given, way, verdict) => {
+    const text = ask(besideUnidentified, key, given, verdict);
+    if (way === undefined) return expect(text).toBeUndefined();
     expect(text).toBe(
-      ' servers.web is server 1, and an earlier state used another idempotency key of servers.web too: another server may exist, and may be servers.bare → vdcsync adopt servers.bare ID (if server ID in the client area is servers.bare) | vdcsync adopt servers.web ID; then vdcsync adopt servers.bare 1 (if server 1 is servers.bare, and server ID is servers.web) | vdcsync adopt servers.web 1 (if no server of the client area is servers.bare)',
+      ` an earlier state used an idempotency key of servers.web for a server that no read shows. It may exist, and may be servers.bare → vdcsync adopt servers.bare ID (if server ID in the client area is servers.bare)${way} | vdcsync resolve servers.web --absent (if the client area shows no other server of this spec)`,
     );
   });
 

@@ -139,6 +139,8 @@ function passedOnDrillOf(dice: Chance): Omit<Story, 'seed'> {
       at(
         dice.happens(0.8) ? { do: 'lose_the_state' } : { do: 'put_state_back', changes: dice.between(1, 20) },
       ),
+      ...(dice.happens(0.4) ? [at({ do: 'remove', sort: 'server', place: dice.pick([0, 0, 1]) })] : []),
+      ...(dice.happens(0.3) ? [at({ do: 'put_state_back', changes: dice.between(1, 40) })] : []),
     ],
     pausesMs: [dice.pick([1_000, 60_000])],
   };

@@ -473,10 +473,17 @@ export const plantedBugs: readonly Planted[] = [
     stories: '--actions',
   },
   {
-    name: 'a server is bought beside a second server of another key',
+    name: 'a server is bought beside an unidentified server',
     file: 'plan/lost-state.ts',
-    find: '].find((each) => each.key !== key);',
-    replace: '].find(({ id }) => id === key);',
+    find: '  if (used === undefined) return undefined;\n',
+    replace: '  if (used !== null) return undefined;\n',
+    stories: '--actions',
+  },
+  {
+    name: 'the next keys of known servers are not asked before another server is bought',
+    file: 'engine/run/recover.ts',
+    find: 'askSuccessors(run, servers.some(isBare))',
+    replace: 'askSuccessors(run, false)',
     stories: '--actions',
   },
 ];

@@ -101,7 +101,7 @@ function afterDeath({ controller, crashable }: Running, change: () => unknown, b
   controller.onRelease.push(() => exchangeState(controller, change, behind));
 }
 
-function mutateAt(stage: StoryStage, what: Disturbance & { do: 'remove' | 'open_firewall' }): void {
+export function mutateAt(stage: StoryStage, what: Disturbance & { do: 'remove' | 'open_firewall' }): void {
   const project = stage.emulator.world.projects[0] as Project;
   const at = <Value>(list: readonly Value[]): Value | undefined =>
     list[what.place % Math.max(1, list.length)];

@@ -31,7 +31,7 @@ import {
   unlisted,
 } from '../../plan/unmanaged.ts';
 import { knownIds, type Run } from '../run.ts';
-import { incarnationOf, isInScope, lastCreation } from './scope.ts';
+import { incarnationOf, lastCreation } from './scope.ts';
 
 /** A plan, and the register that it was made with. */
 export interface Judged extends Planned {
@@ -310,22 +310,6 @@ export function makerOf({ intents }: Run, live: Live): Intent | undefined {
     const id = partsOf(each).answer?.id;
     return each.verb === 'create' && id !== undefined && isSame({ ...each, id }, live);
   });
-}
-
-/**
- * An earlier state may have created this server to replace another one, which may still exist: this state has not seen
- * how the server of an earlier incarnation ended.
- */
-export async function mayReplace(run: Run, { key, kind, incarnation }: Intent): Promise<boolean> {
-  if (factsOf(kind).container !== true || incarnation === '0') return false;
-  const past = (await run.deps.store.intents({ key, limit: 50 })).filter((each) => isInScope(run, each));
-  for (let before = Number(incarnation) - 1; before >= 0; before -= 1) {
-    const last = past.find((each) => each.verb === 'create' && each.incarnation === String(before));
-    const { outcome } = last === undefined ? {} : partsOf(last);
-    if (outcome === 'done') return false;
-    if (outcome !== 'absent') return true;
-  }
-  return false;
 }
 
 /** The creation of the current incarnation whose idempotency key was answered with a resource of another holder. */

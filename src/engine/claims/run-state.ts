@@ -147,6 +147,10 @@ function transferred(
   const bound = new Set(names.values());
   return changes.flatMap((change): StateChange[] => {
     if (change.type === 'claim') return bound.has(objectName(change.claim)) ? [] : [change];
+    if (change.type === 'unclaim') {
+      const { holder } = claims.get(objectName(change.object)) ?? {};
+      return holder?.is === 'found' ? [change, { type: 'next_incarnation', key: holder.key }] : [change];
+    }
     if (change.type === 'release' && change.gone) {
       // The object is gone under each of its keys: the next one has another idempotency key.
       const earlier = bindings.get(change.key)?.formerKeys ?? [];
@@ -176,13 +180,10 @@ function withNext(change: Extract<StateChange, { readonly type: 'release' }>): S
   return isTop ? [change, { type: 'next_incarnation', key }] : [change];
 }
 
-/**
- * The operator has approved a plan that shows the recovered resources. If an earlier state may have created one more resource,
- * its warning remains until the operator adopts the shown resource: no later plan could name the other one.
- */
+/** The operator has approved a plan that shows the recovered resources. */
 export async function confirmRecovered(run: Run, { warnings }: Plan): Promise<void> {
   const shown = new Set(warnings.flatMap(({ code, key }) => (code === 'recovered_unconfirmed' ? [key] : [])));
-  const found = [...run.bindings.values()].filter((each) => each.recovered === true && shown.has(each.key));
+  const found = [...run.bindings.values()].filter((each) => each.recovered && shown.has(each.key));
   if (!run.mode.attended || found.length === 0) return;
   await run.state.change(
     found.map(({ recovered: _confirmed, ...binding }) => ({ type: 'bind', binding }) as const),

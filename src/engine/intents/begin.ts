@@ -80,7 +80,7 @@ export async function beginIntent(
       : undefined;
   const freed = freedBy(run, operation, world);
   const beside = replaces === undefined ? 0 : 1;
-  const numbers = await numbersOf(run, operation, subject.parent, ahead + beside, later);
+  const numbers = await numbersOf(run, operation, subject.parent, { ahead, beside, later });
   const id = randomId(random.next);
   const sent = sentNow(run);
   const now = sent.lastSentAt;
@@ -163,21 +163,25 @@ async function numbersOf(
   run: Run,
   { key, kind, verb }: WriteContext['operation'],
   parent: ResourceKey | undefined,
-  ahead: number,
-  later: number | undefined,
+  {
+    ahead,
+    beside,
+    later,
+  }: { readonly ahead: number; readonly beside: 0 | 1; readonly later: number | undefined },
 ): Promise<Pick<Intent, 'incarnation' | 'attempt' | 'elsewhere'>> {
   const { store } = run.deps;
   const isAsked = asksKey(run, { verb, kind });
   const own =
     later === undefined && isAsked && parent === undefined
-      ? await incarnationOf(run, key, ahead)
-      : { incarnation: later ?? (await store.incarnation(key)) + ahead, elsewhere: 0 };
+      ? await incarnationOf(run, key, ahead + beside)
+      : { incarnation: later ?? (await store.incarnation(key)) + ahead + beside, elsewhere: 0 };
   const before = parent === undefined ? '' : `${await store.incarnation(parent)}.`;
   const incarnation = `${before}${own.incarnation}`;
   const last = isAsked
     ? await lastAttempt(run, key, incarnation)
     : await store.lastAttempt(key, verb, incarnation);
-  const { elsewhere } = own;
+  // A question about a later incarnation says nothing about the resources before it.
+  const { elsewhere } = ahead === 0 ? own : await incarnationOf(run, key, beside);
   return { incarnation, attempt: last + 1, ...(elsewhere === 0 ? {} : { elsewhere }) };
 }
 

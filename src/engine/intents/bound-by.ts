@@ -27,8 +27,6 @@ interface Created {
   readonly under: ResourceKey;
   /** The operator named the resource. */
   readonly byOperator?: true;
-  /** An earlier state may have created the server to replace another one. */
-  readonly mayReplace?: boolean;
 }
 
 /** The key for the remains of a failed creation. If the creation should replace a resource, that resource keeps its key. */
@@ -40,7 +38,7 @@ export function remainsOf({ key, replaces }: Pick<Intent, 'key' | 'replaces'>, i
 export function boundBy(
   run: Run,
   intent: Intent,
-  { id, facts, under, byOperator, mayReplace = false }: Created,
+  { id, facts, under, byOperator }: Created,
 ): [Extract<StateChange, { readonly type: 'bind' }>, ...StateChange[]] {
   const kind = run.kindOf(intent.kind);
   const subject = run.world.subjects.get(intent.key) ?? { key: intent.key, kind: intent.kind };
@@ -48,10 +46,7 @@ export function boundBy(
   const answer = partsOf(intent).answer;
   const known = { ...(answer?.id === undefined || answer.id === id ? answer?.facts : {}), ...facts };
   // An update does not show whose resource it is.
-  const recovered =
-    intent.verb === 'create'
-      ? isReplay(intent) && (mayReplace ? 'another' : true)
-      : run.bindings.get(under)?.recovered;
+  const recovered = intent.verb === 'create' ? isReplay(intent) : run.bindings.get(under)?.recovered === true;
   const binding: Binding = {
     key: under,
     kind: intent.kind,
@@ -69,7 +64,7 @@ export function boundBy(
     protect: (isAskedBy(intent, subject.desired) ? subject.desired : intent.entry)?.protect ?? false,
     boundAt: run.deps.clock.now(),
     ...movedFrom(intent.entry),
-    ...(recovered && { recovered }),
+    ...(recovered ? { recovered } : {}),
   };
   return [
     { type: 'bind', binding },
@@ -97,20 +92,12 @@ export function movedFrom({ moved }: Pick<DesiredResource, 'moved'> = {}): Pick<
   return moved === undefined ? {} : { formerKeys: [moved] };
 }
 
-/**
- * Marks the bindings of resources that an idempotency key showed, and that no operator has confirmed. The mark of a
- * server says whether an earlier state may have created one more server for its key.
- */
-export function recoveredIf(
-  recovered: Binding['recovered'] | false,
-  changes: readonly StateChange[],
-): readonly StateChange[] {
+/** Marks the bindings of resources that an idempotency key showed, and that no operator has confirmed. */
+export function recoveredIf(recovered: boolean, changes: readonly StateChange[]): readonly StateChange[] {
   if (!recovered) return changes;
-  return changes.map((change) => {
-    if (change.type !== 'bind') return change;
-    const mark = factsOf(change.binding.kind).container ? recovered : true;
-    return { ...change, binding: { ...change.binding, recovered: mark } };
-  });
+  return changes.map((change) =>
+    change.type === 'bind' ? { ...change, binding: { ...change.binding, recovered } } : change,
+  );
 }
 
 /** The fields of a creation that show which resources came with it. */

@@ -2,7 +2,7 @@ import equal from 'fast-deep-equal';
 import { type DesiredResource, isBare } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
 import { digestOf } from '../../core/json.ts';
-import { type ResourceKey, retiringKey, takeApart } from '../../core/keys.ts';
+import { type ResourceKey, retiredFrom, retiringKey, takeApart } from '../../core/keys.ts';
 import type { World, WriteContext } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { operationId } from '../../core/plan.ts';
@@ -11,6 +11,7 @@ import type { Binding, Intent } from '../../core/state.ts';
 import { draftOne } from '../../plan/draft.ts';
 import { deleted } from '../claims/release.ts';
 import { incarnationOf, isInScope, lastAttempt } from '../claims/scope.ts';
+import { hasUnidentified, unidentified } from '../claims/unidentified.ts';
 import { observeAgain, type Run } from '../run.ts';
 import { beginIntent, contextOf, inWriteSlot, preimageOf } from './begin.ts';
 import { asksKey, close, isServerError, keyIsFresh, type Progress, unasked } from './endings.ts';
@@ -116,36 +117,35 @@ async function askNext(
 }
 
 /**
- * A new state found a server under its idempotency key. The earlier state may have begun to replace the server, with
- * another body and under the next incarnation of the key, or may have given the key to another entry. No list shows a
- * server without an address. If the next key was used, another server may exist, and the operator is warned. Returns
- * whether a warning is new.
+ * A state that is new, or an old copy, knows a server. Another state may have begun to replace the server, with another
+ * body and under the next incarnation of its key, or may have given the key to another entry. No list shows a server
+ * without an address. If the next key was used, another server may exist. Returns whether the state has recorded one.
  *
+ * @param buys the spec asks for another server without an address, which the unidentified server may be
  * @source API §8.1
  */
-export async function askSuccessors(run: Run): Promise<boolean> {
-  const bound = [...run.bindings.values()].flatMap((binding) => {
-    const { key, kind, id, formerKeys = [], recovered } = binding;
-    const change = { type: 'bind', binding: { ...binding, recovered: 'another' } } as const;
-    return recovered === true ? [{ kind, id, own: key, keys: [key, ...formerKeys], change }] : [];
-  });
-  const claimed = [...run.claims.values()].flatMap((claim) => {
-    const { id, holder } = claim;
-    if (holder.is !== 'found' || holder.recovered !== undefined) return [];
+export async function askSuccessors(run: Run, buys: boolean): Promise<boolean> {
+  const isUnseen = buys && !run.world.listsServers();
+  const bound = [...run.bindings.values()].flatMap(({ key, kind, id, formerKeys = [], recovered = false }) =>
+    (recovered || (isUnseen && asksKey(run, { verb: 'create', kind }))) && retiredFrom(key) === undefined
+      ? [{ kind, id, own: key, keys: [key, ...formerKeys], isFound: recovered }]
+      : [],
+  );
+  const claimed = [...run.claims.values()].flatMap(({ id, holder }) => {
+    if (holder.is !== 'found') return [];
     const { key, askedFor: own = key } = holder;
     const { desired } = run.world.subjects.get(own) ?? {};
     if (desired === undefined || !isBare(desired)) return [];
-    const marked = { ...claim, holder: { ...holder, recovered: 'another' } } as const;
-    const change = { type: 'claim', claim: marked } as const;
-    return [{ kind: desired.kind, id, own, keys: [...new Set([own, key])], change }];
+    return [{ kind: desired.kind, id, own, keys: [...new Set([own, key])], isFound: true }];
   });
   let any = false;
-  for (const { kind, id, own, keys, change } of [...bound, ...claimed]) {
+  for (const { kind, id, own, keys, isFound } of [...bound, ...claimed]) {
     if (factsOf(kind).container !== true || run.world.ipsOf(id).length > 0) continue;
-    for (const each of keys) {
-      if (run.intents.has(each) || (await isAsked(run, each))) continue;
-      if (!(await isNextUsed(run, { key: own, kind }, each))) continue;
-      await run.state.change([change]);
+    for (const key of keys) {
+      if (run.intents.has(key) || hasUnidentified(run, key) || (await isAsked(run, key))) continue;
+      const use = await nextUse(run, { key: own, kind }, key);
+      if (use === undefined || use === 'unused' || (use === 'unanswered' && !isFound)) continue;
+      await run.state.change([unidentified(run, key)]);
       any = true;
       break;
     }
@@ -163,7 +163,8 @@ export async function endReplaced(run: Run, { key, kind }: Pick<Binding, 'key' |
   const binding = run.bindings.get(key);
   if (binding === undefined || !isLost(run, key) || run.intents.has(key)) return;
   if (!asksKey(run, { verb: 'create', kind }) || (await isAsked(run, key))) return;
-  if (!(await isNextUsed(run, binding))) return;
+  const use = await nextUse(run, binding);
+  if (use === undefined || use === 'unused') return;
   const world = await observeAgain(run, [key], run.signals.halt);
   if (world !== undefined && isLost(run, key))
     await run.state.change(deleted(run, { key }, 'another state has replaced the resource'));
@@ -188,12 +189,12 @@ export async function isAsked(run: Run, key: ResourceKey, ahead: 0 | 1 = 1): Pro
   return (await lastAttempt(run, key, String(incarnation))) >= 0;
 }
 
-/** `undefined`: no request can be sent now. A key that does not answer counts as used. */
-async function isNextUsed(
+/** Whether another state has used the key of the next incarnation. `undefined`: no request can be sent now. */
+async function nextUse(
   run: Run,
   { key: own, kind }: Pick<Binding, 'key' | 'kind'>,
   key = own,
-): Promise<boolean | undefined> {
+): Promise<'used' | 'unused' | 'unanswered' | undefined> {
   const operation = { key, kind, verb: 'create', changes: [] } as const;
   const { desired } = run.world.subjects.get(own) ?? {};
   const world = key === own || desired === undefined ? run.world : withSubject(run.world, desired, key);
@@ -209,7 +210,8 @@ async function isNextUsed(
     ? 'no earlier state used this idempotency key, or one fenced the key'
     : 'another server may have been created under this idempotency key';
   await close(run, asking, { outcome: isFenced ? 'absent' : 'void', text });
-  return !isFenced || held.earlier;
+  if (isFenced) return held.earlier ? 'used' : 'unused';
+  return held.is === 'taken' || held.is === 'accepted' ? 'used' : 'unanswered';
 }
 
 /** `undefined`: the request needs a resource that does not exist yet, or an entry that has left the spec. */

@@ -6,9 +6,10 @@ import { factsOf, isAddress } from '../../core/kind-facts.ts';
 import { giveScope, run as runs } from '../../core/remedy.ts';
 import type { TaskId } from '../../core/resources.ts';
 import type { Binding, Facts, InPhase, Intent, StateChange } from '../../core/state.ts';
-import { attributionOf, identityChanged, isAnother, makerOf, mayReplace, ownerOf } from '../claims/claims.ts';
+import { attributionOf, identityChanged, isAnother, makerOf, ownerOf } from '../claims/claims.ts';
 import { deleted, released, retiring } from '../claims/release.ts';
 import { incarnationsBeyond } from '../claims/scope.ts';
+import { perhapsReplaced } from '../claims/unidentified.ts';
 import type { Run } from '../run.ts';
 import { staleMs } from '../timing.ts';
 import { bindingsIn, boundBy, companionsOf, remainsOf } from './bound-by.ts';
@@ -51,8 +52,8 @@ export async function settled(
     return close(run, intent, { outcome: 'done', text: '' }, { changes: deleted(run, intent, 'deleted') });
   // The resource that a failed creation would have replaced keeps its key.
   const under = damage === undefined ? intent.key : remainsOf(intent, id);
-  const may = isReplay(intent) && (await mayReplace(run, intent));
-  const bound = boundBy(run, intent, { id, facts, under, mayReplace: may });
+  const another = isReplay(intent) ? await perhapsReplaced(run, intent) : [];
+  const bound = boundBy(run, intent, { id, facts, under });
   const taken = intent.verb === 'create' ? await transferred(run, intent, bound) : [];
   if ('now' in taken) return taken;
   const exchange = intent.verb === 'create' ? exchangedAddresses(run, intent, facts) : [];
@@ -62,14 +63,21 @@ export async function settled(
     ...(chosen === undefined ? [] : [`gpu_package ${chosen}`]),
   ].join(', ');
   if (damage === undefined)
-    return close(run, intent, { outcome: 'done', text }, { changes: [...taken, ...exchange, ...bound] });
+    return close(
+      run,
+      intent,
+      { outcome: 'done', text },
+      { changes: [...taken, ...exchange, ...bound, ...another] },
+    );
   const changes = bound.map((change) =>
     change.type === 'bind' && change.binding.key === under
       ? { ...change, binding: { ...change.binding, tainted: damage } }
       : change,
   );
   const ended = { outcome: 'failed', text: damage } as const;
-  return closeBlocked(run, intent, ended, 'tainted', { changes: [...taken, ...exchange, ...changes] });
+  return closeBlocked(run, intent, ended, 'tainted', {
+    changes: [...taken, ...exchange, ...changes, ...another],
+  });
 }
 
 /**
@@ -82,7 +90,6 @@ export async function found(run: Run, intent: Intent, id: string, taskId?: TaskI
     ...foundUnder(run, key),
     ...(recovers === key ? {} : { askedFor: recovers }),
     ...(taskId === undefined ? {} : { taskId }),
-    ...((await mayReplace(run, intent)) ? ({ recovered: 'another' } as const) : {}),
   };
   const { isFree, changes } = answeredWith(run, { kind, id, identity: {} }, holder, recovers);
   // The resource may be of a later incarnation than the state knows.
@@ -95,7 +102,7 @@ export async function found(run: Run, intent: Intent, id: string, taskId?: TaskI
     run,
     intent,
     { outcome, because: 'found', text },
-    { changes: [...changes, ...counted], retryAfterMs: 0 },
+    { changes: [...changes, ...counted, ...(await perhapsReplaced(run, intent))], retryAfterMs: 0 },
   );
 }
 

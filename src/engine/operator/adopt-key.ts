@@ -13,6 +13,7 @@ import { flowYaml } from '../../core/text.ts';
 import { answeredElsewhere, identityChanged, isAnother, makerOf, ownerOf } from '../claims/claims.ts';
 import { giveBack } from '../claims/line.ts';
 import { exchanging, passingOn, released } from '../claims/release.ts';
+import { identified } from '../claims/unidentified.ts';
 import { bindingOf } from '../run/operate.ts';
 import { boundIn, type Run } from '../run.ts';
 import { bindingsOf, forgetting, stays } from './ignore.ts';
@@ -64,7 +65,7 @@ export async function adoptKey(run: Run, key: ResourceKey, named: string): Promi
     owner === undefined
       ? [...takenFrom(run, binding), ...exchange, { type: 'bind', binding } as const]
       : [...exchange, ...passingOn(run, owner, binding)];
-  await run.state.change(changes);
+  await run.state.change([...changes, ...identified(run, binding)]);
   const ignoring =
     before && factsOf(before.kind).container
       ? [runs('ignore', [before.id], { when: `if this spec shall no longer manage server ${before.id}` })]

@@ -11,6 +11,7 @@ import { capitalised } from '../../core/text.ts';
 import { cameFree, releasing, waysOut } from '../../plan/open-writes.ts';
 import { identityChanged, ownerOf } from '../claims/claims.ts';
 import { deleted, exchanging, releasedClaim } from '../claims/release.ts';
+import { hasUnidentified, identified, noneExists } from '../claims/unidentified.ts';
 import type { Resolution } from '../deps.ts';
 import { bindingsIn, boundBy } from '../intents/bound-by.ts';
 import { close, questionOf } from '../intents/endings.ts';
@@ -61,6 +62,10 @@ export async function resolveIntent(
   if (resolution.type === 'retry') {
     const lifted = intent === undefined || waits(intent) ? await liftPause(run, key) : undefined;
     if (lifted !== undefined) return result(lifted);
+  }
+  if (intent === undefined && resolution.type === 'absent' && hasUnidentified(run, key)) {
+    await run.state.change([noneExists(key)]);
+    return result(`Recorded: no other server was created for ${key}.`);
   }
   if (intent === undefined && resolution.type === 'adopt' && bound?.id === resolution.id)
     return result(`${key} is bound to ${bound.id}.`);
@@ -237,7 +242,8 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
     return refuseOther(run, intent, held.answer);
   const made = intent.phase === 'accepted' ? intent.answer.id : undefined;
   if (made !== undefined && made !== id) throw existing(intent, made);
-  const { bound, remarks } = (await madeByOther(run, intent, id)) ?? (await madeAsSent(run, intent, id));
+  const { bound, remarks, others } =
+    (await madeByOther(run, intent, id)) ?? (await madeAsSent(run, intent, id));
   const bindings = bindingsIn(bound);
   const rebound = new Set(bindings.map((each) => each.key));
   const taken = bindings.flatMap((binding) => takenFrom(run, binding, rebound));
@@ -245,7 +251,7 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
   // The address that an earlier server of the key has left may be on this one.
   const staying = run.bindings.has(intent.key) ? [] : exchanging(run, intent.key, 'operator', id);
   const ended = [...replacedBy(run, intent, bound), ...leftToItself(run, intent, id), ...taken];
-  const changes = [...ended, ...staying, ...bound];
+  const changes = [...ended, ...staying, ...bound, ...others];
   await close(run, intent, { outcome: 'done', text }, { changes });
   return result(`${intent.key} is bound to ${id}.${remarks}${unverified(intent)}${notEnded(intent)}`);
 }
@@ -311,7 +317,8 @@ async function madeAsSent(run: Run, intent: Intent, id: string) {
     );
   }
   const facts = found.verdict === 'done' ? found.facts : undefined;
-  return { bound: boundBy(run, intent, { id, facts, under: intent.key, byOperator: true }), remarks: '' };
+  const bound = boundBy(run, intent, { id, facts, under: intent.key, byOperator: true });
+  return { bound, remarks: '', others: [] };
 }
 
 /** The resource as adopted: its values are not known from the request of this state. */
@@ -322,7 +329,8 @@ async function madeByOther(run: Run, intent: Intent, id: string) {
   if (world === undefined) return undefined;
   const binding = bindingOf(run, subject, id, world);
   const remarks = remarksOn(run, { ...subject, binding }, world);
-  return { bound: [{ type: 'bind', binding } satisfies StateChange], remarks };
+  const others = identified(run, binding);
+  return { bound: [{ type: 'bind', binding } satisfies StateChange], remarks, others };
 }
 
 /** The entry of `key` has left the spec, or is not managed. If it returns, it takes the resource back. */

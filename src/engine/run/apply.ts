@@ -174,8 +174,8 @@ class Rounds {
         return undefined;
       }
       if (await this.#awaitsCreation(planned)) return undefined;
-      const isUnconfirmed = [...run.bindings.values()].some((binding) => binding.recovered === true);
-      if (isUnconfirmed && (await recovered(run, askSuccessors))) return undefined;
+      const isUnconfirmed = [...run.bindings.values()].some((binding) => binding.recovered);
+      if (isUnconfirmed && (await recovered(run, (its) => askSuccessors(its, false)))) return undefined;
     }
     if (due.size === 0 || round === mostRounds)
       return this.#reportFindings(ending(planned, this.#results, run), planned);

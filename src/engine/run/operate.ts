@@ -7,7 +7,7 @@ import type { Subject, World } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { endsExposure, type Operation } from '../../core/plan.ts';
 import { giveScope, run as runs, settleFirst } from '../../core/remedy.ts';
-import type { Binding, Intent, StateChange } from '../../core/state.ts';
+import type { Intent, StateChange } from '../../core/state.ts';
 import { isAccountedFor, neverWas, perhapsMadeAs } from '../../plan/moved-from.ts';
 import { isOvertaken } from '../../plan/open-writes.ts';
 import { restsOn, successorsOf } from '../../plan/order.ts';
@@ -251,12 +251,12 @@ async function confirmLost(run: Run, operation: Operation): Promise<Turn | undef
     : undefined;
 }
 
-/** The end of the binding, or of the release, of a resource that no longer exists. */
+/** The end of the binding, or of the claim, of a resource that no longer exists. */
 function lostChanges(run: Run, key: ResourceKey): readonly StateChange[] {
   const reason = 'the resource no longer exists';
   if (run.bindings.has(key)) return released(run, key, reason);
   const { desired, kind } = run.world.subjects.get(key) ?? {};
-  if (desired?.held?.by !== 'released' || desired.id === undefined || kind === undefined) return [];
+  if (desired?.held === undefined || desired.id === undefined || kind === undefined) return [];
   return [{ type: 'unclaim', object: { kind, id: desired.id }, reason }];
 }
 
@@ -319,9 +319,9 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
  * An idempotency key showed the resource or its server, and no operator has approved the adoption. A release confirms
  * nothing.
  */
-function isUnconfirmed(run: Run, { kind, desired, parent }: Subject): Binding['recovered'] | false {
+function isUnconfirmed(run: Run, { kind, desired, parent }: Subject): boolean {
   const { holder } = run.claims.get(objectName({ kind, id: desired?.id ?? '' })) ?? {};
-  if ((holder?.is === 'released' || holder?.is === 'found') && holder.recovered) return holder.recovered;
+  if (holder?.is === 'released' && holder.recovered) return true;
   const server = parent === undefined ? undefined : run.bindings.get(parent);
   return !run.mode.attended && (desired?.held?.by === 'found' || server?.recovered !== undefined);
 }

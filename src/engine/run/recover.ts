@@ -8,6 +8,7 @@ import { isFailedRead } from '../../core/transport.ts';
 import { isNone, unmanagedFor } from '../../plan/unmanaged.ts';
 import { answeredCreation, registerOf } from '../claims/claims.ts';
 import { incarnationOf, lastAttempt, lastCreation } from '../claims/scope.ts';
+import { perhapsReplaced } from '../claims/unidentified.ts';
 import { decided } from '../intents/ask-key.ts';
 import { beginIntent, inWriteSlot, preimageOf } from '../intents/begin.ts';
 import { asksKey, close, isDormant, isReplay, keyIsFresh, questionOf, unasked } from '../intents/endings.ts';
@@ -75,7 +76,7 @@ export async function recover(run: Run): Promise<boolean> {
     if (await lookUp(run, resource, isOwnAsked ? [resource.key, ...earlier] : earlier)) any = true;
     else if (mayBeLater && isBare(resource) && (await lookUpLater(run, resource))) any = true;
   }
-  return (await askSuccessors(run)) || any;
+  return (await askSuccessors(run, servers.some(isBare))) || any;
 }
 
 /** The server may have been created again, or replaced, since the API has forgotten its first key. @source API §8.4 */
@@ -301,7 +302,12 @@ async function lookUpOne(
         await found(run, intent, id, taskOf(held.answer.task));
         return 'found';
       case 'gone':
-        await end('absent', `${id} was created under this idempotency key, and is gone`, next, 'gone');
+        await end(
+          'absent',
+          `${id} was created under this idempotency key, and is gone`,
+          [...next, ...(await perhapsReplaced(run, intent))],
+          'gone',
+        );
         return 'next';
       case 'unknown':
         await end('void', `reads do not show yet whether ${id} exists`);

@@ -79,7 +79,7 @@ function checkForeign({ history, fail }: Truth, running: Running, binding: Bindi
  */
 function noteHolder(
   history: Truth['history'],
-  { desired, byPerson, mirror, controller: { file, confirmed } }: Running,
+  { desired, byPerson, controller: { file, confirmed } }: Running,
   { key, id }: Binding,
   birth: Birth,
 ): void {
@@ -88,10 +88,6 @@ function noteHolder(
   const line = file.lines.nameOf(key);
   const isNamed = desired.resources.some((each) => each.key === key && each.id === id && !each.held);
   if (isNamed || byPerson) confirmed.add(birth.number);
-  // The operator has checked for the other server that the warning mentions.
-  if (byPerson && mirror.bindings.get(key)?.recovered === 'another')
-    for (const { kind, id: other } of history.executionsOf(line))
-      if (kind === 'server' && other !== null && other !== id) dismiss(history, other);
   const owner = history.lineOf(birth, line);
   if (owner === undefined) return;
   if (owner === line) {
@@ -99,11 +95,6 @@ function noteHolder(
     return;
   }
   if (isNamed || file.lines.hasHad(line, history.madeUnder(birth) ?? key)) history.give(birth, line);
-}
-
-function dismiss(history: Truth['history'], server: string): void {
-  const birth = history.birthOf('server', server);
-  if (birth !== undefined) history.dismiss(birth);
 }
 
 /** I2: a resource has one key. Its server alone identifies a firewall or a backup. */

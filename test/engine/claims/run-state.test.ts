@@ -345,10 +345,8 @@ describe('src/engine/claims/run-state.ts', () => {
     ['a warning without a key confirms nothing', true, { key: null }, []],
   ])('of recovered resources, %s', async (_name, attended, warning, confirmed) => {
     const recovered = { ...a(), recovered: true } as const;
-    const later = { ...bound('ips.r', 'ip', '4'), recovered: 'replaced' } as unknown as Binding;
-    const { run, calls } = state({ bindings: [recovered, later, bound('ips.c', 'ip', '3')] });
+    const { run, calls } = state({ bindings: [recovered, bound('ips.c', 'ip', '3')] });
     const warnings = [{ code: 'recovered_unconfirmed', key: 'ips.a', ...warning }];
-    warnings.push({ code: 'recovered_unconfirmed', key: 'ips.r' });
     await confirmRecovered({ ...run, mode: { attended } } as never, { warnings } as never);
     const stored = sent(calls).flatMap((each) => (each.type === 'bind' ? [each.binding] : []));
     expect(stored.map((each) => [each.key, 'recovered' in each])).toEqual(

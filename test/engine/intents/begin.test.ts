@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { canonicalJson, digestOf } from '../../../src/core/json.ts';
+import { retiringKey } from '../../../src/core/keys.ts';
 import type { World } from '../../../src/core/kind.ts';
 import type { Operation } from '../../../src/core/plan.ts';
 import type { WriteResult } from '../../../src/core/ports.ts';
@@ -468,6 +469,8 @@ describe('src/engine/intents/next-incarnation.ts', () => {
       setting: false,
       verdicts: ['create', 'create'],
       observed: {} as object | undefined,
+      claims: [] as [string, unknown][],
+      lists: false,
       shown: false,
       ...more,
     };
@@ -486,10 +489,12 @@ describe('src/engine/intents/next-incarnation.ts', () => {
       world: {
         ...made.run.world,
         ipsOf: (id: string) => (id === '1' ? given.ips : []),
+        listsServers: () => given.lists,
         observed: new Map(given.shown ? [['servers.x', { id: '1' }]] : []),
       },
       bindings: new Map(given.bindings.map((each) => [each.key, each])),
       intents: new Map(given.open),
+      claims: new Map(given.claims),
       kindOf: () => ({
         timing: {},
         setting: given.setting,
@@ -536,11 +541,16 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     return { made, run, changes, asked };
   }
 
-  const warned = { type: 'bind', binding: { ...found, recovered: 'another' } };
+  const recorded = {
+    ...{ kind: 'project', id: 'servers.x', identity: {} },
+    holder: { is: 'unidentified', key: 'servers.x' },
+  };
+  const known = { ...found, recovered: undefined };
+  const reset: WriteResult = { type: 'ambiguous', reason: 'reset' };
   const other = { ...found, key: 'servers.y', id: '2' };
   test.each<[string, readonly WriteResult[], object, readonly string[], boolean]>([
     ['a used key', [taken], {}, ['void'], true],
-    ['a key without an answer', [{ type: 'ambiguous', reason: 'reset' }], {}, ['void'], true],
+    ['a key without an answer', [reset], {}, ['void'], true],
     ['an unused key', [fresh, fence], {}, ['absent'], false],
     ['a fenced key, and a used one', [fence, taken], {}, ['absent', 'void'], true],
     ['a fenced key, and an unused one', [fence, fresh, fence], {}, ['absent', 'absent'], false],
@@ -554,8 +564,26 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     ],
     ['an address that shows the server', [taken], { ips: [1] }, [], false],
     ['a network', [taken], { bindings: [{ ...found, kind: 'network' }] }, [], false],
-    ['a confirmed server', [taken], { bindings: [{ ...found, recovered: undefined }] }, [], false],
-    ['a server that was warned about', [taken], { bindings: [warned.binding] }, [], false],
+    ['a known server', [taken], { bindings: [known] }, [], false],
+    ['a known server, before a purchase', [taken], { bindings: [known], buys: true }, ['void'], true],
+    ['a known one with an unused key', [fresh, fence], { bindings: [known], buys: true }, ['absent'], false],
+    ['a known one that a list shows', [taken], { bindings: [known], buys: true, lists: true }, [], false],
+    ['a known one without an answer', [reset], { bindings: [known], buys: true }, ['void'], false],
+    [
+      'a known one of a kind without a question',
+      [taken],
+      { bindings: [known], buys: true, setting: true },
+      [],
+      false,
+    ],
+    [
+      'a retiring one',
+      [taken],
+      { bindings: [{ ...known, key: retiringKey('servers.x' as never, '1') }], buys: true },
+      [],
+      false,
+    ],
+    ['a server that is recorded', [taken], { claims: [['project servers.x', recorded]] }, [], false],
     ['a server with an open write', [taken], { open: [['servers.x', {}]] }, [], false],
     ['a key that was asked', [taken], { attempts: 0 }, [], false],
     ['a server without an entry', [taken], { subjects: [] }, [], false],
@@ -576,11 +604,13 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     ],
   ])('the next incarnation of a found server: %s', async (_name, answers, more, ends, isNew) => {
     const { made, run, changes, asked } = bound(answers, more);
-    expect(await askSuccessors(run)).toBe(isNew);
+    const buys = 'buys' in more;
+    expect(await askSuccessors(run, buys)).toBe(isNew);
     const closed = made.log.flatMap((each) => (Array.isArray(each) && each.length === 2 ? [each[0]] : []));
     expect(closed).toEqual(ends);
     expect(changes).toHaveLength(isNew ? 1 : 0);
-    if (isNew && changes[0] !== undefined && !('bindings' in more)) expect(changes).toEqual([warned]);
+    const claim = { ...recorded, at: expect.any(Number) };
+    if (isNew && !('bindings' in more)) expect(changes).toEqual([{ type: 'claim', claim }]);
     for (const each of asked)
       expect(each).toMatchObject(
         [/^servers/, 'create', '1'].map((of) => (typeof of === 'string' ? of : expect.stringMatching(of))),

@@ -18,7 +18,10 @@ function killable(options: RigOptions = {}) {
     ...options,
     wrap: around(async (request, send) => {
       const hit =
-        last !== undefined && request.method !== 'GET' && new URL(request.url).pathname === `/v1${last.path}`;
+        last !== undefined &&
+        request.method !== 'GET' &&
+        new URL(request.url).pathname === `/v1${last.path}` &&
+        !isProbe({ body: request.body });
       const answer = await send();
       if (!hit) return answer;
       const { lost } = last ?? { lost: false };

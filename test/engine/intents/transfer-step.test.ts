@@ -140,14 +140,16 @@ describe('src/engine/intents/transfer.ts', () => {
     ...(formerKeys.length > 0 && { formerKeys }),
   });
   test.each([
-    ['this state has not seen the end of the server before', '1', 'unknown_send', 'another'],
-    ['there was no server before', '0', 'unknown_send', true],
-    ['the answer is new', '1', 'this_send', undefined],
-  ])('a created server is marked: %s', async (_name, incarnation, to, recovered) => {
+    ['this state has not seen the end of the server before', '1', 'unknown_send', true, true],
+    ['there was no server before', '0', 'unknown_send', true, false],
+    ['the answer is new', '1', 'this_send', undefined, false],
+  ])('a created server is marked: %s', async (_name, incarnation, to, recovered, isAnother) => {
     const { changes } = await settle({ ...server, incarnation, ...sent(to) });
-    expect(changes[0]).toMatchObject([{ type: 'bind', binding: { key: 'servers.x', id: '7' } }]);
+    expect(changes[0]?.[0]).toMatchObject({ type: 'bind', binding: { key: 'servers.x', id: '7' } });
     const [first] = changes[0] ?? [];
     expect(first?.type === 'bind' && first.binding.recovered).toBe(recovered);
+    const claims = (changes[0] ?? []).flatMap((each) => (each.type === 'claim' ? [each.claim.holder] : []));
+    expect(claims).toEqual(isAnother ? [{ is: 'unidentified', key: 'servers.x' }] : []);
   });
 
   const y7 = (more: object = {}) => has('ips.y', 'ip', '7', more);
@@ -436,10 +438,15 @@ describe('src/engine/intents/transfer.ts', () => {
     const { run, changes } = running({ scope: 'b' });
     await found(run, intentOf({ ...server, incarnation: '1' }), '7', 'task' as never);
     await found(running().run, intentOf(ip), '7');
-    const holder = { is: 'found', key: 'servers.x', scope: 'b', taskId: 'task', recovered: 'another' };
+    const holder = { is: 'found', key: 'servers.x', scope: 'b', taskId: 'task' };
+    const other = { is: 'unidentified', key: 'servers.x' };
     expect(changes[0]).toEqual([
       { type: 'claim', claim: { kind: 'server', id: '7', identity: {}, holder, at: sentAt } },
       { type: 'next_incarnation', key: 'servers.x' },
+      {
+        type: 'claim',
+        claim: { kind: 'project', id: 'servers.x', identity: {}, holder: other, at: expect.any(Number) },
+      },
     ]);
     const plain = running();
     await found(plain.run, intentOf(ip), '7');
@@ -654,7 +661,6 @@ describe('src/engine/intents/bound-by.ts', () => {
   test.each<[string, object, Given, unknown?, object?]>([
     ['a fresh answer', created('7'), {}],
     ['an unknown answer', unknown, {}, true],
-    ['one that may replace another', { ...unknown, ...server }, {}, 'another', { mayReplace: true }],
     ['an update of a recovered resource', { verb: 'update' }, isRecovered, true],
     ['an update of another one', { verb: 'update' }, has('ips.x', 'ip', '7')],
     ['an update of an unbound one', { verb: 'update' }, {}],

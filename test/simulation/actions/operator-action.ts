@@ -74,4 +74,6 @@ export type StateAccident =
   /** Another file with the same names, and an empty state. Its keys differ if it has a scope. */
   | { readonly do: 'start_other_file'; readonly scope: boolean }
   | { readonly do: 'wait'; readonly ms: number }
-  | { readonly do: 'standing'; readonly standing: 'unpaid' | 'active' };
+  | { readonly do: 'standing'; readonly standing: 'unpaid' | 'active' }
+  /** The server at that place of the list is deleted in the client area. */
+  | { readonly do: 'remove'; readonly sort: 'server'; readonly place: number };

@@ -19,7 +19,7 @@ import { EditedFile, editedFile } from '../edited-file.ts';
 import { ActionLines, type EditedSection } from '../lines.ts';
 import { boxOf } from '../machine-box.ts';
 import { answer } from '../operator/answer.ts';
-import { exchangeState } from '../strike.ts';
+import { exchangeState, mutateAt } from '../strike.ts';
 import { FileEditor, nameAt } from './file-editor.ts';
 import type {
   CommandAction,
@@ -133,6 +133,8 @@ export class ActionPlayer implements Actions {
         return;
       case 'wait':
         return this.#stage.clock.advance(what.ms);
+      case 'remove':
+        return mutateAt(this.#stage, what);
       case 'standing':
         mutate(this.#stage, { do: 'set_standing', standing: what.standing });
         return;

@@ -5,7 +5,7 @@ import { stepsOf } from '../../../src/core/remedy.ts';
 import type { Project } from '../../../src/emulator/world.ts';
 import type { Controller } from '../../../src/simulation/controller.ts';
 import { expectContinuation, freeId, settleOutcome } from '../../../src/simulation/operator.ts';
-import { apiId, runs } from '../../../src/simulation/operator-command.ts';
+import { runs } from '../../../src/simulation/operator-command.ts';
 import { valid } from '../../../src/simulation/operator-edits.ts';
 import type { OperatorAnswer } from '../../../src/simulation/parts.ts';
 import { isSort } from '../../../src/simulation/resource-history.ts';
@@ -45,9 +45,9 @@ export const answer: OperatorAnswer = async (stage, controller, file, blocked, a
     return (await tellApart(stage, controller, file, blocked)) || hasOthers
       ? file
       : (valid(stage, edit(stage, file, blocked)) ?? file);
-  const other = runs(remedies, 'adopt').find(([its, id]) => its !== key && id !== 'ID');
-  if (blocked.code === 'unlisted_servers' && other !== undefined) {
-    await tellFound(stage, controller, file, key, other as [ResourceKey, string]);
+  const [used] = runs(remedies, 'resolve').find(([its]) => its !== key) ?? [];
+  if (blocked.code === 'unlisted_servers' && used !== undefined) {
+    await identify(stage, controller, file, key, used as ResourceKey);
     return file;
   }
   if (blocked.code === 'unlisted_servers' && (await isOfAnotherEntry(stage, controller, file, key)))
@@ -151,19 +151,25 @@ async function tellApart(
   return true;
 }
 
-/** A new state found one of the two servers of an entry, and the other one may be that of the blocked entry. */
-async function tellFound(
+/** The client area shows every server that an earlier state has created, also for the entry `used`. */
+async function identify(
   stage: StoryStage,
   controller: Controller,
   file: SpecModel,
   key: ResourceKey,
-  [foundKey, foundId]: [ResourceKey, string],
+  used: ResourceKey,
 ): Promise<void> {
-  const live = stage.executionsOf(foundKey).filter((each) => stage.history.isLive(each));
-  // The entry may get either of the two servers.
-  const id = ownId(stage, key) ?? live.map(apiId).find((each) => each !== foundId);
-  if (id === undefined) await adopt(stage, controller, file, foundKey, foundId);
-  else await adopt(stage, controller, file, key, id);
+  const own = ownId(stage, key);
+  if (own !== undefined) await adopt(stage, controller, file, key, own);
+  if (own !== undefined || (await isOfAnotherEntry(stage, controller, file, key))) return;
+  const store = await controller.box.open(stage.clock.now());
+  const claims = await store.claims();
+  await controller.box.release();
+  // The answer to a question about another entry has settled this one too.
+  if (!claims.some(({ holder }) => holder.is === 'unidentified' && holder.key === used)) return;
+  await command(stage, controller, file, `resolve ${used} --absent`, (engine, desired) =>
+    engine.resolve(desired, used, { type: 'absent' }),
+  );
 }
 
 /**
@@ -188,6 +194,8 @@ async function isOfAnotherEntry(
   const { servers } = stage.emulator.world.projects[0] as Project;
   const others = servers.flatMap(({ id }) => {
     const maker = stage.history.makerOf('server', String(id));
+    const birth = stage.history.birthOf('server', String(id));
+    if (birth !== undefined && stage.history.isGivenUp(birth)) return [];
     return maker !== undefined && wanted.has(maker) && !bound.has(String(id))
       ? [{ id: String(id), maker }]
       : [];
