@@ -168,7 +168,7 @@ function checkNothingLeft(
       // A question named the resource, and the operator removed the entry that the resource blocked.
       const isTold = stage.questions.all.some(({ code, kind }) => code === 'name_exists' && kind === sort);
       const isUnidentified = ({ code, key }: Warning) =>
-        code === 'unlisted_servers' && key === stage.history.makerOf('server', String(id));
+        code === 'unlisted_servers' && birth !== undefined && key === stage.history.madeUnder(birth);
       if (
         traceLineOf ||
         (sort === 'server' && (areCounted || warnings.some(isUnidentified))) ||

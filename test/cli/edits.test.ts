@@ -287,6 +287,32 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
       expect(await operator.apply()).toEqual({ code: 0, blocked: [] });
       expect(scene.live.servers.map(String)).toEqual([www, web]);
     });
+
+    test.each([0, 1])('; bought before, and server %i of the two is deleted since', async (at) => {
+      const { scene, operator, ids } = await lost(at === 0 ? bare : { ...bare, cores: 2 }, true);
+      const [gone = 0, left = 0] = at === 0 ? ids : ids.toReversed();
+      scene.emulator.mutate({ do: 'delete_server', id: Number(gone) });
+      for (let runs = 0; runs < 3; runs++) await operator.apply();
+      expect(scene.live.servers).toContain(left);
+      expect(scene.live.servers.length).toBeLessThanOrEqual(2);
+      await operator.converge(at === 0 ? { 'servers.web': left } : { 'servers.www': left });
+      expect(scene.live.servers).toHaveLength(2);
+    });
+  });
+
+  test('a server was renamed, and a new entry got its key, after the copy of the state that is put back', async () => {
+    const { scene, operator } = await Scene.applied({ servers: { web: bare } });
+    const putBack = operator.copyState();
+    await operator.applied({ servers: { www: { ...bare, moved: { from: 'servers.web' } } } });
+    await operator.applied({ servers: { www: bare, web: bare } });
+    const [www, web] = scene.live.servers;
+    putBack();
+    for (let runs = 0; runs < 2; runs++) await operator.apply();
+    expect(scene.live.servers).toEqual([www, web]);
+    for (const [key, id] of Object.entries({ 'servers.web': web, 'servers.www': www }))
+      expect(await operator.vdcsync('adopt', key, String(id))).toMatchObject({ code: 0 });
+    expect(await operator.apply()).toEqual({ code: 0, blocked: [] });
+    expect(scene.live.servers).toEqual([www, web]);
   });
 
   test('the creation of a server is not known, and its entry is renamed, applied, and without `moved` since', async () => {

@@ -5,7 +5,7 @@ export interface Planted {
   readonly find: string;
   readonly replace: string;
   /** The stories that find it, where seeds do not draw them. */
-  readonly stories?: '--replaced' | '--actions';
+  readonly stories?: '--replaced' | '--actions' | '--drills';
 }
 
 const outcome = 'engine/intents/outcome.ts';
@@ -421,7 +421,7 @@ export const plantedBugs: readonly Planted[] = [
     file: 'engine/claims/claims.ts',
     find: "return because === 'found' && outcome === 'void' ? last : undefined;",
     replace: 'return undefined;',
-    stories: '--actions',
+    stories: '--drills',
   },
   {
     name: 'a retiring server does not take its key back',
@@ -463,27 +463,27 @@ export const plantedBugs: readonly Planted[] = [
     file: 'engine/claims/run-state.ts',
     find: "  return isTop ? [change, { type: 'next_incarnation', key }] : [change];\n",
     replace: "  return isTop && change.gone ? [change, { type: 'next_incarnation', key }] : [change];\n",
-    stories: '--actions',
+    stories: '--drills',
   },
   {
     name: 'a new state does not ask the keys of servers that no read shows',
     file: 'engine/run/recover.ts',
     find: 'servers.some(isBare) && servers.length > 1;',
     replace: 'servers.length > 99;',
-    stories: '--actions',
+    stories: '--drills',
   },
   {
     name: 'a server is bought beside an unidentified server',
     file: 'plan/lost-state.ts',
     find: '  if (used === undefined) return undefined;\n',
     replace: '  if (used !== null) return undefined;\n',
-    stories: '--actions',
+    stories: '--drills',
   },
   {
     name: 'the next keys of known servers are not asked before another server is bought',
     file: 'engine/run/recover.ts',
     find: 'askSuccessors(run, servers.some(isBare))',
     replace: 'askSuccessors(run, false)',
-    stories: '--actions',
+    stories: '--drills',
   },
 ];

@@ -16,6 +16,7 @@ const usage = `npm run simulate -- [options]
   --seeds N              plays the first N seeds, and wants full coverage
   --seeds N --from M     plays N seeds from M on
   --actions              stories in which operators edit the spec and give commands
+  --drills               the short ones of these, of a few edits whose order matters
   --guided               new pairs of trace lines choose the stories that are varied next
   --single, --pairs      every single fault at every boundary; pairs on purchases
   --cuts                 every earlier state put back, behind every write and at rest
@@ -33,6 +34,7 @@ const { values } = parseArgs({
     seeds: { type: 'string' },
     from: { type: 'string' },
     actions: { type: 'boolean' },
+    drills: { type: 'boolean' },
     guided: { type: 'boolean' },
     single: { type: 'boolean' },
     pairs: { type: 'boolean' },
@@ -46,7 +48,7 @@ const { values } = parseArgs({
   },
 });
 const shownLines = 40;
-const family: Family = values.actions ? 'actions' : 'faults';
+const family: Family = values.drills ? 'drills' : values.actions ? 'actions' : 'faults';
 
 if (values.help) console.log(usage);
 else if (values.seed !== undefined) await replay(Number(values.seed));
@@ -181,7 +183,7 @@ async function tell(failure: Failure): Promise<void> {
   for (const line of trace.slice(-shownLines)) console.log(line.slice(0, 260));
   if (failure.name.startsWith('seed '))
     console.log(
-      `\nagain: npm run simulate -- ${values.actions ? '--actions ' : ''}--seed ${failure.story.seed} --verbose`,
+      `\nagain: npm run simulate -- ${family === 'faults' ? '' : `--${family} `}--seed ${failure.story.seed} --verbose`,
     );
 }
 

@@ -2,15 +2,24 @@ import { parentPort } from 'node:worker_threads';
 import type { Story } from '../../src/simulation/story.ts';
 import { generateActionStory } from './action-stories.ts';
 import { createCoverage } from './coverage.ts';
+import { editDrillOf } from './edit-drills.ts';
 import { generateStory } from './generator.ts';
 import { play } from './play.ts';
 import { pairsOf } from './trace-pairs.ts';
 
-/** `actions`: the stories in which operators edit the spec and give commands. */
-export type Family = 'faults' | 'actions';
+/**
+ * `actions`: the stories in which operators edit the spec and give commands. `drills`: the short ones of these, of a few
+ * edits whose order matters.
+ */
+export type Family = 'faults' | 'actions' | 'drills';
 
-export const storyOf = (family: Family, seed: number): Story =>
-  family === 'actions' ? generateActionStory(seed) : generateStory(seed);
+const generators: Readonly<Record<Family, (seed: number) => Story>> = {
+  faults: generateStory,
+  actions: generateActionStory,
+  drills: (seed) => ({ seed, ...editDrillOf(seed) }),
+};
+
+export const storyOf = (family: Family, seed: number): Story => generators[family](seed);
 
 /** One thread's work: seeds to draw and play, or stories as they are. */
 export type Job =

@@ -31,6 +31,7 @@ import {
   unlisted,
 } from '../../plan/unmanaged.ts';
 import { knownIds, type Run } from '../run.ts';
+import { absenceGapMs } from '../timing.ts';
 import { incarnationOf, lastCreation } from './scope.ts';
 
 /** A plan, and the register that it was made with. */
@@ -44,9 +45,9 @@ const goneMs = 120_000;
 const interfacesFreshMs = 60_000;
 /**
  * The time between the two reads that confirm a claimed object as absent. An object that no list shows costs one read
- * each time.
+ * each time. A found one may hold a purchase.
  */
-const missedGapMs = 3_600_000;
+const missedGapMs = ({ holder }: Claim) => (holder.is === 'found' ? absenceGapMs : 3_600_000);
 
 /** The holder of each object, as of the last refresh. */
 export async function registerOf(run: Run): Promise<Register> {
@@ -257,7 +258,7 @@ async function goneClaims(run: Run, register: Register): Promise<StateChange[]> 
     isAddress(kind) ? listed.has(`${id} ${identity.address}`) : shown.has(Number(id));
   const watched = [...foreignClaims(register.claims), ...register.claims.filter(isFoundServer)];
   const missing = watched.filter((claim) => !isShown(claim));
-  const due = missing.filter(({ missedAt = now }) => now - missedAt >= missedGapMs);
+  const due = missing.filter((claim) => now - (claim.missedAt ?? now) >= missedGapMs(claim));
   const gone = await goneOf(run, due);
   const missed = (claim: Claim, missedAt: number) =>
     ({ type: 'claim', claim: { ...claim, missedAt } }) as const;
