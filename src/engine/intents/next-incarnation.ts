@@ -7,7 +7,7 @@ import type { World, WriteContext } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { operationId } from '../../core/plan.ts';
 import type { WriteRequest } from '../../core/ports.ts';
-import type { Binding, Intent } from '../../core/state.ts';
+import type { Binding, Intent, StateChange } from '../../core/state.ts';
 import { draftOne } from '../../plan/draft.ts';
 import { deleted } from '../claims/release.ts';
 import { incarnationOf, isInScope, lastAttempt } from '../claims/scope.ts';
@@ -39,13 +39,16 @@ export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Prog
     text: 'its idempotency key holds the answer to another request',
   });
   const { held, asking } = await askNext(run, operation, request, begun, (_intent, probe) => probe());
-  if (held.is === 'taken' || (held.is === 'accepted' && held.answer.replayed))
+  if (held.is === 'taken' || (held.is === 'accepted' && held.answer.replayed)) {
+    // The server of the present incarnation may still exist: no answer names it.
+    const left = factsOf(intent.kind).container ? [unidentified(run, key)] : [];
     return close(
       run,
       asking,
       { outcome: 'void', because: 'taken', text: 'an earlier state used this idempotency key' },
-      { changes: [{ type: 'next_incarnation', key }], retryAfterMs: 0 },
+      { changes: [{ type: 'next_incarnation', key }, ...left], retryAfterMs: 0 },
     );
+  }
   if (held.is === 'fenced')
     await close(run, asking, { outcome: 'absent', text: 'no earlier state used this idempotency key' });
   else await close(run, asking, { outcome: 'void', text: 'the API did not answer for this idempotency key' });
@@ -143,11 +146,11 @@ export async function askSuccessors(run: Run, buys: boolean): Promise<boolean> {
     if (factsOf(kind).container !== true || run.world.ipsOf(id).length > 0) continue;
     for (const key of keys) {
       if (run.intents.has(key) || hasUnidentified(run, key) || (await isAsked(run, key))) continue;
-      const use = await nextUse(run, { key: own, kind }, key);
-      if (use === undefined || use === 'unused' || (use === 'unanswered' && !isFound)) continue;
-      await run.state.change([unidentified(run, key)]);
-      any = true;
-      break;
+      const ifUsed = [unidentified(run, key)];
+      if (await isNextUsed(run, { key: own, kind }, { key, ifUsed, unanswered: isFound })) {
+        any = true;
+        break;
+      }
     }
   }
   return any;
@@ -163,8 +166,7 @@ export async function endReplaced(run: Run, { key, kind }: Pick<Binding, 'key' |
   const binding = run.bindings.get(key);
   if (binding === undefined || !isLost(run, key) || run.intents.has(key)) return;
   if (!asksKey(run, { verb: 'create', kind }) || (await isAsked(run, key))) return;
-  const use = await nextUse(run, binding);
-  if (use === undefined || use === 'unused') return;
+  if (!(await isNextUsed(run, binding))) return;
   const world = await observeAgain(run, [key], run.signals.halt);
   if (world !== undefined && isLost(run, key))
     await run.state.change(deleted(run, { key }, 'another state has replaced the resource'));
@@ -189,12 +191,25 @@ export async function isAsked(run: Run, key: ResourceKey, ahead: 0 | 1 = 1): Pro
   return (await lastAttempt(run, key, String(incarnation))) >= 0;
 }
 
-/** Whether another state has used the key of the next incarnation. `undefined`: no request can be sent now. */
-async function nextUse(
+/**
+ * Whether another state has used the key of the next incarnation. `undefined`: no request can be sent now.
+ *
+ * @param unanswered whether a key that does not answer counts as used
+ * @param ifUsed recorded with the answer: the key is not asked again
+ */
+async function isNextUsed(
   run: Run,
   { key: own, kind }: Pick<Binding, 'key' | 'kind'>,
-  key = own,
-): Promise<'used' | 'unused' | 'unanswered' | undefined> {
+  {
+    key = own,
+    unanswered = true,
+    ifUsed = [],
+  }: {
+    readonly key?: ResourceKey;
+    readonly unanswered?: boolean;
+    readonly ifUsed?: readonly StateChange[];
+  } = {},
+): Promise<boolean | undefined> {
   const operation = { key, kind, verb: 'create', changes: [] } as const;
   const { desired } = run.world.subjects.get(own) ?? {};
   const world = key === own || desired === undefined ? run.world : withSubject(run.world, desired, key);
@@ -206,12 +221,14 @@ async function nextUse(
     inWriteSlot(run, intent, probe),
   );
   const isFenced = held.is === 'fenced';
+  const isAnswered = isFenced || held.is === 'taken' || held.is === 'accepted';
+  const isUsed = isFenced ? held.earlier : isAnswered || unanswered;
   const text = isFenced
     ? 'no earlier state used this idempotency key, or one fenced the key'
     : 'another server may have been created under this idempotency key';
-  await close(run, asking, { outcome: isFenced ? 'absent' : 'void', text });
-  if (isFenced) return held.earlier ? 'used' : 'unused';
-  return held.is === 'taken' || held.is === 'accepted' ? 'used' : 'unanswered';
+  const changes = isUsed ? ifUsed : [];
+  await close(run, asking, { outcome: isFenced ? 'absent' : 'void', text }, { changes });
+  return isUsed;
 }
 
 /** `undefined`: the request needs a resource that does not exist yet, or an entry that has left the spec. */
