@@ -59,14 +59,13 @@ export function unlistedServers(draft: Draft, input: GuardInput): Objection | un
   };
 }
 
-/** An unidentified server may be the one that the entry describes, unless the creation asks the keys of that server too. */
+/** An unidentified server may be the one that the entry describes. The creation itself asks the key of its own entry. */
 export function besideUnidentified(
   { subject: { key, kind, desired }, diff }: Draft,
   { register, world }: GuardInput,
 ): Objection | undefined {
   if (diff.verdict.verdict !== 'create' || desired === undefined || !isBare(desired)) return undefined;
-  const line = register.line(desired);
-  const used = unidentifiedKeys(register).find((each) => !line.has(each));
+  const used = unidentifiedKeys(register).find((each) => each !== key);
   if (used === undefined) return undefined;
   const shown = world.serverSubjects().find((each) => {
     const its = each.desired && register.line(each.desired).has(used);

@@ -44,6 +44,7 @@ export const mutated: readonly Mutated[] = [
   claims('release', ['holders'], 97),
   claims('run-state', ['run-state'], 97),
   claims('scope', ['scope'], 96),
+  claims('unidentified', ['unidentified']),
   judgedBy('src/view/bill.ts', 'test/view', ['bill']),
   judgedBy('src/engine/run/recover.ts', 'test/engine/intents', ['recover-step'], 96),
 ];

@@ -172,7 +172,7 @@ export const decisions = {
   unlisted_servers: {
     meaning:
       'a network, or a used idempotency key, shows that more servers may exist than vdcsync knows, and a creation could duplicate one of them',
-    next: 'adopt the servers of this spec with their ids from the client area, and `vdcsync ignore` the others',
+    next: 'adopt the servers of this spec with their ids from the client area, and `vdcsync ignore` the others; `vdcsync resolve KEY --absent` if a used idempotency key has no other server there',
     asks: 'unmanaged',
     why: 'the planned creation could duplicate one of these servers',
     example:
@@ -181,6 +181,7 @@ export const decisions = {
       'vdcsync adopt servers.web-1 2001   # a server of this spec; the client area shows the id',
       'vdcsync ignore 2002   # a server of another user',
       'settings: {unmanaged: ignore}   # all of them belong to others',
+      'vdcsync resolve servers.web-1 --absent   # the client area shows no other server of this spec',
     ],
   },
   unmanaged_resources: {

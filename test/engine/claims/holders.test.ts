@@ -23,7 +23,6 @@ import {
   retiring,
 } from '../../../src/engine/claims/release.ts';
 import { lastCreation } from '../../../src/engine/claims/scope.ts';
-import { perhapsReplaced } from '../../../src/engine/claims/unidentified.ts';
 import type { Run } from '../../../src/engine/run.ts';
 import { bound } from '../../plan/support.ts';
 import { intentOf } from '../intents/stub-run.ts';
@@ -191,25 +190,6 @@ describe('src/engine/claims/claims.ts: a key that was answered with the resource
     const found = { ...ignored, holder: { is: 'found', formerKeys: ['servers.a'] } };
     const answered = await answeredElsewhere(asked([creation()], { bindings: [], claims: [found, ignored] }));
     expect([...answered]).toEqual([['servers.a', ignored]]);
-  });
-
-  const third = { incarnation: '2' };
-  const second = (outcome: string) => ({ incarnation: '1', outcome });
-  test.each<[string, object, readonly object[], boolean]>([
-    ['after a conflict', {}, [{ outcome: 'void' }], true],
-    ['after an unknown one', {}, [], true],
-    ['after a deletion alone', {}, [{ verb: 'delete', outcome: 'done' }], true],
-    ['after one that this state has had', {}, [{ outcome: 'done' }], false],
-    ['after one that is gone', {}, [{ outcome: 'absent' }, { outcome: 'void' }], false],
-    ['the first one', { incarnation: '0' }, [], false],
-    ['after a conflict and one that is gone', third, [second('absent'), { outcome: 'void' }], true],
-    ['after two that are gone', third, [second('absent'), { outcome: 'absent' }], false],
-    ['after a conflict and one that this state has had', third, [second('done'), { outcome: 'void' }], false],
-    ['a network', { kind: 'network' }, [], false],
-  ])('a found server may have replaced another one: %s', async (_name, more, past, may) => {
-    const later = creation({ incarnation: '2', outcome: 'done' });
-    const run = asked([later, ...past.map((each) => creation(each))]);
-    expect(await perhapsReplaced(run, creation({ incarnation: '1', ...more }))).toHaveLength(may ? 1 : 0);
   });
 
   test('the last creation is the newest that has ended', async () => {

@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'vitest';
+import type { ResourceKey } from '../../../src/core/keys.ts';
+import type { Binding, Intent } from '../../../src/core/state.ts';
+import {
+  hasUnidentified,
+  identified,
+  noneExists,
+  perhapsReplaced,
+  unidentified,
+} from '../../../src/engine/claims/unidentified.ts';
+import { bound } from '../../plan/support.ts';
+import { asRun, intentOf } from '../intents/stub-run.ts';
+
+const key = (name: string) => name as ResourceKey;
+const object = (name: string) => ({ kind: 'project', id: name }) as const;
+
+function knowing({
+  of = ['servers.a'],
+  found = [],
+  bindings = [],
+  line = ['servers.a'],
+  entries = ['servers.a'],
+  past = [],
+}: {
+  readonly of?: readonly string[];
+  readonly found?: readonly string[];
+  readonly bindings?: readonly Binding[];
+  readonly line?: readonly string[];
+  readonly entries?: readonly string[];
+  readonly past?: readonly Intent[];
+} = {}) {
+  const claims = [
+    ...of.map((name) => [`project ${name}`, { ...object(name), holder: { is: 'unidentified', key: name } }]),
+    ...found.map((id) => [`server ${id}`, { kind: 'server', id, holder: { is: 'found', key: 'servers.a' } }]),
+  ] as const;
+  return asRun({
+    bindings: new Map(bindings.map((each) => [each.key, each])),
+    claims: new Map(claims as never),
+    desired: { projectId: 4711 },
+    lines: () => ({ of: ({ key: own }: { key: string }) => new Set([own, ...line]) }),
+    world: { subjects: new Map(entries.map((each) => [each, { desired: { key: each } }])) },
+    deps: {
+      clock: { now: () => 7 },
+      store: {
+        intents: async ({ key: of }: { key: string }) => past.filter((each) => each.key === of),
+        incarnation: async () => 0,
+      },
+    },
+  } as never);
+}
+
+describe('src/engine/claims/unidentified.ts', () => {
+  test('a used key is recorded, and ended by the word of the operator', () => {
+    const run = knowing();
+    expect(unidentified(run, key('servers.b'))).toEqual({
+      type: 'claim',
+      claim: {
+        ...object('servers.b'),
+        ...{ identity: {}, at: 7, holder: { is: 'unidentified', key: 'servers.b' } },
+      },
+    });
+    expect(['servers.a', 'servers.b'].map((each) => hasUnidentified(run, key(each)))).toEqual([true, false]);
+    expect(noneExists(key('servers.a'))).toEqual({
+      ...{ type: 'unclaim', object: object('servers.a') },
+      reason: 'the operator reported that no other server exists',
+    });
+  });
+
+  const own = bound('servers.a', 'server', '2');
+  test.each<[string, Binding, Parameters<typeof knowing>[0], readonly string[]]>([
+    ['of the entry', own, {}, ['servers.a']],
+    ['of an earlier key', own, { of: ['servers.b'], line: ['servers.b'] }, ['servers.b']],
+    ['of an entry that has left the spec', own, { entries: [], line: [] }, ['servers.a']],
+    ['of another entry', own, { of: ['servers.b'] }, []],
+    ['that was found', own, { found: ['2'] }, []],
+    ['that is bound', own, { bindings: [bound('servers.c', 'server', '2')] }, []],
+    ['of another kind', bound('networks.a', 'network', '2'), { of: ['networks.a'] }, []],
+  ])('an adoption names the unidentified server: %s', (_name, binding, given, ended) => {
+    expect(identified(knowing(given), binding)).toEqual(
+      ended.map((each) => ({
+        ...{ type: 'unclaim', object: object(each) },
+        reason: `the operator adopted 2 for ${binding.key}`,
+      })),
+    );
+  });
+
+  const past = { key: 'servers.a', kind: 'server', phase: 'closed', outcome: 'void' };
+  const creation = (more: object) => intentOf({ ...past, ...more });
+  const third = { incarnation: '2' };
+  const second = (outcome: string) => ({ incarnation: '1', outcome });
+  test.each<[string, object, readonly object[], boolean]>([
+    ['after a conflict', {}, [{ outcome: 'void' }], true],
+    ['after an unknown one', {}, [], true],
+    ['after a deletion alone', {}, [{ verb: 'delete', outcome: 'done' }], true],
+    ['after one that this state has had', {}, [{ outcome: 'done' }], false],
+    ['after one that is gone', {}, [{ outcome: 'absent' }, { outcome: 'void' }], false],
+    ['the first one', { incarnation: '0' }, [], false],
+    ['after a conflict and one that is gone', third, [second('absent'), { outcome: 'void' }], true],
+    ['after two that are gone', third, [second('absent'), { outcome: 'absent' }], false],
+    ['after a conflict and one that this state has had', third, [second('done'), { outcome: 'void' }], false],
+    ['a network', { kind: 'network' }, [], false],
+  ])('a found server may have replaced another one: %s', async (_name, more, earlier, may) => {
+    const later = creation({ incarnation: '2', outcome: 'done' });
+    const run = knowing({ past: [later, ...earlier.map((each) => creation(each))] });
+    const changes = await perhapsReplaced(run, creation({ incarnation: '1', ...more }));
+    expect(changes).toEqual(may ? [unidentified(run, key('servers.a'))] : []);
+  });
+});
