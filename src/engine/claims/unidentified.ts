@@ -44,7 +44,7 @@ export function identified(run: Run, binding: Binding): StateChange[] {
  */
 export async function perhapsReplaced(run: Run, intent: Intent): Promise<StateChange[]> {
   const { key, kind, incarnation } = intent;
-  if (factsOf(kind).container !== true || incarnation === '0') return [];
+  if (!factsOf(kind).container) return [];
   const past = (await run.deps.store.intents({ key, limit: 50 })).filter((each) => isInScope(run, each));
   for (let before = Number(incarnation) - 1; before >= 0; before -= 1) {
     const last = past.find((each) => each.verb === 'create' && each.incarnation === String(before));

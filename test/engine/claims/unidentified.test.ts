@@ -72,6 +72,7 @@ describe('src/engine/claims/unidentified.ts', () => {
     ['of an earlier key', own, { of: ['servers.b'], line: ['servers.b'] }, ['servers.b']],
     ['of an entry that has left the spec', own, { entries: [], line: [] }, ['servers.a']],
     ['of another entry', own, { of: ['servers.b'] }, []],
+    ['beside a found one', own, { of: [], found: ['9'] }, []],
     ['that was found', own, { found: ['2'] }, []],
     ['that is bound', own, { bindings: [bound('servers.c', 'server', '2')] }, []],
     ['of another kind', bound('networks.a', 'network', '2'), { of: ['networks.a'] }, []],
@@ -85,7 +86,7 @@ describe('src/engine/claims/unidentified.ts', () => {
   });
 
   const past = { key: 'servers.a', kind: 'server', phase: 'closed', outcome: 'void' };
-  const creation = (more: object) => intentOf({ ...past, ...more });
+  const creation = (more: object, scope?: string) => intentOf({ ...past, ...more }, scope);
   const third = { incarnation: '2' };
   const second = (outcome: string) => ({ incarnation: '1', outcome });
   test.each<[string, object, readonly object[], boolean]>([
@@ -104,5 +105,10 @@ describe('src/engine/claims/unidentified.ts', () => {
     const run = knowing({ past: [later, ...earlier.map((each) => creation(each))] });
     const changes = await perhapsReplaced(run, creation({ incarnation: '1', ...more }));
     expect(changes).toEqual(may ? [unidentified(run, key('servers.a'))] : []);
+  });
+
+  test('a found server may have replaced one that this state has had in another scope', async () => {
+    const run = knowing({ past: [creation({ outcome: 'done' }, 'other')] });
+    expect(await perhapsReplaced(run, creation({ incarnation: '1' }))).toHaveLength(1);
   });
 });
