@@ -67,10 +67,9 @@ export function besideUnidentified(
   if (diff.verdict.verdict !== 'create' || desired === undefined || !isBare(desired)) return undefined;
   const used = unidentifiedKeys(register).find((each) => each !== key);
   if (used === undefined) return undefined;
-  const shown = world.serverSubjects().find((each) => {
-    const its = each.desired && register.line(each.desired).has(used);
-    return its && each.binding !== undefined && world.isThere(each.key);
-  });
+  const shown = world
+    .serverSubjects()
+    .find((each) => each.desired && register.line(each.desired).has(used) && world.isThere(each.key));
   const { binding } = shown ?? {};
   return {
     reason: `${unidentifiedText(used)}. It may exist, and may be ${key}`,

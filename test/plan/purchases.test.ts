@@ -10,6 +10,7 @@ import {
   besideUnidentified,
   perhapsEarlier,
   takenBefore,
+  unidentifiedWarnings,
   unlistedServers,
 } from '../../src/plan/lost-state.ts';
 import type { GuardInput, Objection } from '../../src/plan/objections.ts';
@@ -447,11 +448,35 @@ describe('src/plan/lost-state.ts', () => {
   const used = { claims: [unidentified('servers.web')] };
   const other = { ...used, bindings: [bound('servers.web', 'server', '1')] };
   const shown = { observed: new Map([['servers.web', { id: '1' }]]) } as never;
+  const bothShown = {
+    observed: new Map([
+      ['servers.any', { id: '2' }],
+      ['servers.web', { id: '1' }],
+    ]),
+  } as never;
   const swap =
     ' | vdcsync adopt servers.web ID; then vdcsync adopt servers.bare 1 (if server 1 is servers.bare, and server ID is servers.web)';
   test.each<[string, string, Given, string | undefined, object?]>([
     ['beside a server that reads show', 'servers.bare', { ...other, parts: shown }, swap],
+    [
+      'beside a server that reads show, and another one',
+      'servers.bare',
+      { ...other, bindings: [bound('servers.any', 'server', '2'), ...other.bindings], parts: bothShown },
+      swap,
+    ],
+    [
+      'beside another server',
+      'servers.bare',
+      { ...used, bindings: [bound('servers.any', 'server', '2')], parts: bothShown },
+      '',
+    ],
     ['beside a server that is gone', 'servers.bare', other, ''],
+    [
+      'and a found server, of the line of the entry',
+      'servers.bare',
+      { claims: [claim('server', '1', { is: 'found', key: 'servers.web' }), unidentified('servers.bare')] },
+      undefined,
+    ],
     ['beside no server', 'servers.bare', used, ''],
     ['of the line of the entry', 'servers.bare', { claims: [unidentified('servers.bare')] }, undefined],
     ['beside an entry with an address', 'servers.any', used, undefined],
@@ -464,6 +489,22 @@ describe('src/plan/lost-state.ts', () => {
     expect(text).toBe(
       ` an earlier state used an idempotency key of servers.web for a server that no read shows. It may exist, and may be servers.bare → vdcsync adopt servers.bare ID (if server ID in the client area is servers.bare)${way} | vdcsync resolve servers.web --absent (if the client area shows no other server of this spec)`,
     );
+  });
+
+  test('unidentified servers are in sight', () => {
+    const claims = [claim('server', '1', { is: 'found', key: 'servers.web' }), unidentified('servers.web')];
+    expect(unidentifiedWarnings({ claims } as never)).toMatchObject([
+      {
+        ...{ code: 'unlisted_servers', key: 'servers.web' },
+        message:
+          'an earlier state used an idempotency key of servers.web for a server that no read shows. If it exists, it is billed',
+      },
+    ]);
+    expect(
+      unidentifiedWarnings({ claims } as never).map(({ remedies = [] }) => resolveText(remedies)),
+    ).toEqual([
+      'vdcsync adopt KEY ID (if the client area shows it, and KEY is its entry) | vdcsync ignore ID; then vdcsync resolve servers.web --absent (if it does not belong to this spec) | vdcsync resolve servers.web --absent (if the client area shows no other server of this spec)',
+    ]);
   });
 
   const image = 'server_images.golden';

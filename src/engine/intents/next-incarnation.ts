@@ -2,7 +2,7 @@ import equal from 'fast-deep-equal';
 import { type DesiredResource, isBare } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
 import { digestOf } from '../../core/json.ts';
-import { type ResourceKey, retiredFrom, retiringKey, takeApart } from '../../core/keys.ts';
+import { type ResourceKey, retiringKey, takeApart } from '../../core/keys.ts';
 import type { World, WriteContext } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { operationId } from '../../core/plan.ts';
@@ -130,7 +130,7 @@ async function askNext(
 export async function askSuccessors(run: Run, buys: boolean): Promise<boolean> {
   const isUnseen = buys && !run.world.listsServers();
   const bound = [...run.bindings.values()].flatMap(({ key, kind, id, formerKeys = [], recovered = false }) =>
-    (recovered || (isUnseen && asksKey(run, { verb: 'create', kind }))) && retiredFrom(key) === undefined
+    recovered || (isUnseen && asksKey(run, { verb: 'create', kind }))
       ? [{ kind, id, own: key, keys: [key, ...formerKeys], isFound: recovered }]
       : [],
   );
@@ -212,7 +212,8 @@ async function isNextUsed(
 ): Promise<boolean | undefined> {
   const operation = { key, kind, verb: 'create', changes: [] } as const;
   const { desired } = run.world.subjects.get(own) ?? {};
-  const world = key === own || desired === undefined ? run.world : withSubject(run.world, desired, key);
+  if (desired === undefined) return undefined;
+  const world = withSubject(run.world, desired, key);
   const request = requestOf(run, operation, world);
   if (request === undefined || run.facts.heldBy(request, 'none') !== undefined) return undefined;
   const preimage = await preimageOf(run, operation, world);

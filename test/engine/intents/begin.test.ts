@@ -546,6 +546,14 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     holder: { is: 'unidentified', key: 'servers.x' },
   };
   const known = { ...found, recovered: undefined };
+  const made202: WriteResult = { ...fence, status: 202 };
+  const withValue = (value: object) => ({ ...serverX, desired: { kind: 'server', value } });
+  const anyX = withValue({ public_ipv4: { new: true } });
+  const claimedAs = (holder: object = {}) => ({
+    bindings: [],
+    subjects: [withValue({})],
+    claims: [['server 1', { id: '1', holder: { is: 'found', key: 'servers.x', ...holder } }]],
+  });
   const reset: WriteResult = { type: 'ambiguous', reason: 'reset' };
   const other = { ...found, key: 'servers.y', id: '2' };
   test.each<[string, readonly WriteResult[], object, readonly string[], boolean]>([
@@ -583,6 +591,19 @@ describe('src/engine/intents/next-incarnation.ts', () => {
       [],
       false,
     ],
+    ['a known one whose key names a server', [made202], { bindings: [known], buys: true }, ['void'], true],
+    ['a claimed one', [taken], claimedAs(), ['void'], true],
+    ['a claimed one without an answer', [reset], claimedAs(), ['void'], true],
+    [
+      'a claimed one, and its earlier key',
+      [fresh, fence, taken],
+      claimedAs({ key: 'servers.w', askedFor: 'servers.x' }),
+      ['absent', 'void'],
+      true,
+    ],
+    ['a released one', [taken], claimedAs({ is: 'released' }), [], false],
+    ['a claimed one that has left the spec', [taken], { ...claimedAs(), subjects: [] }, [], false],
+    ['a claimed one with an address', [taken], { ...claimedAs(), subjects: [anyX] }, [], false],
     ['a server that is recorded', [taken], { claims: [['project servers.x', unnamed]] }, [], false],
     ['a server with an open write', [taken], { open: [['servers.x', {}]] }, [], false],
     ['a key that was asked', [taken], { attempts: 0 }, [], false],
@@ -634,6 +655,7 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     ['a used key', [taken], {}, true],
     ['a used key of a blocked creation', [taken], { verdicts: ['blocked create', 'blocked create'] }, true],
     ['a blocked update', [taken], { verdicts: ['blocked update', 'blocked update'] }, false],
+    ['a key without an answer', [{ type: 'ambiguous', reason: 'reset' }], {}, true],
     ['an unused key', [fresh, fence], {}, false],
     ['a key that was asked', [taken], { attempts: 0 }, false],
     ['a kind without a question', [taken], { setting: true }, false],
@@ -645,8 +667,10 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     ['a server that the second read shows', [taken], { verdicts: ['create', 'unchanged'] }, false],
     ['no second read', [taken], { observed: undefined }, false],
   ])('the binding of a server that is gone: %s', async (name, answers, more, ends) => {
-    const { run, changes, asked } = bound(answers, more);
+    const { made, run, changes, asked } = bound(answers, more);
     await endReplaced(run, { key: 'servers.x' as never, kind: 'server' });
+    const recorded = made.log.flatMap((each) => (Array.isArray(each) && each.length === 2 ? each[1] : []));
+    expect(recorded).toEqual([]);
     expect(changes).toEqual(
       ends
         ? [
