@@ -88,6 +88,21 @@ describe('src/engine/claims/run-state.ts', () => {
     expect(changed).toEqual(['ips.a', 'ips.b']);
   });
 
+  test.each([
+    ['that a key was answered with', { is: 'found', key: 'servers.x' }, true],
+    ['that is ignored', ignored, false],
+    ['without a holder', undefined, false],
+  ])('the end of a claim on a resource %s', async (_name, holder, counts) => {
+    const object = claim('server', '7', ignored);
+    const { run, calls } = state({
+      claims: holder === undefined ? [] : [claim('server', '7', holder as never)],
+    });
+    const change = { type: 'unclaim', object, reason: 'the object no longer exists' } as const;
+    await run.state.change([change]);
+    const next = { type: 'next_incarnation', key: 'servers.x' };
+    expect(sent(calls)).toEqual([change, ...(counts ? [next] : [])]);
+  });
+
   test('the first change of a renamed binding is stored as its move', async () => {
     const moves = [
       { from: 'ips.a', to: 'ips.b' },

@@ -6,6 +6,7 @@ import type { Intent } from '../../../src/core/state.ts';
 import { TransportError } from '../../../src/core/transport.ts';
 import {
   askLineAgain,
+  isNextProven,
   recover,
   recovered,
   recoverLeft,
@@ -343,6 +344,16 @@ describe('src/engine/run/recover.ts', () => {
       `probe; ${isFenced}; ${[1, 2, 3, 4, 5, 6, 7].map((at) => `${next(`0.${at}`)}; probe; ${isFenced}`).join('; ')}; found`,
     ],
     [
+      'the answer of a resource that another entry names',
+      { file: 'ips: {a: {}, b: {id: 7}}\n', answers: [taken, made('7'), ...unused] },
+      `probe; send; void ips.a (taken): ips.b names 7, which was created under this key; ${next('1.0')}; probe; probe; ${free}`,
+    ],
+    [
+      'the answer of a resource whose id a resource of another kind has',
+      { file: 'ips: {a: {}}\nnetworks: {n: {id: 7}}\n', answers: [taken, made('7')], seen: [live] },
+      `probe; send; ${found}`,
+    ],
+    [
       'two entries',
       { file: 'ips: {a: {}, b: {}}\n', answers: [...unused, taken, made('7')], seen: [live] },
       `probe; probe; ${free}; begin ips.b 0.0 for ips.b; probe; send; ${found.replace('ips.a', 'ips.b')}`,
@@ -365,6 +376,8 @@ describe('src/engine/run/recover.ts', () => {
   const isBound = { bindings: { 'ips.a': '7' } };
   const writes = { open: [open({ recovers: undefined })] };
   const old = { ips: [], line: ['ips.z'] };
+  const bareOne = `servers: {web: {${sliders}}}\n`;
+  const pair = (more: string) => `servers: {a: {${sliders}}, b: {${sliders}${more}}}\n`;
   test.each<[string, Given, readonly string[]]>([
     ['an empty project', { ips: [] }, []],
     ['a free address', {}, ['ips.a']],
@@ -422,11 +435,19 @@ describe('src/engine/run/recover.ts', () => {
     ],
     ['a file that only reports drift', { file: `settings: {drift: report}\n${spec}` }, ['ips.a']],
     ['a network and an address, beside a free address', { file: network + spec }, ['networks.n', 'ips.a']],
+    ['two servers without an address', { file: pair(''), ips: [] }, ['servers.a', 'servers.b']],
+    [
+      'a server with an address, and one without',
+      { file: pair(', public_ipv4: {new: true}'), ips: [] },
+      ['servers.a', 'servers.b'],
+    ],
+    ['a server without an address, and an address', { file: `${bareOne}${spec}`, ips: [] }, []],
     ['a run that is to stop', { more: { stop: AbortSignal.abort() } }, []],
     ['a run in which all is paused', { more: { facts: { allPaused: () => ({}) } } }, []],
   ])('%s: the keys that are asked', async (_name, given, expected) => {
     const { log } = await play({ ...given, answers: [...unused, ...unused] });
     expect(log.flatMap((each) => /^begin (\S+)/.exec(each)?.[1] ?? [])).toEqual(expected);
+    if (expected.length === 0) expect(log).toEqual([]);
   });
 
   const asking = { open: [open({ sends: 0 })], answers: unused };
@@ -443,6 +464,11 @@ describe('src/engine/run/recover.ts', () => {
       'a question whose request was sent under a fenced key',
       { open: [open({ phase: 'sending' })], answers: [fenced] },
       'probe; ips.a is unknown',
+    ],
+    [
+      'a question whose request was sent, and that has an answer',
+      { open: [open({ phase: 'sending' })], answers: [taken, made('7')], seen: [live] },
+      `probe; send; ${found}`,
     ],
     ['a conflict', { open: [open({ unconfirmed: doubted })] }, 'ips.a is unknown'],
     ['an old question', { open: [open({ firstSentAt: sentAt - 24 * hour })] }, 'ips.a is unknown'],
@@ -595,6 +621,22 @@ describe('src/engine/run/recover.ts', () => {
     );
   });
 
+  test('asks about an entry that has left with the request that was sent', async () => {
+    const request = { name: 'create_server', path: {}, body: { name: 'older' } };
+    const given = { past: [left({ request })], incarnations: { 'servers.old': 1 }, answers: [taken, taken] };
+    const { run, log } = running(given);
+    await recoverLeft(run);
+    expect(log).toEqual(['begin servers.old 1.0 as older for servers.old', 'probe', 'send']);
+  });
+
+  test.each([
+    ['asked', [past('ips.a', { incarnation: '1', outcome: 'absent' })], true],
+    ['not asked', [], false],
+  ])('the next key of a bound resource was %s', async (_name, more, is) => {
+    const { run } = running({ bindings: { 'ips.a': '7' }, past: [...more, past('ips.a')] });
+    expect(await isNextProven(run, 'ips.a' as ResourceKey)).toBe(is);
+  });
+
   test.each<[string, readonly Intent[], boolean]>([
     ['was never used', [], false],
     ['was used', [past('ips.a')], true],
@@ -701,6 +743,16 @@ describe('src/engine/run/recover.ts', () => {
       ['begin ips.z 1 for ips.a', ...askedTwice.slice(1)],
     ],
     ['was given up', { past: [z({ because: undefined, outcome: 'void' })], answers: unused }, askedTwice],
+    [
+      'did not answer since it showed a resource that is gone',
+      { past: [z({ because: undefined, outcome: 'void' }), z({ because: 'found' })], answers: unused },
+      ['begin ips.z 1 for ips.a', ...askedTwice.slice(1)],
+    ],
+    [
+      'was used since it showed a resource',
+      { past: [past('ips.z'), z({ because: 'found' })], answers: unused },
+      askedTwice,
+    ],
     ['was asked in this run', { past: [z()], more: { stopwatch: { isMarked: isAsked } } }, []],
     ['is the only one', { past: [past('ips.a')], line: [] }, []],
   ])('before a purchase, an earlier key that %s', async (_name, given, steps, found) => {
