@@ -7,11 +7,19 @@ import type { Run } from '../run.ts';
 import { ownerOf } from './claims.ts';
 import { isInScope } from './scope.ts';
 
-/** Records that an earlier state used an idempotency key of `key` for a server that neither an answer nor a read shows. */
-export function unidentified({ deps }: Run, key: ResourceKey): StateChange {
-  const holder = { is: 'unidentified', key } as const;
-  const claim = { ...unidentifiedServer(key), identity: {}, holder, at: deps.clock.now() };
-  return { type: 'claim', claim };
+/**
+ * Records that an earlier state used the idempotency key of the incarnation for a server that neither an answer nor a
+ * read shows.
+ */
+export function unidentified(
+  { deps, claims }: Run,
+  { key, incarnation }: Pick<Intent, 'key' | 'incarnation'>,
+): StateChange {
+  const object = unidentifiedServer(key);
+  const { holder: before } = claims.get(objectName(object)) ?? {};
+  const isOnly = before?.is !== 'unidentified' || before.incarnation === incarnation;
+  const holder = { is: 'unidentified', key, ...(isOnly ? { incarnation } : {}) } as const;
+  return { type: 'claim', claim: { ...object, identity: {}, holder, at: deps.clock.now() } };
 }
 
 export function hasUnidentified({ claims }: Pick<Run, 'claims'>, key: ResourceKey): boolean {
@@ -39,10 +47,20 @@ export function identified(run: Run, binding: Binding): StateChange[] {
 }
 
 /**
- * An earlier state may have created this server to replace another one, which may still exist: this state has not seen
- * how the server of an earlier incarnation ended.
+ * The key of the creation was answered with a server, which is unidentified no more. An earlier state may have created
+ * it to replace another one, which may still exist: this state has not seen how the server of an earlier incarnation
+ * ended.
  */
-export async function perhapsReplaced(run: Run, intent: Intent): Promise<StateChange[]> {
+export async function answeredWithServer(run: Run, intent: Intent): Promise<StateChange[]> {
+  const object = unidentifiedServer(intent.key);
+  const { holder } = run.claims.get(objectName(object)) ?? {};
+  const isIt = holder?.is === 'unidentified' && holder.incarnation === intent.incarnation;
+  const reason = 'its idempotency key was answered';
+  const ended = isIt ? [{ type: 'unclaim', object, reason } as const] : [];
+  return [...ended, ...(await perhapsReplaced(run, intent))];
+}
+
+async function perhapsReplaced(run: Run, intent: Intent): Promise<StateChange[]> {
   const { key, kind, incarnation } = intent;
   if (!factsOf(kind).container) return [];
   const past = (await run.deps.store.intents({ key, limit: 50 })).filter((each) => isInScope(run, each));
@@ -50,7 +68,7 @@ export async function perhapsReplaced(run: Run, intent: Intent): Promise<StateCh
     const last = past.find((each) => each.verb === 'create' && each.incarnation === String(before));
     const { outcome } = last === undefined ? {} : partsOf(last);
     if (outcome === 'done') return [];
-    if (outcome !== 'absent') return [unidentified(run, key)];
+    if (outcome !== 'absent') return [unidentified(run, { key, incarnation: String(before) })];
   }
   return [];
 }

@@ -41,7 +41,7 @@ export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Prog
   const { held, asking } = await askNext(run, operation, request, begun, (_intent, probe) => probe());
   if (held.is === 'taken' || (held.is === 'accepted' && held.answer.replayed)) {
     // The server of the present incarnation may still exist: no answer names it.
-    const left = factsOf(intent.kind).container ? [unidentified(run, key)] : [];
+    const left = factsOf(intent.kind).container ? [unidentified(run, intent)] : [];
     return close(
       run,
       asking,
@@ -146,7 +146,7 @@ export async function askSuccessors(run: Run, buys: boolean): Promise<boolean> {
     if (factsOf(kind).container !== true || run.world.ipsOf(id).length > 0) continue;
     for (const key of keys) {
       if (run.intents.has(key) || hasUnidentified(run, key) || (await isAsked(run, key))) continue;
-      const ifUsed = [unidentified(run, key)];
+      const ifUsed = (asked: Intent) => [unidentified(run, asked)];
       if (await isNextUsed(run, { key: own, kind }, { key, ifUsed, unanswered: isFound })) {
         any = true;
         break;
@@ -203,11 +203,11 @@ async function isNextUsed(
   {
     key = own,
     unanswered = true,
-    ifUsed = [],
+    ifUsed = () => [],
   }: {
     readonly key?: ResourceKey;
     readonly unanswered?: boolean;
-    readonly ifUsed?: readonly StateChange[];
+    readonly ifUsed?: (asked: Intent) => readonly StateChange[];
   } = {},
 ): Promise<boolean | undefined> {
   const operation = { key, kind, verb: 'create', changes: [] } as const;
@@ -227,7 +227,7 @@ async function isNextUsed(
   const text = isFenced
     ? 'no earlier state used this idempotency key, or one fenced the key'
     : 'another server may have been created under this idempotency key';
-  const changes = isUsed ? ifUsed : [];
+  const changes = isUsed ? ifUsed(asking) : [];
   await close(run, asking, { outcome: isFenced ? 'absent' : 'void', text }, { changes });
   return isUsed;
 }

@@ -9,7 +9,7 @@ import type { Binding, Facts, InPhase, Intent, StateChange } from '../../core/st
 import { attributionOf, identityChanged, isAnother, makerOf, ownerOf } from '../claims/claims.ts';
 import { deleted, released, retiring } from '../claims/release.ts';
 import { incarnationsBeyond } from '../claims/scope.ts';
-import { perhapsReplaced } from '../claims/unidentified.ts';
+import { answeredWithServer } from '../claims/unidentified.ts';
 import type { Run } from '../run.ts';
 import { staleMs } from '../timing.ts';
 import { bindingsIn, boundBy, companionsOf, remainsOf } from './bound-by.ts';
@@ -52,7 +52,7 @@ export async function settled(
     return close(run, intent, { outcome: 'done', text: '' }, { changes: deleted(run, intent, 'deleted') });
   // The resource that a failed creation would have replaced keeps its key.
   const under = damage === undefined ? intent.key : remainsOf(intent, id);
-  const another = isReplay(intent) ? await perhapsReplaced(run, intent) : [];
+  const another = isReplay(intent) ? await answeredWithServer(run, intent) : [];
   const bound = boundBy(run, intent, { id, facts, under });
   const taken = intent.verb === 'create' ? await transferred(run, intent, bound) : [];
   if ('now' in taken) return taken;
@@ -102,7 +102,7 @@ export async function found(run: Run, intent: Intent, id: string, taskId?: TaskI
     run,
     intent,
     { outcome, because: 'found', text },
-    { changes: [...changes, ...counted, ...(await perhapsReplaced(run, intent))], retryAfterMs: 0 },
+    { changes: [...changes, ...counted, ...(await answeredWithServer(run, intent))], retryAfterMs: 0 },
   );
 }
 

@@ -8,7 +8,7 @@ import { isFailedRead } from '../../core/transport.ts';
 import { isNone, unmanagedFor } from '../../plan/unmanaged.ts';
 import { answeredCreation, registerOf } from '../claims/claims.ts';
 import { incarnationOf, lastAttempt, lastCreation } from '../claims/scope.ts';
-import { perhapsReplaced } from '../claims/unidentified.ts';
+import { answeredWithServer } from '../claims/unidentified.ts';
 import { decided } from '../intents/ask-key.ts';
 import { beginIntent, inWriteSlot, preimageOf } from '../intents/begin.ts';
 import { asksKey, close, isDormant, isReplay, keyIsFresh, questionOf, unasked } from '../intents/endings.ts';
@@ -305,7 +305,7 @@ async function lookUpOne(
         await end(
           'absent',
           `${id} was created under this idempotency key, and is gone`,
-          [...next, ...(await perhapsReplaced(run, intent))],
+          [...next, ...(await answeredWithServer(run, intent))],
           'gone',
         );
         return 'next';

@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import type { Binding, Intent } from '../../../src/core/state.ts';
 import {
+  answeredWithServer,
   hasUnidentified,
   identified,
   noneExists,
-  perhapsReplaced,
   unidentified,
 } from '../../../src/engine/claims/unidentified.ts';
 import { bound } from '../../plan/support.ts';
@@ -30,7 +30,10 @@ function knowing({
   readonly past?: readonly Intent[];
 } = {}) {
   const claims = [
-    ...of.map((name) => [`project ${name}`, { ...object(name), holder: { is: 'unidentified', key: name } }]),
+    ...of.map((name) => [
+      `project ${name}`,
+      { ...object(name), holder: { is: 'unidentified', key: name, incarnation: '1' } },
+    ]),
     ...found.map((id) => [`server ${id}`, { kind: 'server', id, holder: { is: 'found', key: 'servers.a' } }]),
   ] as const;
   return asRun({
@@ -50,15 +53,23 @@ function knowing({
 }
 
 describe('src/engine/claims/unidentified.ts', () => {
-  test('a used key is recorded, and ended by the word of the operator', () => {
-    const run = knowing();
-    expect(unidentified(run, key('servers.b'))).toEqual({
+  const write = (name: string, incarnation: string) => ({ key: key(name), incarnation });
+  test.each([
+    ['servers.b', '2', { incarnation: '2' }],
+    ['servers.a', '1', { incarnation: '1' }],
+    ['servers.a', '2', {}],
+  ])('a used key of %s, incarnation %s, is recorded', (name, incarnation, of) => {
+    expect(unidentified(knowing(), write(name, incarnation))).toEqual({
       type: 'claim',
       claim: {
-        ...object('servers.b'),
-        ...{ identity: {}, at: 7, holder: { is: 'unidentified', key: 'servers.b' } },
+        ...object(name),
+        ...{ identity: {}, at: 7, holder: { is: 'unidentified', key: name, ...of } },
       },
     });
+  });
+
+  test('a used key is ended by the word of the operator', () => {
+    const run = knowing();
     expect(['servers.a', 'servers.b'].map((each) => hasUnidentified(run, key(each)))).toEqual([true, false]);
     expect(noneExists(key('servers.a'))).toEqual({
       ...{ type: 'unclaim', object: object('servers.a') },
@@ -102,13 +113,30 @@ describe('src/engine/claims/unidentified.ts', () => {
     ['a network', { kind: 'network' }, [], false],
   ])('a found server may have replaced another one: %s', async (_name, more, earlier, may) => {
     const later = creation({ incarnation: '2', outcome: 'done' });
-    const run = knowing({ past: [later, ...earlier.map((each) => creation(each))] });
-    const changes = await perhapsReplaced(run, creation({ incarnation: '1', ...more }));
-    expect(changes).toEqual(may ? [unidentified(run, key('servers.a'))] : []);
+    const run = knowing({ of: [], past: [later, ...earlier.map((each) => creation(each))] });
+    const changes = await answeredWithServer(run, creation({ incarnation: '1', ...more }));
+    expect(changes).toEqual(may ? [unidentified(run, write('servers.a', '0'))] : []);
   });
 
   test('a found server may have replaced one that this state has had in another scope', async () => {
-    const run = knowing({ past: [creation({ outcome: 'done' }, 'other')] });
-    expect(await perhapsReplaced(run, creation({ incarnation: '1' }))).toHaveLength(1);
+    const run = knowing({ of: [], past: [creation({ outcome: 'done' }, 'other')] });
+    expect(await answeredWithServer(run, creation({ incarnation: '1' }))).toHaveLength(1);
+  });
+
+  test.each([
+    ['of its incarnation', '1', true],
+    ['of another one', '2', false],
+  ])('the answer of a key identifies the server %s', async (_name, incarnation, is) => {
+    const run = knowing({
+      past: [
+        creation({ incarnation: '0', outcome: 'done' }),
+        creation({ incarnation: '1', outcome: 'absent' }),
+      ],
+    });
+    expect(await answeredWithServer(run, creation({ incarnation }))).toEqual(
+      is
+        ? [{ type: 'unclaim', object: object('servers.a'), reason: 'its idempotency key was answered' }]
+        : [],
+    );
   });
 });

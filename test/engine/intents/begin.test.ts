@@ -543,7 +543,7 @@ describe('src/engine/intents/next-incarnation.ts', () => {
 
   const unnamed = {
     ...{ kind: 'project', id: 'servers.x', identity: {} },
-    holder: { is: 'unidentified', key: 'servers.x' },
+    holder: { is: 'unidentified', key: 'servers.x', incarnation: '1' },
   };
   const known = { ...found, recovered: undefined };
   const made202: WriteResult = { ...fence, status: 202 };

@@ -149,7 +149,7 @@ describe('src/engine/intents/transfer.ts', () => {
     const [first] = changes[0] ?? [];
     expect(first?.type === 'bind' && first.binding.recovered).toBe(recovered);
     const claims = (changes[0] ?? []).flatMap((each) => (each.type === 'claim' ? [each.claim.holder] : []));
-    expect(claims).toEqual(isAnother ? [{ is: 'unidentified', key: 'servers.x' }] : []);
+    expect(claims).toEqual(isAnother ? [{ is: 'unidentified', key: 'servers.x', incarnation: '0' }] : []);
   });
 
   const y7 = (more: object = {}) => has('ips.y', 'ip', '7', more);
@@ -439,7 +439,7 @@ describe('src/engine/intents/transfer.ts', () => {
     await found(run, intentOf({ ...server, incarnation: '1' }), '7', 'task' as never);
     await found(running().run, intentOf(ip), '7');
     const holder = { is: 'found', key: 'servers.x', scope: 'b', taskId: 'task' };
-    const other = { is: 'unidentified', key: 'servers.x' };
+    const other = { is: 'unidentified', key: 'servers.x', incarnation: '0' };
     expect(changes[0]).toEqual([
       { type: 'claim', claim: { kind: 'server', id: '7', identity: {}, holder, at: sentAt } },
       { type: 'next_incarnation', key: 'servers.x' },
