@@ -74,9 +74,14 @@ export type Holder =
   /**
    * Of the project, and its id is `key`: an earlier state used an idempotency key of `key` for a server that neither an
    * answer nor a read shows. The server may exist, also as that of another entry. `incarnation`: of the idempotency key;
-   * left out if there are several.
+   * left out if there are several. `settled`: the operator has named the server, or found none. The key is not asked again.
    */
-  | { readonly is: 'unidentified'; readonly key: ResourceKey; readonly incarnation?: string }
+  | {
+      readonly is: 'unidentified';
+      readonly key: ResourceKey;
+      readonly incarnation?: string;
+      readonly settled?: true;
+    }
   /** Of the project: it has been seen without unmanaged objects, or they were ignored. Unmanaged objects came later. */
   | { readonly is: 'baseline' }
   /** Of the project: the plan that waits for the operator's approval. */

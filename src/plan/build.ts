@@ -153,7 +153,7 @@ function warningsBeside(
     ...unmanagedWarnings(world, register),
     ...recoveredUnconfirmed(world),
     ...countedAlone(register, world),
-    ...unidentifiedWarnings(register),
+    ...unidentifiedWarnings(register, world),
     ...unreachedWarnings(unreached),
     ...boughtUnused(world, operations),
     ...freeBeside(world, operations, register),

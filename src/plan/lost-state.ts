@@ -1,6 +1,7 @@
 import { appliedServer } from '../core/applied.ts';
 import { isBare } from '../core/desired.ts';
 import { nounOf, type ResourceKey } from '../core/keys.ts';
+import type { World } from '../core/kind.ts';
 import { factsOf } from '../core/kind-facts.ts';
 import type { Warning } from '../core/plan.ts';
 import { type Remedy, run, setting } from '../core/remedy.ts';
@@ -65,7 +66,7 @@ export function besideUnidentified(
   { register, world }: GuardInput,
 ): Objection | undefined {
   if (diff.verdict.verdict !== 'create' || desired === undefined || !isBare(desired)) return undefined;
-  const used = unidentifiedKeys(register).find((each) => each !== key);
+  const used = unidentifiedKeys(register, world).find((each) => each !== key);
   if (used === undefined) return undefined;
   const shown = world
     .serverSubjects()
@@ -89,8 +90,12 @@ export function besideUnidentified(
 }
 
 /** The keys of the servers that neither an answer nor a read shows. */
-function unidentifiedKeys({ claims }: Register): readonly ResourceKey[] {
-  return claims.flatMap(({ holder }) => (holder.is === 'unidentified' ? [holder.key] : []));
+function unidentifiedKeys({ claims }: Register, world: World): readonly ResourceKey[] {
+  // A list of servers shows each of them.
+  if (world.listsServers()) return [];
+  return claims.flatMap(({ holder }) =>
+    holder.is === 'unidentified' && holder.settled !== true ? [holder.key] : [],
+  );
 }
 
 function unidentifiedText(key: ResourceKey): string {
@@ -102,8 +107,8 @@ function noOther(key: ResourceKey): Remedy {
 }
 
 /** The servers of a lost state that may be billed, and that only the client area shows. */
-export function unidentifiedWarnings(register: Register): Warning[] {
-  return unidentifiedKeys(register).map((key) => ({
+export function unidentifiedWarnings(register: Register, world: World): Warning[] {
+  return unidentifiedKeys(register, world).map((key) => ({
     code: 'unlisted_servers',
     key,
     message: `${unidentifiedText(key)}. If it exists, it is billed`,

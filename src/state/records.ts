@@ -83,7 +83,10 @@ const holder = z.discriminatedUnion('is', [
     askedFor: text.optional(),
   }),
   z.looseObject({ is: z.literal('leftover'), formerKey: text }),
-  z.looseObject({ is: z.literal('unidentified'), key: text, incarnation: text.optional() }),
+  z.looseObject({
+    ...{ is: z.literal('unidentified'), key: text, incarnation: text.optional() },
+    settled: z.literal(true).optional(),
+  }),
   z.looseObject({ is: z.literal('baseline') }),
   z.looseObject({ is: z.literal('awaiting_approval'), digest: text }),
   z.looseObject({

@@ -444,7 +444,8 @@ describe('src/plan/lost-state.ts', () => {
   });
 
   const web = (applied: unknown = null) => [bound('servers.web', 'server', '1', { applied })];
-  const unidentified = (key: string) => claim('project', key, { is: 'unidentified', key });
+  const unidentified = (key: string, settled = false) =>
+    claim('project', key, { is: 'unidentified', key, ...(settled && { settled }) });
   const used = { claims: [unidentified('servers.web')] };
   const other = { ...used, bindings: [bound('servers.web', 'server', '1')] };
   const shown = { observed: new Map([['servers.web', { id: '1' }]]) } as never;
@@ -483,6 +484,13 @@ describe('src/plan/lost-state.ts', () => {
     ['beside an address', 'ips.a', used, undefined],
     ['beside an update', 'servers.bare', used, undefined, { verdict: 'update' }],
     ['that does not exist', 'servers.bare', {}, undefined],
+    [
+      'that the operator has named',
+      'servers.bare',
+      { claims: [unidentified('servers.web', true)] },
+      undefined,
+    ],
+    ['that a list would show', 'servers.bare', { ...used, parts: { servers: [] } }, undefined],
   ])('an unidentified server %s', (_name, key, given, way, verdict) => {
     const text = ask(besideUnidentified, key, given, verdict);
     if (way === undefined) return expect(text).toBeUndefined();
@@ -492,8 +500,9 @@ describe('src/plan/lost-state.ts', () => {
   });
 
   test('unidentified servers are in sight', () => {
+    const unlistedWorld = { listsServers: () => false } as never;
     const claims = [claim('server', '1', { is: 'found', key: 'servers.web' }), unidentified('servers.web')];
-    expect(unidentifiedWarnings({ claims } as never)).toMatchObject([
+    expect(unidentifiedWarnings({ claims } as never, unlistedWorld)).toMatchObject([
       {
         ...{ code: 'unlisted_servers', key: 'servers.web' },
         message:
@@ -501,7 +510,9 @@ describe('src/plan/lost-state.ts', () => {
       },
     ]);
     expect(
-      unidentifiedWarnings({ claims } as never).map(({ remedies = [] }) => resolveText(remedies)),
+      unidentifiedWarnings({ claims } as never, unlistedWorld).map(({ remedies = [] }) =>
+        resolveText(remedies),
+      ),
     ).toEqual([
       'vdcsync adopt KEY ID (if the client area shows it, and KEY is its entry) | vdcsync ignore ID; then vdcsync resolve servers.web --absent (if it does not belong to this spec) | vdcsync resolve servers.web --absent (if the client area shows no other server of this spec)',
     ]);

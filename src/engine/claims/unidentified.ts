@@ -17,33 +17,34 @@ export function unidentified(
 ): StateChange {
   const object = unidentifiedServer(key);
   const { holder: before } = claims.get(objectName(object)) ?? {};
-  const isOnly = before?.is !== 'unidentified' || before.incarnation === incarnation;
-  const holder = { is: 'unidentified', key, ...(isOnly ? { incarnation } : {}) } as const;
+  const isNew = before?.is !== 'unidentified';
+  const holder =
+    isNew || before.incarnation !== incarnation
+      ? ({ is: 'unidentified', key, ...(isNew ? { incarnation } : {}) } as const)
+      : before;
   return { type: 'claim', claim: { ...object, identity: {}, holder, at: deps.clock.now() } };
 }
 
+/** Whether an idempotency key of `key` is known as one that names no server. */
 export function hasUnidentified({ claims }: Pick<Run, 'claims'>, key: ResourceKey): boolean {
   return claims.has(objectName(unidentifiedServer(key)));
 }
 
-/** The operator has found no other server in the client area. */
-export function noneExists(key: ResourceKey): StateChange {
-  const reason = 'the operator reported that no other server exists';
-  return { type: 'unclaim', object: unidentifiedServer(key), reason };
+/** The operator has named the unidentified servers of these keys, or has found none in the client area. */
+export function settled({ claims }: Pick<Run, 'claims'>, keys: ReadonlySet<ResourceKey>): StateChange[] {
+  return [...claims.values()].flatMap((claim) => {
+    const { holder } = claim;
+    if (holder.is !== 'unidentified' || holder.settled || !keys.has(holder.key)) return [];
+    return [{ type: 'claim', claim: { ...claim, holder: { ...holder, settled: true } } } as const];
+  });
 }
 
 /** The operator names a server that this state did not know, which is the unidentified server of the line. */
 export function identified(run: Run, binding: Binding): StateChange[] {
-  const { key, kind, id } = binding;
+  const { key, kind } = binding;
   const isKnown = run.claims.has(objectName(binding)) || ownerOf(run, binding) !== undefined;
   if (!factsOf(kind).container || isKnown) return [];
-  const line = run.lines().of(run.world.subjects.get(key)?.desired ?? { key });
-  const reason = `the operator adopted ${id} for ${key}`;
-  return [...run.claims.values()].flatMap(({ holder }) =>
-    holder.is === 'unidentified' && line.has(holder.key)
-      ? [{ type: 'unclaim', object: unidentifiedServer(holder.key), reason } as const]
-      : [],
-  );
+  return settled(run, run.lines().of(run.world.subjects.get(key)?.desired ?? { key }));
 }
 
 /**

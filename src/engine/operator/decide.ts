@@ -11,7 +11,7 @@ import { capitalised } from '../../core/text.ts';
 import { cameFree, releasing, waysOut } from '../../plan/open-writes.ts';
 import { identityChanged, ownerOf } from '../claims/claims.ts';
 import { deleted, exchanging, releasedClaim } from '../claims/release.ts';
-import { hasUnidentified, identified, noneExists } from '../claims/unidentified.ts';
+import { identified, settled } from '../claims/unidentified.ts';
 import type { Resolution } from '../deps.ts';
 import { bindingsIn, boundBy } from '../intents/bound-by.ts';
 import { close, questionOf } from '../intents/endings.ts';
@@ -63,8 +63,9 @@ export async function resolveIntent(
     const lifted = intent === undefined || waits(intent) ? await liftPause(run, key) : undefined;
     if (lifted !== undefined) return result(lifted);
   }
-  if (intent === undefined && resolution.type === 'absent' && hasUnidentified(run, key)) {
-    await run.state.change([noneExists(key)]);
+  const noOther = resolution.type === 'absent' ? settled(run, new Set([key])) : [];
+  if (intent === undefined && noOther.length > 0) {
+    await run.state.change(noOther);
     return result(`Recorded: no other server was created for ${key}.`);
   }
   if (intent === undefined && resolution.type === 'adopt' && bound?.id === resolution.id)

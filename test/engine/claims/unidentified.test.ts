@@ -5,13 +5,17 @@ import {
   answeredWithServer,
   hasUnidentified,
   identified,
-  noneExists,
+  settled,
   unidentified,
 } from '../../../src/engine/claims/unidentified.ts';
 import { bound } from '../../plan/support.ts';
 import { asRun, intentOf } from '../intents/stub-run.ts';
 
 const key = (name: string) => name as ResourceKey;
+const holderOf = (name: string, isSettled = false) => ({
+  ...{ is: 'unidentified', key: name, incarnation: '1' },
+  ...(isSettled && { settled: true }),
+});
 const object = (name: string) => ({ kind: 'project', id: name }) as const;
 
 function knowing({
@@ -19,6 +23,7 @@ function knowing({
   found = [],
   bindings = [],
   line = ['servers.a'],
+  isSettled = false,
   entries = ['servers.a'],
   past = [],
 }: {
@@ -26,14 +31,12 @@ function knowing({
   readonly found?: readonly string[];
   readonly bindings?: readonly Binding[];
   readonly line?: readonly string[];
+  readonly isSettled?: boolean;
   readonly entries?: readonly string[];
   readonly past?: readonly Intent[];
 } = {}) {
   const claims = [
-    ...of.map((name) => [
-      `project ${name}`,
-      { ...object(name), holder: { is: 'unidentified', key: name, incarnation: '1' } },
-    ]),
+    ...of.map((name) => [`project ${name}`, { ...object(name), holder: holderOf(name, isSettled) }]),
     ...found.map((id) => [`server ${id}`, { kind: 'server', id, holder: { is: 'found', key: 'servers.a' } }]),
   ] as const;
   return asRun({
@@ -68,13 +71,17 @@ describe('src/engine/claims/unidentified.ts', () => {
     });
   });
 
-  test('a used key is ended by the word of the operator', () => {
+  test('the word of the operator lasts', () => {
     const run = knowing();
     expect(['servers.a', 'servers.b'].map((each) => hasUnidentified(run, key(each)))).toEqual([true, false]);
-    expect(noneExists(key('servers.a'))).toEqual({
-      ...{ type: 'unclaim', object: object('servers.a') },
-      reason: 'the operator reported that no other server exists',
-    });
+    const claim = { ...object('servers.a'), holder: holderOf('servers.a', true) };
+    expect(settled(run, new Set([key('servers.a')]))).toEqual([{ type: 'claim', claim }]);
+    expect(settled(run, new Set([key('servers.b')]))).toEqual([]);
+    const known = knowing({ isSettled: true });
+    expect(settled(known, new Set([key('servers.a')]))).toEqual([]);
+    const again = (incarnation: string) => unidentified(known, write('servers.a', incarnation));
+    expect(again('1')).toMatchObject({ claim: { holder: claim.holder } });
+    expect(again('2')).toMatchObject({ claim: { holder: { is: 'unidentified', key: 'servers.a' } } });
   });
 
   const own = bound('servers.a', 'server', '2');
@@ -89,10 +96,7 @@ describe('src/engine/claims/unidentified.ts', () => {
     ['of another kind', bound('networks.a', 'network', '2'), { of: ['networks.a'] }, []],
   ])('an adoption names the unidentified server: %s', (_name, binding, given, ended) => {
     expect(identified(knowing(given), binding)).toEqual(
-      ended.map((each) => ({
-        ...{ type: 'unclaim', object: object(each) },
-        reason: `the operator adopted 2 for ${binding.key}`,
-      })),
+      ended.map((each) => ({ type: 'claim', claim: { ...object(each), holder: holderOf(each, true) } })),
     );
   });
 

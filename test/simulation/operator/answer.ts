@@ -166,7 +166,8 @@ async function identify(
   const claims = await store.claims();
   await controller.box.release();
   // The answer to a question about another entry has settled this one too.
-  if (!claims.some(({ holder }) => holder.is === 'unidentified' && holder.key === used)) return;
+  if (!claims.some(({ holder }) => holder.is === 'unidentified' && holder.key === used && !holder.settled))
+    return;
   await command(stage, controller, file, `resolve ${used} --absent`, (engine, desired) =>
     engine.resolve(desired, used, { type: 'absent' }),
   );
