@@ -302,21 +302,6 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     });
   });
 
-  test('a server was renamed, and a new entry got its key, after the copy of the state that is put back', async () => {
-    const { scene, operator } = await Scene.applied({ servers: { web: bare } });
-    const putBack = operator.copyState();
-    await operator.applied({ servers: { www: { ...bare, moved: { from: 'servers.web' } } } });
-    await operator.applied({ servers: { www: bare, web: bare } });
-    const [www, web] = scene.live.servers;
-    putBack();
-    for (let runs = 0; runs < 2; runs++) await operator.apply();
-    expect(scene.live.servers).toEqual([www, web]);
-    for (const [key, id] of Object.entries({ 'servers.web': web, 'servers.www': www }))
-      expect(await operator.vdcsync('adopt', key, String(id))).toMatchObject({ code: 0 });
-    expect(await operator.apply()).toEqual({ code: 0, blocked: [] });
-    expect(scene.live.servers).toEqual([www, web]);
-  });
-
   test('the creation of a server is not known, and its entry is renamed, applied, and without `moved` since', async () => {
     const { scene, operator } = await Scene.start();
     const fails = { do: 'answer', status: 500, code: 'internal', effect: 'done' } as const;

@@ -479,11 +479,4 @@ export const plantedBugs: readonly Planted[] = [
     replace: '  if (used !== null) return undefined;\n',
     stories: '--drills',
   },
-  {
-    name: 'the next keys of known servers are not asked before another server is bought',
-    file: 'engine/run/recover.ts',
-    find: 'askSuccessors(run, servers.some(isBare))',
-    replace: 'askSuccessors(run, false)',
-    stories: '--drills',
-  },
 ];

@@ -120,37 +120,32 @@ async function askNext(
 }
 
 /**
- * A state that is new, or an old copy, knows a server. Another state may have begun to replace the server, with another
- * body and under the next incarnation of its key, or may have given the key to another entry. No list shows a server
- * without an address. If the next key was used, another server may exist. Returns whether the state has recorded one.
+ * A new state found a server under its idempotency key. The earlier state may have begun to replace the server, with
+ * another body and under the next incarnation of the key, or may have given the key to another entry. No list shows a
+ * server without an address. If the next key was used, another server may exist. Returns whether the state has recorded
+ * one.
  *
- * @param buys the spec asks for another server without an address, which the unidentified server may be
  * @source API §8.1
  */
-export async function askSuccessors(run: Run, buys: boolean): Promise<boolean> {
-  const isUnseen = buys && !run.world.listsServers();
-  const bound = [...run.bindings.values()].flatMap(({ key, kind, id, formerKeys = [], recovered = false }) =>
-    recovered || (isUnseen && asksKey(run, { verb: 'create', kind }))
-      ? [{ kind, id, own: key, keys: [key, ...formerKeys], isFound: recovered }]
-      : [],
+export async function askSuccessors(run: Run): Promise<boolean> {
+  const bound = [...run.bindings.values()].flatMap(({ key, kind, id, formerKeys = [], recovered }) =>
+    recovered ? [{ kind, id, own: key, keys: [key, ...formerKeys] }] : [],
   );
   const claimed = [...run.claims.values()].flatMap(({ id, holder }) => {
     if (holder.is !== 'found') return [];
     const { key, askedFor: own = key } = holder;
     const { desired } = run.world.subjects.get(own) ?? {};
     if (desired === undefined || !isBare(desired)) return [];
-    return [{ kind: desired.kind, id, own, keys: [...new Set([own, key])], isFound: true }];
+    return [{ kind: desired.kind, id, own, keys: [...new Set([own, key])] }];
   });
   let any = false;
-  for (const { kind, id, own, keys, isFound } of [...bound, ...claimed]) {
+  for (const { kind, id, own, keys } of [...bound, ...claimed]) {
     if (factsOf(kind).container !== true || run.world.ipsOf(id).length > 0) continue;
     for (const key of keys) {
       if (run.intents.has(key) || hasUnidentified(run, key) || (await isAsked(run, key))) continue;
-      const ifUsed = (asked: Intent) => [unidentified(run, asked)];
-      if (await isNextUsed(run, { key: own, kind }, { key, ifUsed, unanswered: isFound })) {
-        any = true;
-        break;
-      }
+      if (!(await isNextUsed(run, { key: own, kind }, key, (asked) => [unidentified(run, asked)]))) continue;
+      any = true;
+      break;
     }
   }
   return any;
@@ -192,23 +187,16 @@ export async function isAsked(run: Run, key: ResourceKey, ahead: 0 | 1 = 1): Pro
 }
 
 /**
- * Whether another state has used the key of the next incarnation. `undefined`: no request can be sent now.
+ * Whether another state has used the key of the next incarnation. A key that does not answer counts as used.
+ * `undefined`: no request can be sent now.
  *
- * @param unanswered whether a key that does not answer counts as used
  * @param ifUsed recorded with the answer: the key is not asked again
  */
 async function isNextUsed(
   run: Run,
   { key: own, kind }: Pick<Binding, 'key' | 'kind'>,
-  {
-    key = own,
-    unanswered = true,
-    ifUsed = () => [],
-  }: {
-    readonly key?: ResourceKey;
-    readonly unanswered?: boolean;
-    readonly ifUsed?: (asked: Intent) => readonly StateChange[];
-  } = {},
+  key = own,
+  ifUsed: (asked: Intent) => readonly StateChange[] = () => [],
 ): Promise<boolean | undefined> {
   const operation = { key, kind, verb: 'create', changes: [] } as const;
   const { desired } = run.world.subjects.get(own) ?? {};
@@ -222,8 +210,7 @@ async function isNextUsed(
     inWriteSlot(run, intent, probe),
   );
   const isFenced = held.is === 'fenced';
-  const isAnswered = isFenced || held.is === 'taken' || held.is === 'accepted';
-  const isUsed = isFenced ? held.earlier : isAnswered || unanswered;
+  const isUsed = !isFenced || held.earlier;
   const text = isFenced
     ? 'no earlier state used this idempotency key, or one fenced the key'
     : 'another server may have been created under this idempotency key';

@@ -175,7 +175,7 @@ class Rounds {
       }
       if (await this.#awaitsCreation(planned)) return undefined;
       const isUnconfirmed = [...run.bindings.values()].some((binding) => binding.recovered);
-      if (isUnconfirmed && (await recovered(run, (its) => askSuccessors(its, false)))) return undefined;
+      if (isUnconfirmed && (await recovered(run, askSuccessors))) return undefined;
     }
     if (due.size === 0 || round === mostRounds)
       return this.#reportFindings(ending(planned, this.#results, run), planned);

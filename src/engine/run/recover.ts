@@ -76,7 +76,7 @@ export async function recover(run: Run): Promise<boolean> {
     if (await lookUp(run, resource, isOwnAsked ? [resource.key, ...earlier] : earlier)) any = true;
     else if (mayBeLater && isBare(resource) && (await lookUpLater(run, resource))) any = true;
   }
-  return (await askSuccessors(run, servers.some(isBare))) || any;
+  return (await askSuccessors(run)) || any;
 }
 
 /** The server may have been created again, or replaced, since the API has forgotten its first key. @source API §8.4 */

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { canonicalJson, digestOf } from '../../../src/core/json.ts';
-import { retiringKey } from '../../../src/core/keys.ts';
 import type { World } from '../../../src/core/kind.ts';
 import type { Operation } from '../../../src/core/plan.ts';
 import type { WriteResult } from '../../../src/core/ports.ts';
@@ -470,7 +469,6 @@ describe('src/engine/intents/next-incarnation.ts', () => {
       verdicts: ['create', 'create'],
       observed: {} as object | undefined,
       claims: [] as [string, unknown][],
-      lists: false,
       shown: false,
       ...more,
     };
@@ -489,7 +487,6 @@ describe('src/engine/intents/next-incarnation.ts', () => {
       world: {
         ...made.run.world,
         ipsOf: (id: string) => (id === '1' ? given.ips : []),
-        listsServers: () => given.lists,
         observed: new Map(given.shown ? [['servers.x', { id: '1' }]] : []),
       },
       bindings: new Map(given.bindings.map((each) => [each.key, each])),
@@ -546,7 +543,6 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     holder: { is: 'unidentified', key: 'servers.x', incarnation: '1' },
   };
   const known = { ...found, recovered: undefined };
-  const made202: WriteResult = { ...fence, status: 202 };
   const withValue = (value: object) => ({ ...serverX, desired: { kind: 'server', value } });
   const anyX = withValue({ public_ipv4: { new: true } });
   const claimedAs = (holder: object = {}) => ({
@@ -573,25 +569,6 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     ['an address that shows the server', [taken], { ips: [1] }, [], false],
     ['a network', [taken], { bindings: [{ ...found, kind: 'network' }] }, [], false],
     ['a known server', [taken], { bindings: [known] }, [], false],
-    ['a known server, before a purchase', [taken], { bindings: [known], buys: true }, ['void'], true],
-    ['a known one with an unused key', [fresh, fence], { bindings: [known], buys: true }, ['absent'], false],
-    ['a known one that a list shows', [taken], { bindings: [known], buys: true, lists: true }, [], false],
-    ['a known one without an answer', [reset], { bindings: [known], buys: true }, ['void'], false],
-    [
-      'a known one of a kind without a question',
-      [taken],
-      { bindings: [known], buys: true, setting: true },
-      [],
-      false,
-    ],
-    [
-      'a retiring one',
-      [taken],
-      { bindings: [{ ...known, key: retiringKey('servers.x' as never, '1') }], buys: true },
-      [],
-      false,
-    ],
-    ['a known one whose key names a server', [made202], { bindings: [known], buys: true }, ['void'], true],
     ['a claimed one', [taken], claimedAs(), ['void'], true],
     ['a claimed one without an answer', [reset], claimedAs(), ['void'], true],
     [
@@ -625,8 +602,7 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     ],
   ])('the next incarnation of a found server: %s', async (_name, answers, more, ends, isNew) => {
     const { made, run, changes, asked } = bound(answers, more);
-    const buys = 'buys' in more;
-    expect(await askSuccessors(run, buys)).toBe(isNew);
+    expect(await askSuccessors(run)).toBe(isNew);
     const closed = made.log.flatMap((each) => (Array.isArray(each) && each.length === 2 ? [each[0]] : []));
     expect(closed).toEqual(ends);
     expect(changes).toEqual([]);
