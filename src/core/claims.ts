@@ -140,6 +140,13 @@ export function isHeldClaim(claim: Claim): claim is HeldClaim {
   return claim.holder.is === 'found' || claim.holder.is === 'released';
 }
 
+/** The operator has neither named the server nor said that there is none. */
+export function isUnidentified(
+  claim: Claim,
+): claim is Claim & { readonly holder: Extract<Holder, { readonly is: 'unidentified' }> } {
+  return claim.holder.is === 'unidentified' && claim.holder.settled !== true;
+}
+
 /** The claims on servers and addresses outside this spec. */
 export function foreignClaims(claims: Iterable<Claim>): readonly Claim[] {
   return [...claims].filter(({ kind, holder }) => factsOf(kind).bought && isForeign(holder));

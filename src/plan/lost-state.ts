@@ -1,4 +1,5 @@
 import { appliedServer } from '../core/applied.ts';
+import { isUnidentified } from '../core/claims.ts';
 import { isBare } from '../core/desired.ts';
 import { nounOf, type ResourceKey } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
@@ -93,9 +94,7 @@ export function besideUnidentified(
 function unidentifiedKeys({ claims }: Register, world: World): readonly ResourceKey[] {
   // A list of servers shows each of them.
   if (world.listsServers()) return [];
-  return claims.flatMap(({ holder }) =>
-    holder.is === 'unidentified' && holder.settled !== true ? [holder.key] : [],
-  );
+  return claims.filter(isUnidentified).map(({ holder }) => holder.key);
 }
 
 function unidentifiedText(key: ResourceKey): string {

@@ -1,4 +1,4 @@
-import { objectName, unidentifiedServer } from '../../core/claims.ts';
+import { isUnidentified, objectName, unidentifiedServer } from '../../core/claims.ts';
 import { partsOf } from '../../core/intent.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
@@ -32,11 +32,11 @@ export function hasUnidentified({ claims }: Pick<Run, 'claims'>, key: ResourceKe
 
 /** The operator has named the unidentified servers of these keys, or has found none in the client area. */
 export function settled({ claims }: Pick<Run, 'claims'>, keys: ReadonlySet<ResourceKey>): StateChange[] {
-  return [...claims.values()].flatMap((claim) => {
-    const { holder } = claim;
-    if (holder.is !== 'unidentified' || holder.settled || !keys.has(holder.key)) return [];
-    return [{ type: 'claim', claim: { ...claim, holder: { ...holder, settled: true } } } as const];
-  });
+  const named = [...claims.values()].filter(isUnidentified).filter(({ holder }) => keys.has(holder.key));
+  return named.map((claim) => ({
+    type: 'claim',
+    claim: { ...claim, holder: { ...claim.holder, settled: true } },
+  }));
 }
 
 /** The operator names a server that this state did not know, which is the unidentified server of the line. */

@@ -1,3 +1,4 @@
+import { isUnidentified } from '../../core/claims.ts';
 import { type DesiredResource, isBare } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
 import type { ResourceKey } from '../../core/keys.ts';
@@ -59,7 +60,8 @@ export async function recover(run: Run): Promise<boolean> {
     isShown || register.unlisted !== undefined || wanted.some((each) => isNameTaken(run, each));
   // A key may have passed from one server to another, and no read shows a server without an address.
   const servers = wanted.filter(({ kind }) => factsOf(kind).container);
-  const mayHavePassed = servers.some(isBare) && servers.length > 1;
+  const isOneOpen = [...run.claims.values()].some(isUnidentified);
+  const mayHavePassed = servers.some(isBare) && (servers.length > 1 || isOneOpen);
   const isUsed = run.world.networks.some((each) => !each.is_default);
   const mayBeLater = isShown || mayBeOld || (register.isNew && isUsed);
   let any = false;

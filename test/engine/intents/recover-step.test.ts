@@ -376,6 +376,10 @@ describe('src/engine/run/recover.ts', () => {
   const isBound = { bindings: { 'ips.a': '7' } };
   const writes = { open: [open({ recovers: undefined })] };
   const old = { ips: [], line: ['ips.z'] };
+  const unidentified = (more: object = {}): Claim => ({
+    ...{ kind: 'project', id: 'servers.z', identity: {}, at: 1 },
+    holder: { is: 'unidentified', key: 'servers.z' as ResourceKey, ...more },
+  });
   const bareOne = `servers: {web: {${sliders}}}\n`;
   const pair = (more: string) => `servers: {a: {${sliders}}, b: {${sliders}${more}}}\n`;
   test.each<[string, Given, readonly string[]]>([
@@ -442,6 +446,21 @@ describe('src/engine/run/recover.ts', () => {
       ['servers.a', 'servers.b'],
     ],
     ['a server without an address, and an address', { file: `${bareOne}${spec}`, ips: [] }, []],
+    [
+      'a server without an address, beside an unidentified one',
+      { file: bareOne, ips: [], claims: [baseline, unidentified()] },
+      ['servers.web'],
+    ],
+    [
+      'a server without an address, beside one that the operator has named',
+      { file: bareOne, ips: [], claims: [baseline, unidentified({ settled: true })] },
+      [],
+    ],
+    [
+      'a server with an address, beside an unidentified one',
+      { file: web, ips: [], claims: [baseline, unidentified()] },
+      [],
+    ],
     ['a run that is to stop', { more: { stop: AbortSignal.abort() } }, []],
     ['a run in which all is paused', { more: { facts: { allPaused: () => ({}) } } }, []],
   ])('%s: the keys that are asked', async (_name, given, expected) => {

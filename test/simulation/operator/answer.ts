@@ -1,4 +1,5 @@
 import equal from 'fast-deep-equal';
+import { isUnidentified } from '../../../src/core/claims.ts';
 import { type ResourceKey, takeApart } from '../../../src/core/keys.ts';
 import type { Blocked } from '../../../src/core/plan.ts';
 import { stepsOf } from '../../../src/core/remedy.ts';
@@ -166,8 +167,7 @@ async function identify(
   const claims = await store.claims();
   await controller.box.release();
   // The answer to a question about another entry has settled this one too.
-  if (!claims.some(({ holder }) => holder.is === 'unidentified' && holder.key === used && !holder.settled))
-    return;
+  if (!claims.some((each) => isUnidentified(each) && each.holder.key === used)) return;
   await command(stage, controller, file, `resolve ${used} --absent`, (engine, desired) =>
     engine.resolve(desired, used, { type: 'absent' }),
   );
