@@ -2,7 +2,6 @@ import { parseArgs } from 'node:util';
 import { questionClass } from '../../src/core/codes.ts';
 import type { Story } from '../../src/simulation/story.ts';
 import { askedByCode } from './asked-by-code.ts';
-import { corpus } from './corpus.ts';
 import { createCoverage, missingCoverage, wantedCoverage } from './coverage.ts';
 import { earlierStates, pairsOfFaults, replacements, singleFaults } from './exhaustive.ts';
 import { GuidedStories } from './guided.ts';
@@ -18,7 +17,6 @@ const usage = `npm run simulate -- [options]
   --seeds N --from M     plays N seeds from M on
   --actions              stories in which operators edit the spec and give commands
   --drills               the short ones of these, of a few edits whose order matters
-  --corpus               the stories of all sorts that coverage has chosen, by npm run simulate:corpus
   --guided               new pairs of trace lines choose the stories that are varied next
   --single, --pairs      every single fault at every boundary; pairs on purchases
   --cuts                 every earlier state put back, behind every write and at rest
@@ -37,7 +35,6 @@ const { values } = parseArgs({
     from: { type: 'string' },
     actions: { type: 'boolean' },
     drills: { type: 'boolean' },
-    corpus: { type: 'boolean' },
     guided: { type: 'boolean' },
     single: { type: 'boolean' },
     pairs: { type: 'boolean' },
@@ -115,7 +112,6 @@ function summary({ name, rule, message }: Failure): string {
 
 function jobs(): Iterator<Job> | AsyncIterator<Job> {
   const skipped = Number(values.from ?? 0);
-  if (values.corpus) return caseJobs(corpus(), skipped);
   if (values.single) return caseJobs(singleFaults(), skipped);
   if (values.pairs) return caseJobs(pairsOfFaults(), skipped);
   if (values.cuts) return caseJobs(earlierStates(), skipped);

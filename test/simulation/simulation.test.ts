@@ -17,7 +17,7 @@ import { shrink } from './shrink.ts';
 import { slowDrillCount } from './slow-drills.ts';
 import { subjects } from './subjects.ts';
 import { tokenDrillCount, tokenDrillOf } from './token-drills.ts';
-import type { Failure, Job } from './worker.ts';
+import { type Failure, type Job, storyOf } from './worker.ts';
 
 /** Once found by the simulation, each another bug. `npm run simulate -- --seed N --verbose` tells the story. */
 const pinned = [
@@ -99,9 +99,15 @@ describe('src/simulation', () => {
     21011510, 22014975, 23017329, 23017905, 24004988, 24011112, 24012434, 25004461, 25015486, 29002942,
     32005101, 36005762, 40004804, 42004665, 46006341, 46007534, 46007754, 46008805, 70001120, 70003148,
     70006760, 70009527, 80008519, 80010630, 80017612, 80017906, 80019824, 90000667, 90003434, 90004044,
-    90016146,
+    90016146, 90016464, 97000521, 97000844,
   ])('seed %i with actions stays sound', async (number) => {
     const { violation } = await play(generateActionStory(number));
+
+    expect(violation).toBeUndefined();
+  });
+
+  test.each([572, 4701, 5033, 5590])('drill %i stays sound', async (number) => {
+    const { violation } = await play(storyOf('drills', number));
 
     expect(violation).toBeUndefined();
   });
