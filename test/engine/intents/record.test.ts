@@ -445,4 +445,25 @@ describe('src/engine/intents/record.ts', () => {
     expect(progress).toMatchObject({ now: 'closed', retryAfterMs: 0 });
     expect(exhausted).toEqual([['a']]);
   });
+
+  const question = (more: object = {}) =>
+    intentOf({ phase: 'closed', outcome: 'void', recovers: 'networks.x', ...more });
+  test.each<[string, WriteResult, object, readonly object[], boolean]>([
+    ['without an answer', said(402, { code: 'unpaid' }), {}, [question()], true],
+    ['without an answer, for another token', said(401, { code: 'no' }), {}, [question()], true],
+    ['that was answered', said(402, { code: 'unpaid' }), {}, [question({ outcome: 'absent' })], false],
+    ['that another key had', said(402, { code: 'unpaid' }), {}, [question({ because: 'taken' })], false],
+    ['that is no question', said(402, { code: 'unpaid' }), {}, [question({ recovers: undefined })], false],
+    ['that was never asked', said(402, { code: 'unpaid' }), {}, [], false],
+    ['of an update', said(402, { code: 'unpaid' }), { verb: 'update' }, [question()], false],
+  ])('a refusal of the token after a question %s', async (_name, result, write, past, isDoubted) => {
+    const { recorded, ends } = await stepOf(result, write, 0, past);
+    expect(ends).toHaveLength(isDoubted ? 0 : 1);
+    expect(recorded.some(({ stage }) => stage !== undefined && 'unconfirmed' in stage)).toBe(isDoubted);
+  });
+
+  test('a refusal of the spec after a question without an answer is no refusal of the token', async () => {
+    const [after, without] = [await stepOf(refusal, {}, 0, [question()]), await stepOf(refusal)];
+    expect(after.recorded).toEqual(without.recorded);
+  });
 });

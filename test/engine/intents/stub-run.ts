@@ -59,7 +59,7 @@ export function stubRun({
       claims: new Map(),
       world: { subjects: new Map(), childrenOf: () => [] },
     },
-    ...{ tell: noted('tell'), change: noted('run.change'), mode: {} },
+    ...{ tell: noted('tell'), change: noted('run.change'), mode: {}, desired: { projectId: 4711 } },
     update: async (intent: Intent, patch: { readonly stage?: object }) => {
       recorded.push(patch);
       return { ...intent, ...patch, ...patch.stage };
