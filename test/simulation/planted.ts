@@ -468,7 +468,7 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'a new state does not ask the keys of servers that no read shows',
     file: 'engine/run/recover.ts',
-    find: 'servers.some(isBare) && servers.length > 1;',
+    find: 'servers.some(isBare) && (servers.length > 1 || isOneOpen);',
     replace: 'servers.length > 99;',
     stories: '--drills',
   },
