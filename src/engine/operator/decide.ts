@@ -243,8 +243,7 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
     return refuseOther(run, intent, held.answer);
   const made = intent.phase === 'accepted' ? intent.answer.id : undefined;
   if (made !== undefined && made !== id) throw existing(intent, made);
-  const { bound, remarks, others } =
-    (await madeByOther(run, intent, id)) ?? (await madeAsSent(run, intent, id));
+  const { bound, remarks } = (await madeByOther(run, intent, id)) ?? (await madeAsSent(run, intent, id));
   const bindings = bindingsIn(bound);
   const rebound = new Set(bindings.map((each) => each.key));
   const taken = bindings.flatMap((binding) => takenFrom(run, binding, rebound));
@@ -252,7 +251,7 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
   // The address that an earlier server of the key has left may be on this one.
   const staying = run.bindings.has(intent.key) ? [] : exchanging(run, intent.key, 'operator', id);
   const ended = [...replacedBy(run, intent, bound), ...leftToItself(run, intent, id), ...taken];
-  const changes = [...ended, ...staying, ...bound, ...others];
+  const changes = [...ended, ...staying, ...bound];
   await close(run, intent, { outcome: 'done', text }, { changes });
   return result(`${intent.key} is bound to ${id}.${remarks}${unverified(intent)}${notEnded(intent)}`);
 }
@@ -318,8 +317,7 @@ async function madeAsSent(run: Run, intent: Intent, id: string) {
     );
   }
   const facts = found.verdict === 'done' ? found.facts : undefined;
-  const bound = boundBy(run, intent, { id, facts, under: intent.key, byOperator: true });
-  return { bound, remarks: '', others: [] };
+  return { bound: boundBy(run, intent, { id, facts, under: intent.key, byOperator: true }), remarks: '' };
 }
 
 /** The resource as adopted: its values are not known from the request of this state. */
@@ -330,8 +328,8 @@ async function madeByOther(run: Run, intent: Intent, id: string) {
   if (world === undefined) return undefined;
   const binding = bindingOf(run, subject, id, world);
   const remarks = remarksOn(run, { ...subject, binding }, world);
-  const others = identified(run, binding);
-  return { bound: [{ type: 'bind', binding } satisfies StateChange], remarks, others };
+  const bound: readonly StateChange[] = [{ type: 'bind', binding }, ...identified(run, binding)];
+  return { bound, remarks };
 }
 
 /** The entry of `key` has left the spec, or is not managed. If it returns, it takes the resource back. */

@@ -18,10 +18,7 @@ function killable(options: RigOptions = {}) {
     ...options,
     wrap: around(async (request, send) => {
       const hit =
-        last !== undefined &&
-        request.method !== 'GET' &&
-        new URL(request.url).pathname === `/v1${last.path}` &&
-        !isProbe({ body: request.body });
+        last !== undefined && request.method !== 'GET' && new URL(request.url).pathname === `/v1${last.path}`;
       const answer = await send();
       if (!hit) return answer;
       const { lost } = last ?? { lost: false };
