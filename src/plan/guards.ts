@@ -19,7 +19,13 @@ import { capitalised } from '../core/text.ts';
 import { expiredEntry } from '../core/world.ts';
 import { confirming, type Draft, foundText, keeping, operationsOf } from './draft.ts';
 import { isProtected, lasting, whyLeft } from './flags.ts';
-import { besideUnidentified, perhapsEarlier, takenBefore, unlistedServers } from './lost-state.ts';
+import {
+  besideConflict,
+  besideUnidentified,
+  perhapsEarlier,
+  takenBefore,
+  unlistedServers,
+} from './lost-state.ts';
 import { movedFromUnknown } from './moved-from.ts';
 import type { Guard, GuardInput, Objection } from './objections.ts';
 import { isOvertaken } from './open-writes.ts';
@@ -45,6 +51,7 @@ export const guards: readonly Guard[] = [
   { code: 'project_not_active', check: notActive },
   { code: 'dependency_blocked', check: refusedInside },
   { code: 'dependency_blocked', check: besideChange },
+  { code: 'dependency_blocked', check: besideConflict },
   { code: 'moved_in_flight', check: lineOpen },
   { code: 'unmanaged_resources', check: unmanaged },
   { code: 'unmanaged_resources', check: releasedAddress },

@@ -5,10 +5,10 @@ import { nounOf, type ResourceKey } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
 import { factsOf } from '../core/kind-facts.ts';
 import type { Warning } from '../core/plan.ts';
-import { type Remedy, run, setting } from '../core/remedy.ts';
+import { type Remedy, run, setting, settleFirst } from '../core/remedy.ts';
 import type { Draft } from './draft.ts';
 import type { GuardInput, Objection } from './objections.ts';
-import { adoptedById, ignoringAll, mayDuplicate } from './purchases.ts';
+import { adoptedById, ignoringAll, isConflict, mayDuplicate } from './purchases.ts';
 import { isNone, type Register } from './unmanaged.ts';
 
 /**
@@ -88,6 +88,25 @@ export function besideUnidentified(
       noOther(used),
     ],
   };
+}
+
+/**
+ * Another state has used the key of another entry, or has reserved it: that entry's resource is not known, and may be
+ * this one.
+ */
+export function besideConflict(
+  { subject: { key, kind }, diff: { verdict } }: Draft,
+  { openIntents }: GuardInput,
+): Objection | undefined {
+  if (verdict.verdict !== 'delete' && verdict.verdict !== 'replace') return undefined;
+  const { container, unlisted } = factsOf(kind);
+  if (!container && !unlisted) return undefined;
+  const other = openIntents.find(
+    (each) => each.kind === kind && each.verb === 'create' && each.key !== key && isConflict(each),
+  );
+  if (other === undefined) return undefined;
+  const reason = `the resource of ${other.key} is not known, and may be the one of ${key}`;
+  return { reason, remedies: settleFirst(other.key) };
 }
 
 /** The keys of the servers that neither an answer nor a read shows. */

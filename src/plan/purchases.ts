@@ -296,7 +296,7 @@ function isConfusable(open: Intent, key: ResourceKey, { kinds, world, register }
 }
 
 /** The idempotency key was used for another request, and the request and its resource are not known. */
-function isConflict(open: Intent): boolean {
+export function isConflict(open: Intent): boolean {
   const { blocked, unconfirmed } = partsOf(open);
   return blocked?.code === 'key_conflict' || unconfirmed?.question.conflict === true;
 }

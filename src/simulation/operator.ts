@@ -168,6 +168,8 @@ function truth(stage: StoryStage, intent: Intent): Resolution {
   const asWell = ({ idempotencyKey }: Execution) =>
     intent.kind !== 'backup' &&
     JSON.stringify(history.writes.get(idempotencyKey ?? '')?.request) === JSON.stringify(intent.request);
+  // The resource may have been created under another key of its line.
+  const isConflict = partsOf(intent).blocked?.code === 'key_conflict';
   // The operator has given the server to another entry since.
   const line = stage.file.lines.nameOf(intent.recovers ?? intent.key);
   const isGivenAway = ({ kind, id }: Execution) =>
@@ -183,7 +185,7 @@ function truth(stage: StoryStage, intent: Intent): Resolution {
     // After a day a key creates another resource, and the answer named its id.
     live.find((each) => named !== undefined && each.id?.endsWith(`/${named}`)) ??
     live[0] ??
-    stage.executionsOf(intent.key).findLast((each) => asWell(each) && isInside(each));
+    stage.executionsOf(intent.key).findLast((each) => (isConflict || asWell(each)) && isInside(each));
   const id = apiId(made);
   return id === undefined ? nothing : { type: 'adopt', id };
 }

@@ -4,8 +4,11 @@ import { rig } from '../support/rig.ts';
 const slider = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 
 describe('src/engine/run/unreached-keys.ts', () => {
+  /** No request reserves a key. */
+  const unstored = { emulator: { readings: { bodyCheck: 'beforeKeyUnstored' } } } as const;
+
   test('the plan says that the keys of young servers belong to the earlier scope, for a day', async () => {
-    const played = rig();
+    const played = rig(unstored);
     const file = (scope: string, entry = `web: {${slider}}`) =>
       `version: 1\nproject: {id: 4711, scope: ${scope}}\nservers: {${entry}}\n`;
     const warned = async (scope: string, entry?: string) =>
@@ -13,6 +16,8 @@ describe('src/engine/run/unreached-keys.ts', () => {
     await played.apply(file('blue'));
 
     expect(await warned('blue')).toEqual([]);
+    expect(await warned('green')).toEqual([]);
+    await played.apply(file('green'));
     expect(await warned('green')).toEqual([
       expect.stringMatching(/^key_not_derived .* of servers\.web belong to the earlier scope/),
     ]);
@@ -27,7 +32,7 @@ describe('src/engine/run/unreached-keys.ts', () => {
   });
 
   test('the plan says that the key of a young server belongs to its earlier name once `moved` is gone', async () => {
-    const played = rig();
+    const played = rig(unstored);
     const file = (entry: string) => `version: 1\nproject: {id: 4711}\nservers: {${entry}}\n`;
     const warned = async (entry: string) =>
       (await played.plan(file(entry))).warnings.map(({ code, key }) => `${code} ${key}`);
@@ -36,6 +41,7 @@ describe('src/engine/run/unreached-keys.ts', () => {
     await played.apply(file(moved));
 
     expect(await warned(moved)).toEqual([]);
+    await played.apply(file(`www: {${slider}}`));
     expect(await warned(`www: {${slider}}`)).toEqual(['key_not_derived servers.www']);
     await played.clock.advance(24 * 3_600_000);
     expect(await warned(`www: {${slider}}`)).toEqual([]);

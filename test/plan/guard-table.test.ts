@@ -111,6 +111,7 @@ describe('src/plan/guards.ts: one guard each', () => {
         'project_not_active',
         'dependency_blocked',
         'dependency_blocked',
+        'dependency_blocked',
       ],
       ...['moved_in_flight', 'unmanaged_resources', 'unmanaged_resources', 'unmanaged_resources'],
       ...['unlisted_servers', 'unlisted_servers', 'image_taken_before', 'unresolved_create'],

@@ -7,6 +7,7 @@ import { resolveText } from '../../src/core/remedy.ts';
 import type { Binding, Intent } from '../../src/core/state.ts';
 import type { Draft } from '../../src/plan/draft.ts';
 import {
+  besideConflict,
   besideUnidentified,
   perhapsEarlier,
   takenBefore,
@@ -556,6 +557,42 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
   const besideCame = { ...beside('servers.bare'), parts: { servers: [{ id: 2001, name: 'x' }] as never } };
   const text = (key: string) =>
     ` the creation of ${key} is unconfirmed, and this creation could be confused with it → resolve ${key} first; then vdcsync apply`;
+  const reason =
+    ' the resource of servers.web is not known, and may be the one of servers.bare → resolve servers.web first';
+  const conflict = { phase: 'unknown', unconfirmed: { why: 'lost', question: { conflict: true } } };
+  test.each<[string, string, Given, string | undefined, string?]>([
+    ['a deletion', 'servers.bare', beside('servers.web', used), reason],
+    ['a replacement', 'servers.bare', beside('servers.web', used), reason, 'replace'],
+    [
+      'a deletion beside a key that refused the original',
+      'servers.bare',
+      beside('servers.web', conflict),
+      reason,
+    ],
+    ['an update', 'servers.bare', beside('servers.web', used), undefined, 'update'],
+    ['a deletion of its own', 'servers.bare', beside('servers.bare', used), undefined],
+    ['a deletion beside another question', 'servers.bare', beside('servers.web'), undefined],
+    ['a deletion beside another kind', 'servers.bare', beside('ips.a', used), undefined],
+    [
+      'a deletion beside no creation',
+      'servers.bare',
+      beside('servers.web', { ...used, verb: 'update' }),
+      undefined,
+    ],
+    ['the deletion of an address', 'ips.a', beside('ips.b', used), undefined],
+    [
+      'the deletion of an image',
+      'server_images.golden',
+      beside('server_images.other', used),
+      reason
+        .replace('servers.web', 'server_images.other')
+        .replace('servers.bare', 'server_images.golden')
+        .replace('servers.web', 'server_images.other'),
+    ],
+  ])('beside a key that another state has used or reserved: %s', (_name, key, given, expected, verdict = 'delete') => {
+    expect(ask(besideConflict, key, given, { verdict })).toBe(expected);
+  });
+
   test.each<[string, string, Given, (string | undefined)?, object?]>([
     ['a server that takes any address', 'servers.any', beside('ips.a'), text('ips.a')],
     [

@@ -479,4 +479,18 @@ export const plantedBugs: readonly Planted[] = [
     replace: '  if (used !== null) return undefined;\n',
     stories: '--drills',
   },
+  {
+    name: 'an earlier key is used again, and no key is reserved',
+    file: 'engine/run/operate.ts',
+    find: 'const unreserved = await reserveKeys(run, operation);',
+    replace: 'const unreserved = (void reserveKeys, undefined);',
+    stories: '--drills',
+  },
+  {
+    name: 'a server is deleted beside one that is in question',
+    file: 'plan/lost-state.ts',
+    find: '  if (other === undefined) return undefined;\n  const reason = `the resource of',
+    replace: '  if (other !== null) return undefined;\n  const reason = `the resource of',
+    stories: '--drills',
+  },
 ];

@@ -74,7 +74,7 @@ export const decisions = {
   },
   key_conflict: {
     meaning:
-      'another spec or an earlier state used the idempotency key of this creation, and may have created the resource',
+      'another spec or state used the idempotency key of this creation, and may have created the resource, or bound its entry to a resource of another key',
     next: 'adopt the resource; if there is none, `vdcsync resolve KEY --absent`. Two specs of one project need a `project.scope`',
     asks: 'unmanaged',
     why: 'another spec or state used the idempotency key: the resource may belong to that spec',

@@ -6,7 +6,7 @@ import { inWriteSlot } from './begin.ts';
 import { again, block, goOn, keyIsFresh, type Progress, questionOf, sinceSentMs } from './endings.ts';
 import { tryNextIncarnation } from './next-incarnation.ts';
 import { told } from './outcome.ts';
-import { asked, pauseIfRefused, probeKey } from './probe-key.ts';
+import { asked, isReservedElsewhere, pauseIfRefused, probeKey } from './probe-key.ts';
 import { record } from './record.ts';
 
 const second = 1000;
@@ -81,7 +81,7 @@ export function decided(run: Run, intent: Intent, stage: KeyQuestion['stage']): 
 }
 
 /** The key is asked again later. After a refusal for the token, the scope or the payment, a later run asks. */
-async function withoutAnswer(run: Run, intent: Intent, result: WriteResult): Promise<Progress> {
+export async function withoutAnswer(run: Run, intent: Intent, result: WriteResult): Promise<Progress> {
   const refusal = await pauseIfRefused(run, intent, result);
   if (refusal !== undefined) return { now: 'blocked', ...refusal };
   return result.type === 'answer'
@@ -93,9 +93,11 @@ async function withoutAnswer(run: Run, intent: Intent, result: WriteResult): Pro
 async function keyConflict(run: Run, intent: Intent): Promise<Progress> {
   const then = await tryNextIncarnation(run, intent);
   if ('now' in then) return then;
-  const reason =
-    'another state or file sent another request under the same idempotency key: that request may have created the resource';
-  return block(run, then, 'key_conflict', reason);
+  const { isReserved, asking } = await isReservedElsewhere(run, then);
+  const reason = isReserved
+    ? `another state bound ${intent.recovers ?? intent.key} to a resource that was created under another key`
+    : 'another state or file sent another request under the same idempotency key: that request may have created the resource';
+  return block(run, asking, 'key_conflict', reason);
 }
 
 /** The key is asked again later, as a lost probe has no effect. After `mostSilentMs` the run ends without the creation. */

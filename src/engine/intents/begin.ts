@@ -46,7 +46,7 @@ export async function preimageOf(
  * @param recovers the entry that a new state asks about
  * @param question the key is asked, as after a send that this state does not know of, and nothing is sent yet
  * @param ahead incarnations after the current one, whose key is asked
- * @param later the incarnation, where a new state asks about a later one than it knows
+ * @param numbered the incarnation, where it is not the one that the state has counted
  * @param queuedAt wall ms, since when the write was ready
  */
 export async function beginIntent(
@@ -59,7 +59,7 @@ export async function beginIntent(
     question,
     recovers,
     ahead = 0,
-    later,
+    numbered,
     queuedAt,
   }: {
     readonly world: World;
@@ -67,7 +67,7 @@ export async function beginIntent(
     readonly question?: KeyQuestion;
     readonly recovers?: ResourceKey | undefined;
     readonly ahead?: number;
-    readonly later?: number | undefined;
+    readonly numbered?: Pick<Intent, 'incarnation' | 'elsewhere'> | undefined;
     readonly queuedAt?: number;
   },
 ): Promise<Intent> {
@@ -80,7 +80,7 @@ export async function beginIntent(
       : undefined;
   const freed = freedBy(run, operation, world);
   const beside = replaces === undefined ? 0 : 1;
-  const numbers = await numbersOf(run, operation, subject.parent, { ahead, beside, later });
+  const numbers = await numbersOf(run, operation, subject.parent, { ahead, beside, numbered });
   const id = randomId(random.next);
   const sent = sentNow(run);
   const now = sent.lastSentAt;
@@ -166,15 +166,24 @@ async function numbersOf(
   {
     ahead,
     beside,
-    later,
-  }: { readonly ahead: number; readonly beside: 0 | 1; readonly later: number | undefined },
+    numbered,
+  }: {
+    readonly ahead: number;
+    readonly beside: 0 | 1;
+    readonly numbered: Pick<Intent, 'incarnation' | 'elsewhere'> | undefined;
+  },
 ): Promise<Pick<Intent, 'incarnation' | 'attempt' | 'elsewhere'>> {
   const { store } = run.deps;
   const isAsked = asksKey(run, { verb, kind });
+  if (numbered !== undefined) {
+    const { incarnation, elsewhere } = numbered;
+    const attempt = (await lastAttempt(run, key, incarnation)) + 1;
+    return { incarnation, attempt, ...(elsewhere === undefined ? {} : { elsewhere }) };
+  }
   const own =
-    later === undefined && isAsked && parent === undefined
+    isAsked && parent === undefined
       ? await incarnationOf(run, key, ahead + beside)
-      : { incarnation: later ?? (await store.incarnation(key)) + ahead + beside, elsewhere: 0 };
+      : { incarnation: (await store.incarnation(key)) + ahead + beside, elsewhere: 0 };
   const before = parent === undefined ? '' : `${await store.incarnation(parent)}.`;
   const incarnation = `${before}${own.incarnation}`;
   const last = isAsked

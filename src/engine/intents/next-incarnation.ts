@@ -53,7 +53,7 @@ export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Prog
     await close(run, asking, { outcome: 'absent', text: 'no earlier state used this idempotency key' });
   else await close(run, asking, { outcome: 'void', text: 'the API did not answer for this idempotency key' });
   const question = { ...unasked, stage: 'taken', conflict: true } as const;
-  const same = await beginIntent(run, operation, request, { ...begun, question });
+  const same = await beginIntent(run, operation, request, { ...begun, question, numbered: intent });
   // The new record replaces the previous record, so it keeps the time and number of its sends.
   const { sends, lastSentAt, lastSentApiAt } = intent;
   return run.state.update(same, {

@@ -11,6 +11,12 @@ import { pauseClass } from './pauses.ts';
 /** Refusals of the probe's body that are not replayed, before the key counts as held by another answer. */
 const mostFresh = 3;
 
+/**
+ * The number of the probe that reserves a key. A state that asks the key sends the other probe, which the API refuses as
+ * another request.
+ */
+export const reserving = 2;
+
 /** The information of the probes of one turn about a key. */
 export type KeyAnswer =
   /** The refusal of the probe: no other answer is stored. `earlier`: an earlier turn or state has sent that probe. */
@@ -28,11 +34,13 @@ export type KeyAnswer =
  * Probes the key of a creation until an answer is conclusive, each probe recorded before it is sent. Returns the intent
  * with that record. Part of a turn to write.
  *
+ * @param number of the probe's body: each state that asks about a key sends the first one
  * @source API §4 rule 3, §8.1 to §8.4
  */
 export async function probeKey(
   run: Run,
   intent: Intent,
+  number: 1 | 2 = 1,
 ): Promise<{ readonly held: KeyAnswer; readonly asking: Intent }> {
   const behaviour = await calibrated(run, intent);
   if ('type' in behaviour) return { held: { is: 'untold', result: behaviour }, asking: intent };
@@ -42,7 +50,7 @@ export async function probeKey(
     const question = { ...questionOf(asking), probes: questionOf(asking).probes + 1 };
     asking = await run.state.update(asking, { stage: asked(asking, question) });
     run.tell(intent, 'checking', `the idempotency key: probe ${question.probes}`);
-    const result = await sendFenced(run, { ...intent.request, probe: 1 }, intent.idempotencyKey);
+    const result = await sendFenced(run, { ...intent.request, probe: number }, intent.idempotencyKey);
     if (result.type !== 'answer') return { held: { is: 'untold', result }, asking };
     if (result.status < 300) return { held: { is: 'accepted', answer: result }, asking };
     const shows = probeAnswer(result, behaviour.reuse);
@@ -53,6 +61,15 @@ export async function probeKey(
   // The API stores refusals of bodies. If it stored none of these refusals, it checks bodies first, and the key holds
   // another answer.
   return { held: { is: 'taken', reuse: behaviour.reuse }, asking };
+}
+
+/** Whether another state has reserved the key. `asking`: the intent with the record of the probe. */
+export async function isReservedElsewhere(
+  run: Run,
+  intent: Intent,
+): Promise<{ readonly isReserved: boolean; readonly asking: Intent }> {
+  const { held, asking } = await probeKey(run, intent, reserving);
+  return { isReserved: held.is === 'fenced' && held.earlier, asking };
 }
 
 /** The stage of the intent with another question to its key. */

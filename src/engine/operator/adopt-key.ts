@@ -230,8 +230,13 @@ export function takenFrom(
   // A resource that a failed write left may be the resource of another write, if its id was free again.
   const isIts = !isAnother(owner, binding) && !identityChanged(run, owner.key);
   if (owner.tainted === undefined && isIts) {
-    const when = `to release ${id} before you run this command again`;
-    const ways = [forgetting(run, owner.key, when)];
+    const before = 'before you run this command again';
+    const { desired } = run.world.subjects.get(owner.key) ?? {};
+    const isOther = `${before}, if ${owner.key} is another ${nounOf(owner.kind)}: the client area shows its id`;
+    const ways = [
+      ...(desired === undefined ? [] : [runs('adopt', [owner.key, 'ID'], { when: isOther })]),
+      forgetting(run, owner.key, `to release ${id} ${before}`),
+    ];
     throw new ConfigError(`${id} is already bound to ${owner.key}.`, false, ways);
   }
   return [

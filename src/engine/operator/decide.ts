@@ -372,7 +372,10 @@ async function absentOutcome(run: Run, intent: Intent, resent?: string): Promise
     ]);
   }
   const remark = await askBeforeAbsent(run, intent);
-  const isNext = verb === 'create' && questionOf(intent).conflict === true;
+  const { id: named, end } = partsOf(intent).answer ?? {};
+  // The key named a resource, so the next resource has the next incarnation, as any state expects.
+  const isUsed = questionOf(intent).conflict === true || (named !== undefined && end !== 'failed');
+  const isNext = verb === 'create' && isUsed;
   const changes: StateChange[] = [
     ...(verb === 'delete' ? deleted(run, intent, 'the operator reported that the resource is gone') : []),
     ...(isNext ? [{ type: 'next_incarnation', key } as const] : []),

@@ -45,6 +45,7 @@ import {
 import { recover, recovered, recoverLeft, recoverRenamed } from './recover.ts';
 import { settleOpen } from './settle-open.ts';
 import { openRun } from './start.ts';
+import { reserveUnreached } from './unreached-keys.ts';
 
 /** Each round except the last round makes progress, so only a bug in vdcsync reaches this limit. */
 const mostRounds = 100;
@@ -177,6 +178,7 @@ class Rounds {
       const isUnconfirmed = [...run.bindings.values()].some((binding) => binding.recovered);
       if (isUnconfirmed && (await recovered(run, askSuccessors))) return undefined;
     }
+    if (due.size === 0) await recovered(run, reserveUnreached);
     if (due.size === 0 || round === mostRounds)
       return this.#reportFindings(ending(planned, this.#results, run), planned);
     return this.#drain(plan, due);

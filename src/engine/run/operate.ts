@@ -26,6 +26,7 @@ import {
 import { companionsOf, coverable, movedFrom, recoveredIf, withServer } from '../intents/bound-by.ts';
 import { asksKey, giveUp, type Progress } from '../intents/endings.ts';
 import { provedBefore } from '../intents/prove.ts';
+import { reserveKeys } from '../intents/reserve-key.ts';
 import {
   creationAfter,
   type Overtaken,
@@ -104,6 +105,8 @@ async function beginAndSend(run: Run, operation: Operation, queuedAt: number): P
   if (waits !== undefined) return waits;
   const unproved = operation.verb === 'delete' ? await provedBefore(run, world, operation) : undefined;
   if (unproved !== undefined) return unproved;
+  const unreserved = await reserveKeys(run, operation);
+  if (unreserved !== undefined) return unreserved;
   const preimage = await preimageOf(run, operation, world);
   if (isLost()) return lost;
   const isSame = holds(observationValidMs) && openNow() === opened;

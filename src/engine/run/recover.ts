@@ -25,7 +25,8 @@ import {
   withSubject,
 } from '../intents/next-incarnation.ts';
 import { idByEvidence, lifeOf, taskOf } from '../intents/not-there.ts';
-import { isUnaskable } from '../intents/probe-key.ts';
+import { isReservedElsewhere, isUnaskable } from '../intents/probe-key.ts';
+import { isReservation } from '../intents/reserve-key.ts';
 import { found } from '../intents/transfer.ts';
 import { isAbort } from '../interruption.ts';
 import type { Run } from '../run.ts';
@@ -200,7 +201,7 @@ function isWanted(run: Run, { key, kind, id, held, managed, parent }: DesiredRes
 /** The question of an earlier run, whose process ended before the answer was used. */
 function isResumed(run: Run, key: ResourceKey): boolean {
   const open = run.intents.get(key);
-  if (open?.recovers === undefined || !keyIsFresh(run, open)) return false;
+  if (open?.recovers === undefined || isReservation(open) || !keyIsFresh(run, open)) return false;
   return open.phase === 'sending' || (open.phase === 'unknown' && questionOf(open).conflict !== true);
 }
 
@@ -246,7 +247,8 @@ async function lookUpOne(
   const answered = (await answeredCreation(run, key))?.request;
   const request = sent?.[0] ?? answered ?? requestOf(run, operation, world);
   if (request === undefined || run.facts.heldBy(request, 'none') !== undefined) return undefined;
-  const begun = { world, question: unasked, recovers: own, ahead, later };
+  const numbered = later === undefined ? undefined : { incarnation: String(later) };
+  const begun = { world, question: unasked, recovers: own, ahead, numbered };
   const intent =
     run.intents.get(key) ??
     (await beginIntent(run, operation, request, {
@@ -263,6 +265,13 @@ async function lookUpOne(
   if (held === 'open') {
     const open = run.intents.get(key);
     if (open === undefined || questionOf(open).conflict !== true) return undefined;
+    // An earlier key of the line shows the resource. Without one, the creation finds its key reserved again.
+    const { isReserved, asking } = await inWriteSlot(run, open, () => isReservedElsewhere(run, open));
+    if (isReserved) {
+      const text = 'the key is reserved: its resource was created under another key';
+      await close(run, asking, { outcome: 'void', because: 'taken', text });
+      return undefined;
+    }
     const left = sent?.slice(1) ?? underFormerNames(run, resource, open);
     if (left.length > 0) {
       await end('void', 'a rename may have kept the name');

@@ -40,6 +40,8 @@ export class Purchases {
   readonly #unread = new Map<Running, string>();
   readonly #read = new Set<string>();
   /** The resource that each creation replaces. A later state that finds the creation does not know that. */
+  /** The time of the last use of a key whose resource had passed to another entry. */
+  readonly #passedOn = new Map<string, number>();
   readonly #replaced = new Map<Execution, string>();
   #executionsSeen = 0;
 
@@ -85,6 +87,7 @@ export class Purchases {
     }
     for (const execution of fresh) {
       const intent = history.writes.get(execution.idempotencyKey ?? '');
+      if (intent !== undefined) this.#notePassed(running, intent, execution);
       if (intent?.replaces !== undefined) this.#replaced.set(execution, intent.replaces);
       if (execution.projectId !== projectId)
         fail('I7', `${execution.operation} took effect in project ${execution.projectId}`);
@@ -134,7 +137,7 @@ export class Purchases {
   }
 
   #second(given: Pick<SecondPurchase, 'first' | 'execution' | 'intent' | 'running' | 'all'>): SecondPurchase {
-    const { first, execution } = given;
+    const { first, execution, intent } = given;
     const isUnstored = this.#unstored.has(first);
     return {
       ...given,
@@ -143,7 +146,16 @@ export class Purchases {
       isUnstored,
       isHidden: this.#isHidden(first),
       isUnreported: isUnstored && this.#isUnreported(first),
+      isPassedOn: execution.atMs - (this.#passedOn.get(passing(first, intent.key)) ?? -keyLifeMs) < keyLifeMs,
     };
+  }
+
+  /** The keys of the entries that have resources of the used key are reserved by now, where that is possible. */
+  #notePassed({ mirror }: Running, { key }: Intent, { atMs }: Execution): void {
+    const { bodyCheck } = this.#truth.emulator.readings;
+    if (bodyCheck === 'beforeKeyUnstored') return;
+    for (const binding of mirror.bindings.values())
+      if (binding.formerKeys?.includes(key)) this.#passedOn.set(passing(binding, binding.key), atMs);
   }
 
   /** The retiring server is as the spec wants it, so that it must take its key back. */
@@ -214,4 +226,8 @@ function retires({ kind, id }: Execution, { key, replaces }: Intent, bindings: M
   const owner = takeApart(key).parent ?? key;
   if (kind === 'server' && id !== null && id === replaces) return true;
   return (kind === 'server' || kind === 'card') && bindings.has(retiringKey(owner, server));
+}
+
+function passing({ kind, id }: { readonly kind: string; readonly id: string | null }, to: string): string {
+  return `${kind} ${id} ${to}`;
 }

@@ -231,11 +231,25 @@ describe('src/engine/intents/ask-key.ts: one step', () => {
 
   test('a key that refuses both the original and the probe was used for another body', async () => {
     const conflict = { stage: 'asking', conflict: true };
-    const { progress, last } = await ask([reused], { intent: asking(conflict) });
+    const { progress, last } = await ask([reused, reused], { intent: asking(conflict) });
     expect(progress).toMatchObject({ now: 'blocked', code: 'key_conflict' });
     expect(last).toMatchObject({ stage: { phase: 'blocked', blocked: { code: 'key_conflict' } } });
+    expect(progress).toMatchObject({ reason: expect.stringMatching(/^another state or file sent/) });
     const fenced = await ask([replayed], { intent: asking(conflict) });
     expect(fenced.last).toMatchObject({ stage: questioned('fenced', 1) });
+  });
+
+  test.each([
+    ['a reserved key: its resource was created under another key', replayed, /^another state bound/],
+    [
+      'a key whose reservation is fresh',
+      answer(422, { invalidParams: [{ name: 'vdcsync_probe', reason: '' }] }),
+      /^another state or file sent/,
+    ],
+  ])('%s', async (_name, second, reason) => {
+    const intent = asking({ stage: 'asking', conflict: true });
+    const { progress } = await ask([reused, second, replayed], { intent });
+    expect(progress).toMatchObject({ code: 'key_conflict', reason: expect.stringMatching(reason) });
   });
 
   test('a creation that reads do not identify is replayed by a later run', async () => {

@@ -204,7 +204,20 @@ describe('src/engine/intents/begin.ts', () => {
       {},
       { incarnation: '4' },
     ],
-    ['of a later incarnation than the state knows', {}, {}, { later: 3 }, { incarnation: '3' }],
+    [
+      'of another incarnation than the state has counted',
+      {},
+      {},
+      { numbered: { incarnation: '3' } },
+      { incarnation: '3' },
+    ],
+    [
+      'of an incarnation with others in another scope',
+      {},
+      {},
+      { numbered: { incarnation: '3', elsewhere: 2 } },
+      { incarnation: '3', elsewhere: 2 },
+    ],
     [
       'of a creation inside a server that has the key of another one',
       { subjects: [cardX], past: () => [], incarnations: { 'servers.x': 3, [cardX.key]: 2 } },
@@ -367,11 +380,15 @@ describe('src/engine/intents/next-incarnation.ts', () => {
   });
 
   test('the record of a replacement and of a recovery remains one', async () => {
-    const replaced = { ...conflict('lost'), replaces: '9', recovers: 'networks.y' } as Intent;
+    const replaced = {
+      ...conflict('lost'),
+      replaces: '9',
+      recovers: 'networks.y',
+    } as Intent;
     const { begun } = await play(fenced, replaced, { bound: ['9'] });
     expect(begun).toMatchObject([
       { replaces: '9', recovers: 'networks.y', incarnation: '2' },
-      { replaces: '9', recovers: 'networks.y', incarnation: '1' },
+      { replaces: '9', recovers: 'networks.y', incarnation: '0' },
     ]);
     expect((await play(fenced, conflict('lost'), { bound: ['9'] })).begun[0]).not.toHaveProperty('replaces');
   });
@@ -620,7 +637,6 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     for (const each of begun)
       expect(each).toMatchObject({
         verb: 'create',
-        incarnation: '1',
         recovers: expect.any(String),
         changes: [],
         unconfirmed: { question: { stage: 'asking' } },

@@ -304,13 +304,18 @@ describe('src/engine/run/recover.ts', () => {
     ],
     [
       'a key that refuses the original too',
-      { answers: [taken, taken, ...unused] },
-      `probe; send; ${conflict}; probe; probe; ${free.replace(' (unused)', '')}; ${next('0.1')}; ips.a is unknown`,
+      { answers: [taken, taken, taken, ...unused] },
+      `probe; send; probe; ${conflict}; probe; probe; ${free.replace(' (unused)', '')}; ${next('0.1')}; ips.a is unknown`,
     ],
     [
       'a key that refuses the original too, and an earlier replacement',
-      { answers: [taken, taken, taken, ...unused] },
-      `probe; send; ${conflict}; probe; void ips.a (taken): an earlier state used this idempotency key; ${next('1.1')}; probe; probe; ${free}`,
+      { answers: [taken, taken, taken, taken, ...unused] },
+      `probe; send; probe; ${conflict}; probe; void ips.a (taken): an earlier state used this idempotency key; ${next('1.1')}; probe; probe; ${free}`,
+    ],
+    [
+      'that it is reserved',
+      { answers: [taken, taken, fenced] },
+      'probe; send; probe; void ips.a (taken): the key is reserved: its resource was created under another key',
     ],
     ['no replay', { answers: [taken, made('7', null, false)], seen: [live] }, `probe; send; ${found}`],
     ['a lost replay', { answers: [taken, lost] }, 'probe; send; ips.a is unknown'],
@@ -645,7 +650,7 @@ describe('src/engine/run/recover.ts', () => {
     const given = { past: [left({ request })], incarnations: { 'servers.old': 1 }, answers: [taken, taken] };
     const { run, log } = running(given);
     await recoverLeft(run);
-    expect(log).toEqual(['begin servers.old 1.0 as older for servers.old', 'probe', 'send']);
+    expect(log).toEqual(['begin servers.old 1.0 as older for servers.old', 'probe', 'send', 'probe']);
   });
 
   test.each([

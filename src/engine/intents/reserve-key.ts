@@ -1,0 +1,109 @@
+import { partsOf } from '../../core/intent.ts';
+import { type ResourceKey, takeApart } from '../../core/keys.ts';
+import type { Operation } from '../../core/plan.ts';
+import { settleFirst } from '../../core/remedy.ts';
+import type { Binding, Intent } from '../../core/state.ts';
+import { incarnationOf, isInScope } from '../claims/scope.ts';
+import type { Run } from '../run.ts';
+import { withoutAnswer } from './ask-key.ts';
+import { beginIntent } from './begin.ts';
+import { asksKey, awaitEnd, close, type Progress, unasked } from './endings.ts';
+import { requestOf } from './next-incarnation.ts';
+import { probeKey, reserving } from './probe-key.ts';
+
+/** A reservation is made again after this time, because the API may forget it a day after its first use. @source API §8.4 */
+const reservedMs = 3_600_000;
+
+/**
+ * A resource was created under the key of this creation, and has been bound to another entry since. Before the key is
+ * used again, that entry's own next idempotency key is reserved by a request that cannot be carried out: a state that is
+ * lost, or an older copy, does not know the resource of that entry, and would create it again under that key. Returns
+ * `undefined` once the keys are reserved, or where no request can reserve them. Part of a turn to write.
+ *
+ * @source API §4 rule 3, §8.1
+ */
+export async function reserveKeys(
+  run: Run,
+  { key, kind, verb }: Pick<Operation, 'key' | 'kind' | 'verb'>,
+): Promise<Progress | undefined> {
+  if (verb !== 'create' || takeApart(key).parent !== undefined || !asksKey(run, { verb, kind }))
+    return undefined;
+  for (const binding of [...run.bindings.values()]) {
+    const isPassedOn = binding.kind === kind && binding.key !== key && binding.formerKeys?.includes(key);
+    if (!isPassedOn || (await isReserved(run, binding.key, reservedMs))) continue;
+    const progress = await reserve(run, binding);
+    if (progress !== undefined) return progress;
+  }
+  return undefined;
+}
+
+/** Whether this state has reserved the next key of the entry, at most `withinMs` ago. */
+export async function isReserved(
+  run: Run,
+  key: ResourceKey,
+  withinMs = Number.POSITIVE_INFINITY,
+): Promise<boolean> {
+  const { incarnation } = await incarnationOf(run, key);
+  const past = await run.deps.store.intents({ key, limit: 50 });
+  const now = run.deps.clock.now();
+  return past.some(
+    (each) =>
+      isReservation(each) &&
+      isInScope(run, each) &&
+      each.incarnation === String(incarnation) &&
+      partsOf(each).because === 'taken' &&
+      Math.abs(now - each.createdAt) < withinMs,
+  );
+}
+
+/** The record of a reservation. It leaves nothing to settle. */
+export function isReservation({ request }: Pick<Intent, 'request'>): boolean {
+  return request.probe === reserving;
+}
+
+/**
+ * Reserves the next key of the entry, whose resource was created under another key. Returns `undefined` once that is done,
+ * or where no request can do it. Part of a turn to write.
+ */
+export async function reserve(
+  run: Run,
+  { key, kind }: Pick<Binding, 'key' | 'kind'>,
+): Promise<Progress | undefined> {
+  const operation = { key, kind, verb: 'create', changes: [] } as const;
+  const open = run.intents.get(key);
+  if (open !== undefined && !isReservation(open)) {
+    const reason = `waits for the open write of ${key}`;
+    return open.phase === 'blocked'
+      ? { now: 'blocked', code: 'dependency_blocked', reason, remedies: settleFirst(key) }
+      : awaitEnd(key);
+  }
+  const request = requestOf(run, operation);
+  if (request === undefined) return undefined;
+  const held = run.facts.heldBy(request, 'none');
+  if (held !== undefined) return { now: 'blocked', ...held };
+  const body = { ...request, probe: reserving } as const;
+  const begun = { world: run.world, preimage: {}, question: unasked, recovers: key };
+  let intent = open ?? (await beginIntent(run, operation, body, begun));
+  for (;;) {
+    const { held: answer, asking } = await probeKey(run, intent, reserving);
+    if (answer.is === 'untold') return withoutAnswer(run, asking, answer.result);
+    if (answer.is === 'open') {
+      await close(run, asking, {
+        outcome: 'void',
+        because: 'unaskable',
+        text: 'no request can reserve this key',
+      });
+      return undefined;
+    }
+    // Another state may have asked the key, and used a later attempt.
+    const asked = answer.is === 'taken' ? await probeKey(run, asking) : undefined;
+    if (asked?.held.is === 'untold') return withoutAnswer(run, asked.asking, asked.held.result);
+    if (asked?.held.is !== 'fenced') {
+      const text = 'reserved: its resource was created under another key';
+      await close(run, asked?.asking ?? asking, { outcome: 'void', because: 'taken', text });
+      return undefined;
+    }
+    await close(run, asked.asking, { outcome: 'absent', text: 'another state fenced this idempotency key' });
+    intent = await beginIntent(run, operation, body, begun);
+  }
+}

@@ -1,0 +1,258 @@
+import { describe, expect, test } from 'vitest';
+import { partsOf } from '../../../src/core/intent.ts';
+import type { ResourceKey } from '../../../src/core/keys.ts';
+import { faultRule } from '../../../src/emulator/faults.ts';
+import { memoryState } from '../../../src/state/sqlite-driver.ts';
+import { crashable } from '../../support/crashable.ts';
+import { expectFixedPoint } from '../../support/invariants.ts';
+import { profiled } from '../../support/profiled.ts';
+import { load, type Rig, type RigOptions, rig } from '../../support/rig.ts';
+import { virtualClock } from '../../support/virtual-clock.ts';
+
+const hour = 3_600_000;
+const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+const large = size.replace('cores: 1', 'cores: 2');
+const servers = (entries: Readonly<Record<string, string>>) =>
+  `servers: {${Object.entries(entries)
+    .map(([key, entry]) => `${key}: {${entry}}`)
+    .join(', ')}}\n`;
+const renamed = servers({ c: `${size}, moved: {from: servers.a}` });
+/** The entry `a` is another server now. */
+const passedOn = servers({ a: large, c: size });
+
+/** A server that was bought as `a`, and is `c` now. */
+async function renamedOnce(options: RigOptions = {}): Promise<Rig> {
+  const played = rig(options);
+  await played.apply(servers({ a: size }));
+  await played.apply(renamed);
+  return played;
+}
+
+/** The creations sent since, as the numbers of their probes, or as the cores that they ask for. */
+function sentSince({ writes }: Rig, before: number): readonly unknown[] {
+  return writes()
+    .slice(before)
+    .filter(({ key = '' }) => !key.startsWith('vdcsync-spare-'))
+    .map(({ body = '' }) => {
+      const { vdcsync_probe: probe, cores } = JSON.parse(body);
+      return probe === undefined ? `${cores} cores` : probe;
+    });
+}
+
+async function reservations({ store }: Rig) {
+  const past = await store.intents({ key: 'servers.c' as ResourceKey, limit: 50 });
+  return past
+    .filter(({ request }) => request.probe === 2)
+    .map((each) => [each.incarnation, each.attempt, partsOf(each).because]);
+}
+
+describe('src/engine/intents/reserve-key.ts', () => {
+  test('the key of an entry is reserved once its `moved` is gone, and only once', async () => {
+    const played = await renamedOnce();
+    const before = played.writes().length;
+    await played.apply(renamed);
+    expect(sentSince(played, before)).toEqual([]);
+    await played.apply(servers({ c: size }));
+    await played.apply(servers({ c: size }));
+    expect(sentSince(played, before)).toEqual([2, 2]);
+    expect(await reservations(played)).toEqual([['0', 0, 'taken']]);
+  });
+
+  test('a process with many runs reserves the keys of renamed entries', async () => {
+    const played = await renamedOnce();
+    const before = played.writes().length;
+    await played.apply(servers({ c: size }), { repeating: played.repeating() });
+    expect(sentSince(played, before)).toEqual([2, 2]);
+  });
+
+  test('the key of a server image is reserved', async () => {
+    const played = profiled();
+    const images = (entries: string) => `${servers({ a: size })}server_images: {${entries}}\n`;
+    await played.apply(images('i: {server: a}'));
+    await played.apply(images('k: {server: a, moved: {from: server_images.i}}'));
+    await played.apply(images('k: {server: a}, i: {server: a}'));
+    expect(played.project.images).toHaveLength(2);
+    played.loseState();
+    const { blocked } = await played.apply(images('k: {server: a}, i: {server: a}'));
+    expect(blocked.map(({ key, code }) => `${key} ${code}`)).toEqual(['server_images.k key_conflict']);
+    expect(played.project.images).toHaveLength(2);
+  });
+
+  test('an edit of the scope reserves the key in the new scope', async () => {
+    const played = rig();
+    const file = (scope: string) =>
+      `version: 1\nproject: {id: 4711, scope: ${scope}}\n${servers({ c: size })}`;
+    await played.apply(file('blue'));
+    const before = played.writes().length;
+    expect((await played.apply(file('green'))).plan.warnings).toEqual([]);
+    expect(sentSince(played, before)).toEqual([2, 2]);
+    played.loseState();
+    const { blocked } = await played.apply(file('green'));
+    expect(blocked.map(({ code }) => code)).toEqual(['key_conflict']);
+    expect(played.project.servers).toHaveLength(1);
+  });
+
+  test.each([
+    ['a server with an address', { public_ipv4: '{new: true}' }],
+    ['a network', undefined],
+  ])('the key of %s is not reserved: lists show it', async (_name, address) => {
+    const entry =
+      address === undefined ? 'cidr: 10.1.0.0/24' : `${size}, public_ipv4: ${address.public_ipv4}`;
+    const section = address === undefined ? 'networks' : 'servers';
+    const played = rig();
+    await played.apply(`${section}: {a: {${entry}}}\n`);
+    await played.apply(`${section}: {c: {${entry}, moved: {from: ${section}.a}}}\n`);
+    const before = played.writes().filter(({ method }) => method === 'POST').length;
+    await played.apply(`${section}: {c: {${entry}}}\n`);
+    expect(played.writes().filter(({ method }) => method === 'POST')).toHaveLength(before);
+  });
+
+  test('before its own key is used again, the key of the renamed entry is reserved', async () => {
+    const played = await renamedOnce();
+    const before = played.writes().length;
+    expect((await played.apply(passedOn)).outcome).toBe('converged');
+    expect(sentSince(played, before)).toEqual([2, 2, '2 cores']);
+  });
+
+  test.each([
+    ['an hour later', hour, [2, 2, '2 cores']],
+    ['within the hour', hour - 60_000, ['2 cores']],
+  ])('%s', async (_name, afterMs, sent) => {
+    const played = await renamedOnce();
+    await played.apply(servers({ c: size }));
+    await played.clock.advance(afterMs);
+    const before = played.writes().length;
+    await played.apply(passedOn);
+    // The API gives the refusal of the first reservation again.
+    expect(sentSince(played, before)).toEqual(afterMs === hour ? sent.slice(1) : sent);
+    expect(await reservations(played)).toHaveLength(afterMs === hour ? 2 : 1);
+  });
+
+  test.each([
+    ['a lost answer', { do: 'reset' }],
+    ['a server error', { do: 'answer', status: 503 }],
+  ] as const)('%s to the reservation delays the purchase', async (_name, then) => {
+    const played = await renamedOnce();
+    // The first four creations calibrate the API.
+    played.emulator.setFaults([faultRule({ path: 'create_server', nth: 5 }, then)]);
+    const before = played.writes().length;
+    expect((await played.apply(passedOn)).outcome).toBe('converged');
+    expect(sentSince(played, before)).toEqual([2, 2, 2, '2 cores']);
+    expect(played.project.servers).toHaveLength(2);
+  });
+
+  test('an unpaid invoice blocks the purchase before the reservation is made', async () => {
+    const played = await renamedOnce();
+    played.emulator.setFaults([
+      faultRule({ path: 'create_server' }, { do: 'answer', status: 403, code: 'insufficient_privileges' }),
+    ]);
+    const { blocked } = await played.apply(passedOn);
+    expect(blocked.map(({ key, code }) => `${key} ${code}`)).toEqual(['servers.a insufficient_privileges']);
+    expect(played.project.servers).toHaveLength(1);
+  });
+
+  test('an API that stores no refusals keeps no reservation, and the plan warns of that', async () => {
+    const played = await renamedOnce({ emulator: { readings: { bodyCheck: 'beforeKeyUnstored' } } });
+    await played.apply(servers({ c: size }));
+    const { warnings } = await played.plan(servers({ c: size }));
+    expect(warnings.map(({ code, key }) => `${code} ${key}`)).toEqual(['key_not_derived servers.c']);
+    expect((await played.apply(passedOn)).outcome).toBe('converged');
+    await played.clock.advance(24 * hour);
+    expect((await played.plan(passedOn)).warnings).toEqual([]);
+  });
+
+  test('an API that checks bodies first keeps the reservation', async () => {
+    const played = await renamedOnce({ emulator: { readings: { bodyCheck: 'beforeKey' } } });
+    await played.apply(passedOn);
+    played.loseState();
+    const { blocked } = await played.apply(passedOn);
+    expect(blocked.map(({ key }) => key)).toContainEqual('servers.c');
+    expect(played.project.servers).toHaveLength(2);
+  });
+
+  test('a process that ends at any moment of a reservation leaves nothing to ask', async () => {
+    const stage = async (moment: number | undefined) => {
+      const death = crashable();
+      const store = memoryState({ createdAt: virtualClock().now(), lineage: 'test' });
+      const played = await renamedOnce({ store: death.store(store), wrap: death.transport });
+      death.dieAt(moment, 'after');
+      return { death, played };
+    };
+    const whole = await stage(undefined);
+    await whole.played.apply(passedOn);
+    for (let moment = 1; moment <= whole.death.moments; moment++) {
+      const { played, death } = await stage(moment);
+      await expect(played.apply(passedOn)).rejects.toThrow(/process/);
+      death.dieAt(undefined, 'after');
+      played.restart();
+      const { outcome, blocked } = await played.apply(passedOn);
+      const where = `after moment ${moment} of ${whole.death.moments}`;
+      expect({ outcome, blocked }, where).toEqual({ outcome: 'converged', blocked: [] });
+      expect(played.project.servers, where).toHaveLength(2);
+      expect(
+        (await reservations(played)).map(([, , because]) => because),
+        where,
+      ).toContain('taken');
+      expectFixedPoint(await played.plan(passedOn));
+    }
+  }, 30_000);
+
+  test('a key that another state has asked is reserved at its next attempt', async () => {
+    const played = await renamedOnce();
+    const { store } = played;
+    const own = store;
+    // A lost state asks the key of `c`, and finds nothing.
+    played.loseState();
+    await played.apply(servers({ c: size, d: size, e: size }), { approve: async () => false });
+    played.restart(own);
+    await played.apply(passedOn);
+    expect(await reservations(played)).toEqual([
+      ['0', 1, 'taken'],
+      ['0', 0, undefined],
+    ]);
+  });
+
+  test('the open write of the renamed entry comes first', async () => {
+    const played = await renamedOnce();
+    played.emulator.setFaults([
+      faultRule({ method: 'PUT' }, { do: 'answer', status: 422, code: 'invalid_parameter' }),
+    ]);
+    const walled = `${size}, firewall: {enabled: true, policy_in: drop, rules: []}`;
+    await played.apply(servers({ a: large, c: walled }));
+    expect(played.project.servers).toHaveLength(2);
+  });
+
+  describe('a lost state', () => {
+    test('adopts the server under the earlier key where `moved` names it again', async () => {
+      const played = await renamedOnce();
+      await played.apply(servers({ c: size }));
+      const lost = played.loseState();
+      expect((await played.apply(renamed)).blocked).toEqual([]);
+      expect((await lost.bindings()).map(({ key, id }) => `${key} ${id}`)).toEqual(['servers.c 2001']);
+      expect(played.project.servers).toHaveLength(1);
+    });
+
+    test('asks which resource the entry has where nothing names the earlier key', async () => {
+      const played = await renamedOnce();
+      await played.apply(servers({ c: size }));
+      const lost = played.loseState();
+      const { blocked } = await played.apply(servers({ c: size }));
+      expect(blocked).toMatchObject([
+        {
+          key: 'servers.c',
+          code: 'key_conflict',
+          reason: 'another state bound servers.c to a resource that was created under another key',
+        },
+      ]);
+      await played.clock.run(
+        played.engine.resolve(load(servers({ c: size })), 'servers.c' as ResourceKey, {
+          type: 'adopt',
+          id: '2001',
+        }),
+      );
+      expect((await played.apply(servers({ c: size }))).outcome).toBe('converged');
+      expect((await lost.bindings()).map(({ key, id }) => `${key} ${id}`)).toEqual(['servers.c 2001']);
+      expect(played.project.servers).toHaveLength(1);
+    });
+  });
+});
