@@ -120,7 +120,14 @@ function isUnasked(truth: Truth, purchase: SecondPurchase): boolean {
   const { controller } = running;
   const { atMs } = purchase.execution;
   const made = truth.history.writeOf(first);
-  if (made === undefined || atMs - first.atMs >= keyLifeMs || made.attempt > 0) return true;
+  if (made === undefined || atMs - first.atMs >= keyLifeMs) return true;
+  // The keys of the attempts before it are unused.
+  const isBefore = ({ key: of, incarnation, attempt, idempotencyKey }: Intent) =>
+    of === made.key &&
+    incarnation === made.incarnation &&
+    attempt < made.attempt &&
+    truth.history.executionsUnder(idempotencyKey).length > 0;
+  if (made.attempt > 0 && ![...truth.history.writes.values()].some(isBefore)) return true;
   // A new state asks about later incarnations only if the project shows that it was used.
   const isLater = Number(made.incarnation) > 0 && first !== of[0] && atMs - (of[0]?.atMs ?? 0) >= keyLifeMs;
   const { networks, ips } = projectOf(truth);

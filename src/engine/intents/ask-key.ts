@@ -81,7 +81,7 @@ export function decided(run: Run, intent: Intent, stage: KeyQuestion['stage']): 
 }
 
 /** The key is asked again later. After a refusal for the token, the scope or the payment, a later run asks. */
-export async function withoutAnswer(run: Run, intent: Intent, result: WriteResult): Promise<Progress> {
+async function withoutAnswer(run: Run, intent: Intent, result: WriteResult): Promise<Progress> {
   const refusal = await pauseIfRefused(run, intent, result);
   if (refusal !== undefined) return { now: 'blocked', ...refusal };
   return result.type === 'answer'

@@ -1,18 +1,22 @@
 import { partsOf } from '../../core/intent.ts';
-import { type ResourceKey, takeApart } from '../../core/keys.ts';
+import { takeApart } from '../../core/keys.ts';
 import type { Operation } from '../../core/plan.ts';
+import type { WriteResult } from '../../core/ports.ts';
 import { settleFirst } from '../../core/remedy.ts';
 import type { Binding, Intent } from '../../core/state.ts';
 import { incarnationOf, isInScope } from '../claims/scope.ts';
 import type { Run } from '../run.ts';
-import { withoutAnswer } from './ask-key.ts';
-import { beginIntent } from './begin.ts';
-import { asksKey, awaitEnd, close, type Progress, unasked } from './endings.ts';
+import { beginIntent, inWriteSlot } from './begin.ts';
+import { again, asksKey, awaitEnd, close, type Progress, unasked } from './endings.ts';
 import { requestOf } from './next-incarnation.ts';
-import { probeKey, reserving } from './probe-key.ts';
+import { told } from './outcome.ts';
+import { pauseIfRefused, probeKey, reserving } from './probe-key.ts';
 
 /** A reservation is made again after this time, because the API may forget it a day after its first use. @source API §8.4 */
 const reservedMs = 3_600_000;
+/** The pause before a reservation without an answer is made again, and how long that is done. */
+const retryMs = 5_000;
+const mostSilentMs = 30 * 60_000;
 
 /**
  * A resource was created under the key of this creation, and has been bound to another entry since. Before the key is
@@ -30,30 +34,32 @@ export async function reserveKeys(
     return undefined;
   for (const binding of [...run.bindings.values()]) {
     const isPassedOn = binding.kind === kind && binding.key !== key && binding.formerKeys?.includes(key);
-    if (!isPassedOn || (await isReserved(run, binding.key, reservedMs))) continue;
+    if (!isPassedOn || (await isReserved(run, binding, reservedMs))) continue;
     const progress = await reserve(run, binding);
     if (progress !== undefined) return progress;
   }
   return undefined;
 }
 
-/** Whether this state has reserved the next key of the entry, at most `withinMs` ago. */
+/**
+ * Whether this state has reserved the next key of the entry, at most `withinMs` ago, or has created the resource under the
+ * entry's own key.
+ */
 export async function isReserved(
   run: Run,
-  key: ResourceKey,
+  { key, id }: Pick<Binding, 'key' | 'id'>,
   withinMs = Number.POSITIVE_INFINITY,
 ): Promise<boolean> {
   const { incarnation } = await incarnationOf(run, key);
   const past = await run.deps.store.intents({ key, limit: 50 });
   const now = run.deps.clock.now();
-  return past.some(
-    (each) =>
-      isReservation(each) &&
-      isInScope(run, each) &&
-      each.incarnation === String(incarnation) &&
-      partsOf(each).because === 'taken' &&
-      Math.abs(now - each.createdAt) < withinMs,
-  );
+  return past.some((each) => {
+    const { because, outcome, answer } = partsOf(each);
+    if (each.verb !== 'create' || !isInScope(run, each)) return false;
+    if (!isReservation(each)) return outcome === 'done' && answer?.id === id;
+    const isNext = each.incarnation === String(incarnation);
+    return isNext && because === 'taken' && Math.abs(now - each.createdAt) < withinMs;
+  });
 }
 
 /** The record of a reservation. It leaves nothing to settle. */
@@ -83,27 +89,50 @@ export async function reserve(
   if (held !== undefined) return { now: 'blocked', ...held };
   const body = { ...request, probe: reserving } as const;
   const begun = { world: run.world, preimage: {}, question: unasked, recovers: key };
-  let intent = open ?? (await beginIntent(run, operation, body, begun));
   for (;;) {
+    const intent = run.intents.get(key) ?? (await beginIntent(run, operation, body, begun));
     const { held: answer, asking } = await probeKey(run, intent, reserving);
-    if (answer.is === 'untold') return withoutAnswer(run, asking, answer.result);
+    if (answer.is === 'untold') return unanswered(run, asking, answer.result);
     if (answer.is === 'open') {
-      await close(run, asking, {
-        outcome: 'void',
-        because: 'unaskable',
-        text: 'no request can reserve this key',
-      });
+      const text = 'no request can reserve this key';
+      await close(run, asking, { outcome: 'void', because: 'unaskable', text });
       return undefined;
     }
     // Another state may have asked the key, and used a later attempt.
     const asked = answer.is === 'taken' ? await probeKey(run, asking) : undefined;
-    if (asked?.held.is === 'untold') return withoutAnswer(run, asked.asking, asked.held.result);
+    if (asked?.held.is === 'untold') return unanswered(run, asked.asking, asked.held.result);
     if (asked?.held.is !== 'fenced') {
       const text = 'reserved: its resource was created under another key';
       await close(run, asked?.asking ?? asking, { outcome: 'void', because: 'taken', text });
       return undefined;
     }
     await close(run, asked.asking, { outcome: 'absent', text: 'another state fenced this idempotency key' });
-    intent = await beginIntent(run, operation, body, begun);
   }
+}
+
+/** The next turn reserves the key again. After `mostSilentMs` the run ends without the creation. */
+async function unanswered(run: Run, intent: Intent, result: WriteResult): Promise<Progress> {
+  const { deps, stopwatch } = run;
+  await close(run, intent, { outcome: 'void', text: 'the API did not answer for this idempotency key' });
+  const refusal = await pauseIfRefused(run, intent, result);
+  if (refusal !== undefined) return { now: 'blocked', ...refusal };
+  const id = intent.idempotencyKey;
+  if (!stopwatch.isMarked(id, 'silent')) stopwatch.mark(id, 'silent');
+  const isAnswer = result.type === 'answer';
+  const reason = isAnswer ? told(result) : result.reason;
+  if (stopwatch.since(id, 'silent', 0) >= mostSilentMs)
+    return { now: 'blocked', code: 'key_not_answered', reason };
+  return again(Math.max(retryMs, (isAnswer && result.retryAfterMs) || 0) * deps.profile.timeScale);
+}
+
+/**
+ * Ends a reservation that an earlier process, or a failed read, has left: the next use of the other key makes it again.
+ * One that is being made ends with its turn to write.
+ */
+export async function endReservation(run: Run, { id, key, kind, verb }: Intent): Promise<Progress> {
+  return inWriteSlot(run, { key, kind, verb }, async () => {
+    const open = run.intents.get(key);
+    if (open?.id !== id) return again(0);
+    return close(run, open, { outcome: 'void', text: 'the reservation of this key was not finished' });
+  });
 }

@@ -22,7 +22,7 @@ import {
 } from './endings.ts';
 import { finish, readForEffect, seenSince } from './evidence.ts';
 import { record, spendOf } from './record.ts';
-import { isReservation } from './reserve-key.ts';
+import { endReservation, isReservation } from './reserve-key.ts';
 import { revalidate, secondHalfPaused } from './revalidate.ts';
 import { endSuperseded } from './transfer.ts';
 
@@ -103,11 +103,7 @@ export async function send(
 /** The key of a creation is asked first: an answer stored under the key is certain, and lists come second. */
 function settleUnknown(run: Run, intent: InPhase<'unknown'>, half: Half): Promise<Progress> | Progress {
   if (!asksKey(run, intent)) return readForEffect(run, intent);
-  if (isReservation(intent))
-    return close(run, intent, {
-      outcome: 'void',
-      text: 'the next use of the other key reserves this one again',
-    });
+  if (isReservation(intent)) return endReservation(run, intent);
   if (!keyIsFresh(run, intent))
     return intent.sends === 0 ? neverSent(run, intent) : readForEffect(run, intent);
   switch (questionOf(intent).stage) {

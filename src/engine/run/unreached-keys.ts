@@ -1,5 +1,6 @@
 import { isBare } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
+import type { ResourceKey } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { Binding, Intent } from '../../core/state.ts';
 import type { UnreachedKey } from '../../plan/warnings.ts';
@@ -10,8 +11,9 @@ import { isUnaskable } from '../intents/probe-key.ts';
 import { isReserved, reserve } from '../intents/reserve-key.ts';
 import type { Run } from '../run.ts';
 
-/** A key without reach, and the creation of its resource. */
+/** A key without reach, with the id and the creation of its resource. */
 interface Unreached extends UnreachedKey {
+  readonly id: string;
   readonly creation: Intent;
 }
 
@@ -30,35 +32,41 @@ export async function unreachedKeys(run: Run): Promise<readonly UnreachedKey[]> 
  * that the API does not answer for now are reserved by a later run.
  */
 export async function reserveUnreached(run: Run): Promise<void> {
-  for (const { key, creation } of await keysWithoutReach(run)) {
-    if (!asksKey(run, creation) || (await isUnaskable(run, creation)) || (await isReserved(run, key)))
+  for (const { key, id, creation } of await keysWithoutReach(run)) {
+    if (!asksKey(run, creation) || (await isUnaskable(run, creation)) || (await isReserved(run, { key, id })))
       continue;
     const { kind, verb } = creation;
     await inWriteSlot(run, { key, kind, verb }, () => reserve(run, { key, kind }));
   }
 }
 
-/** A process with many runs asks only about renamed entries: the read is one more statement of each reconciliation. */
+/** A process with many runs asks only about renamed entries: their reads are further statements of each reconciliation. */
 async function keysWithoutReach(run: Run): Promise<readonly Unreached[]> {
-  const isRenamed = ({ key, formerKeys }: Binding) =>
-    formerKeys !== undefined && run.world.subjects.get(key)?.desired?.moved === undefined;
-  if (run.mode.repeating !== undefined && ![...run.bindings.values()].some(isRenamed)) return [];
-  const done = await run.deps.store.intents({ outcome: 'done', limit: 100 });
-  const boundNow = new Map(
-    [...run.bindings.values()].flatMap((binding) =>
-      [...(binding.formerKeys ?? []), binding.key].map((each) => [each, binding] as const),
-    ),
+  const asked = [...run.bindings.values()].filter(
+    ({ key, formerKeys }) =>
+      isUnseen(run, key) && (run.mode.repeating === undefined || formerKeys !== undefined),
   );
-  return done.flatMap((creation): Unreached[] => {
-    const { key, id } = boundNow.get(creation.key) ?? {};
-    const { desired } = (key && run.world.subjects.get(key)) ?? {};
-    const isSeen = desired === undefined || !(isBare(desired) || factsOf(desired.kind).unlisted);
-    if (creation.verb !== 'create' || isSeen) return [];
-    // The resource of an earlier creation was replaced.
-    const isOwn = (partsOf(creation).answer?.id ?? id) === id;
-    if (!isOwn || !keyIsFresh(run, creation)) return [];
-    if (!isInScope(run, creation)) return [{ key: desired.key, from: 'scope', creation }];
-    const isRenamed = creation.key !== desired.key && desired.moved === undefined;
-    return isRenamed ? [{ key: desired.key, from: creation.key, creation }] : [];
+  const unreached = await Promise.all(asked.map((binding) => withoutReach(run, binding)));
+  return unreached.flatMap((each) => each ?? []);
+}
+
+/** No list shows the resource of the entry. */
+function isUnseen(run: Run, key: ResourceKey): boolean {
+  const { desired } = run.world.subjects.get(key) ?? {};
+  return desired !== undefined && (isBare(desired) || factsOf(desired.kind).unlisted === true);
+}
+
+async function withoutReach(run: Run, { key, id, formerKeys = [] }: Binding): Promise<Unreached | undefined> {
+  const past = await Promise.all(
+    [key, ...formerKeys].map((each) => run.deps.store.intents({ key: each, limit: 50 })),
+  );
+  // The resource of another creation was replaced.
+  const creation = past.flat().find((each) => {
+    const { outcome, answer } = partsOf(each);
+    return each.verb === 'create' && outcome === 'done' && (answer?.id ?? id) === id;
   });
+  if (creation === undefined || !keyIsFresh(run, creation)) return undefined;
+  if (!isInScope(run, creation)) return { key, id, from: 'scope', creation };
+  const isRenamed = creation.key !== key && run.world.subjects.get(key)?.desired?.moved === undefined;
+  return isRenamed ? { key, id, from: creation.key, creation } : undefined;
 }

@@ -32,7 +32,7 @@ async function renamedOnce(options: RigOptions = {}): Promise<Rig> {
 function sentSince({ writes }: Rig, before: number): readonly unknown[] {
   return writes()
     .slice(before)
-    .filter(({ key = '' }) => !key.startsWith('vdcsync-spare-'))
+    .filter(({ method, key = '' }) => method === 'POST' && !key.startsWith('vdcsync-spare-'))
     .map(({ body = '' }) => {
       const { vdcsync_probe: probe, cores } = JSON.parse(body);
       return probe === undefined ? `${cores} cores` : probe;
@@ -212,13 +212,26 @@ describe('src/engine/intents/reserve-key.ts', () => {
     ]);
   });
 
-  test('the open write of the renamed entry comes first', async () => {
+  test('the key of an entry that has replaced the server since is not reserved', async () => {
     const played = await renamedOnce();
-    played.emulator.setFaults([
-      faultRule({ method: 'PUT' }, { do: 'answer', status: 422, code: 'invalid_parameter' }),
-    ]);
-    const walled = `${size}, firewall: {enabled: true, policy_in: drop, rules: []}`;
-    await played.apply(servers({ a: large, c: walled }));
+    await played.apply(servers({ c: `${large}, replace: allowed` }));
+    const before = played.writes().length;
+    await played.apply(servers({ a: size, c: large }));
+    expect(sentSince(played, before)).toEqual(['1 cores']);
+    played.loseState();
+    expect((await played.apply(servers({ a: size, c: large }))).outcome).toBe('converged');
+    expect(played.project.servers).toHaveLength(2);
+  });
+
+  test('the replacement of the renamed entry ends first', async () => {
+    const played = await renamedOnce();
+    const before = played.writes().length;
+    const both = servers({ a: size, c: `${large}, replace: allowed` });
+    expect((await played.apply(both)).outcome).toBe('converged');
+    expect(sentSince(played, before)).toContainEqual('2 cores');
+    expect(played.project.servers.map(({ cores }) => cores).toSorted()).toEqual([1, 2]);
+    played.loseState();
+    await played.apply(servers({ a: size, c: large }));
     expect(played.project.servers).toHaveLength(2);
   });
 
