@@ -17,6 +17,7 @@ describe('src/engine/operator: an operator decides', () => {
     await expect(said).rejects.toMatchObject({
       message: expect.stringContaining('already bound to ips.one'),
       remedies: [
+        { command: 'adopt', args: ['ips.one', 'ID'] },
         {
           path: 'settings',
           set: { prune: false },
