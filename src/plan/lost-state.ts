@@ -99,8 +99,6 @@ export function besideConflict(
   { openIntents }: GuardInput,
 ): Objection | undefined {
   if (verdict.verdict !== 'delete' && verdict.verdict !== 'replace') return undefined;
-  const { container, unlisted } = factsOf(kind);
-  if (!container && !unlisted) return undefined;
   const other = openIntents.find(
     (each) => each.kind === kind && each.verb === 'create' && each.key !== key && isConflict(each),
   );

@@ -152,24 +152,30 @@ export function countedAlone({ unlisted, isNew, declaredAbsent }: Register, { se
   return [{ code: 'unlisted_servers', key: null, message, remedies: [run('explain', ['unlisted_servers'])] }];
 }
 
-/** A server without an address, and the earlier scope or name to which the idempotency key of its purchase belongs. */
+/** An entry whose own key a lost state would use, and the scope or key under which its resource was created. */
 export interface UnreachedKey {
   readonly key: ResourceKey;
-  readonly from: 'scope' | ResourceKey;
+  readonly from: 'scope' | 'elsewhere' | ResourceKey;
 }
 
-/** Without the state, the idempotency keys of these servers cannot be asked any more. @source API §8.1 */
+/** Without the state, the idempotency keys of these resources cannot be asked any more. @source API §8.1 */
 export function unreachedWarnings(unreached: readonly UnreachedKey[]): Warning[] {
-  const lost =
-    'If the state is lost in the next 24 hours, vdcsync cannot find a server without an address, and buys it again';
+  const lost = 'If the state is lost in the next 24 hours, vdcsync may create it again';
   const scoped = unreached.filter(({ from }) => from === 'scope').map(({ key }) => key);
   const renamed = unreached.flatMap(({ key, from }) => (from === 'scope' ? [] : [{ key, from }]));
   return [
-    ...(scoped.length === 0 ? [] : [scopeChanged([...new Set(scoped)], lost)]),
+    ...(scoped.length === 0
+      ? []
+      : [scopeChanged([...new Set(scoped)], lost.replace('it again', 'them again'))]),
     ...renamed.map(({ key, from }): Warning => {
-      const message = `the idempotency key of ${key} belongs to its earlier key ${from}, and its entry no longer has \`moved\`. ${lost}`;
-      const remedies = [edit(key, { set: { moved: { from } }, when: 'for a day' })];
-      return { code: 'key_not_derived', key, message, remedies };
+      const whose =
+        from === 'elsewhere'
+          ? `${key} was not created under its own idempotency key`
+          : `the idempotency key of ${key} belongs to its earlier key ${from}`;
+      const message = `${whose}, and its own key could not be reserved. ${lost}`;
+      const moved = from === 'elsewhere' ? [] : [edit(key, { set: { moved: { from } }, when: 'for a day' })];
+      const named = edit(key, { choose: { id: [] }, when: 'with its id, for a day' });
+      return { code: 'key_not_derived', key, message, remedies: [...moved, named] };
     }),
   ];
 }

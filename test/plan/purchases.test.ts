@@ -579,7 +579,12 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
       beside('servers.web', { ...used, verb: 'update' }),
       undefined,
     ],
-    ['the deletion of an address', 'ips.a', beside('ips.b', used), undefined],
+    [
+      'the deletion of an address',
+      'ips.a',
+      beside('ips.b', used),
+      reason.replace('servers.web', 'ips.b').replace('servers.bare', 'ips.a').replace('servers.web', 'ips.b'),
+    ],
     [
       'the deletion of an image',
       'server_images.golden',

@@ -146,8 +146,8 @@ export const warnings = {
   },
   key_not_derived: {
     meaning:
-      '`project.scope` has changed, or `moved` was removed, less than a day after the purchase of a server without an address, and the API keeps no reservation of its idempotency key',
-    next: 'write the earlier `scope` or `moved` again for a day, or keep a copy of the state',
+      'the resource was created less than a day ago under another idempotency key, which the spec does not lead to, and the key of its entry could not be reserved',
+    next: 'write the earlier `scope` or `moved` again for a day, or the `id`, or keep a copy of the state',
     example: 'servers.web-1 was created an hour ago, and the spec said `scope: blue` then.',
     ways: ['project: {scope: blue}', 'servers: {www: {moved: {from: servers.web}}}'],
   },

@@ -203,7 +203,10 @@ export function minutes(ms: number): string {
 const keyLifeMs = 23 * 3_600_000;
 
 /** Whether the key is young enough to be sent again. The local clock may have been set back. */
-export function keyIsFresh(run: Run, { firstSentAt, firstSentApiAt }: Intent): boolean {
+export function keyIsFresh(
+  run: Run,
+  { firstSentAt, firstSentApiAt }: Pick<Intent, 'firstSentAt' | 'firstSentApiAt'>,
+): boolean {
   const age = run.deps.clock.now() - firstSentAt;
   return age >= 0 && Math.max(age, sinceApiMs(run, firstSentApiAt)) < keyLifeMs;
 }

@@ -130,7 +130,7 @@ export async function calibrated(run: Run, intent: Intent): Promise<KeyBehaviour
 }
 
 /** Whether earlier requests have shown that the keys of the operation cannot be asked. */
-export async function isUnaskable({ deps }: Run, { request }: Intent): Promise<boolean> {
+export async function isUnaskable({ deps }: Run, { request }: Pick<Intent, 'request'>): Promise<boolean> {
   return behavioursIn(await deps.store.note(noteName))[request.name]?.storesRefusals === false;
 }
 

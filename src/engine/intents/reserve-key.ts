@@ -35,8 +35,9 @@ export async function reserveKeys(
   for (const binding of [...run.bindings.values()]) {
     const isPassedOn = binding.kind === kind && binding.key !== key && binding.formerKeys?.includes(key);
     if (!isPassedOn || (await isReserved(run, binding, reservedMs))) continue;
-    const progress = await reserve(run, binding);
-    if (progress !== undefined) return progress;
+    const ended = await reserve(run, binding);
+    if (ended === 'done') continue;
+    return 'now' in ended ? ended : unanswered(run, binding, ended);
   }
   return undefined;
 }
@@ -68,13 +69,13 @@ export function isReservation({ request }: Pick<Intent, 'request'>): boolean {
 }
 
 /**
- * Reserves the next key of the entry, whose resource was created under another key. Returns `undefined` once that is done,
- * or where no request can do it. Part of a turn to write.
+ * Reserves the next key of the entry, whose resource was created under another key. `done`: also where no request can do
+ * it. Returns the answer, if it is not about the key. Part of a turn to write.
  */
 export async function reserve(
   run: Run,
   { key, kind }: Pick<Binding, 'key' | 'kind'>,
-): Promise<Progress | undefined> {
+): Promise<'done' | Progress | WriteResult> {
   const operation = { key, kind, verb: 'create', changes: [] } as const;
   const open = run.intents.get(key);
   if (open !== undefined && !isReservation(open)) {
@@ -84,43 +85,50 @@ export async function reserve(
       : awaitEnd(key);
   }
   const request = requestOf(run, operation);
-  if (request === undefined) return undefined;
+  if (request === undefined) return 'done';
   const held = run.facts.heldBy(request, 'none');
   if (held !== undefined) return { now: 'blocked', ...held };
   const body = { ...request, probe: reserving } as const;
   const begun = { world: run.world, preimage: {}, question: unasked, recovers: key };
+  const untold = async (intent: Intent, result: WriteResult) => {
+    await close(run, intent, { outcome: 'void', text: 'the API did not answer for this idempotency key' });
+    return result;
+  };
   for (;;) {
     const intent = run.intents.get(key) ?? (await beginIntent(run, operation, body, begun));
     const { held: answer, asking } = await probeKey(run, intent, reserving);
-    if (answer.is === 'untold') return unanswered(run, asking, answer.result);
+    if (answer.is === 'untold') return untold(asking, answer.result);
     if (answer.is === 'open') {
       const text = 'no request can reserve this key';
       await close(run, asking, { outcome: 'void', because: 'unaskable', text });
-      return undefined;
+      return 'done';
     }
     // Another state may have asked the key, and used a later attempt.
     const asked = answer.is === 'taken' ? await probeKey(run, asking) : undefined;
-    if (asked?.held.is === 'untold') return unanswered(run, asked.asking, asked.held.result);
+    if (asked?.held.is === 'untold') return untold(asked.asking, asked.held.result);
     if (asked?.held.is !== 'fenced') {
       const text = 'reserved: its resource was created under another key';
       await close(run, asked?.asking ?? asking, { outcome: 'void', because: 'taken', text });
-      return undefined;
+      return 'done';
     }
     await close(run, asked.asking, { outcome: 'absent', text: 'another state fenced this idempotency key' });
   }
 }
 
 /** The next turn reserves the key again. After `mostSilentMs` the run ends without the creation. */
-async function unanswered(run: Run, intent: Intent, result: WriteResult): Promise<Progress> {
+async function unanswered(
+  run: Run,
+  { key, kind }: Pick<Binding, 'key' | 'kind'>,
+  result: WriteResult,
+): Promise<Progress> {
   const { deps, stopwatch } = run;
-  await close(run, intent, { outcome: 'void', text: 'the API did not answer for this idempotency key' });
-  const refusal = await pauseIfRefused(run, intent, result);
+  const request = requestOf(run, { key, kind, verb: 'create', changes: [] });
+  const refusal = request && (await pauseIfRefused(run, { kind, verb: 'create', request }, result));
   if (refusal !== undefined) return { now: 'blocked', ...refusal };
-  const id = intent.idempotencyKey;
-  if (!stopwatch.isMarked(id, 'silent')) stopwatch.mark(id, 'silent');
+  if (!stopwatch.isMarked(key, 'silent')) stopwatch.mark(key, 'silent');
   const isAnswer = result.type === 'answer';
   const reason = isAnswer ? told(result) : result.reason;
-  if (stopwatch.since(id, 'silent', 0) >= mostSilentMs)
+  if (stopwatch.since(key, 'silent', 0) >= mostSilentMs)
     return { now: 'blocked', code: 'key_not_answered', reason };
   return again(Math.max(retryMs, (isAnswer && result.retryAfterMs) || 0) * deps.profile.timeScale);
 }

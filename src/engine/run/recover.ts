@@ -1,10 +1,10 @@
 import { isUnidentified } from '../../core/claims.ts';
 import { type DesiredResource, isBare } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
-import type { ResourceKey } from '../../core/keys.ts';
+import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { WriteRequest } from '../../core/ports.ts';
-import type { Because, IntentOutcome, StateChange } from '../../core/state.ts';
+import type { Because, Binding, IntentOutcome, StateChange } from '../../core/state.ts';
 import { isFailedRead } from '../../core/transport.ts';
 import { isNone, unmanagedFor } from '../../plan/unmanaged.ts';
 import { answeredCreation, registerOf } from '../claims/claims.ts';
@@ -63,6 +63,8 @@ export async function recover(run: Run): Promise<boolean> {
   const servers = wanted.filter(({ kind }) => factsOf(kind).container);
   const isOneOpen = [...run.claims.values()].some(isUnidentified);
   const mayHavePassed = servers.some(isBare) && (servers.length > 1 || isOneOpen);
+  // This state may be older than a rename: then the entry that has left the spec is the wanted one.
+  const left = new Set([...run.bindings.values()].flatMap((each) => (hasLeft(run, each) ? [each.kind] : [])));
   const isUsed = run.world.networks.some((each) => !each.is_default);
   const mayBeLater = isShown || mayBeOld || (register.isNew && isUsed);
   let any = false;
@@ -73,7 +75,8 @@ export async function recover(run: Run): Promise<boolean> {
     const earlier = await unprovenKeys(run, resource);
     // An edit with the rename may have replaced the resource, which an earlier key shows then.
     const isRenamed = earlier.some((key) => !run.intents.has(key));
-    const mayExist = isFindable || isRenamed || (mayHavePassed && servers.includes(resource));
+    const mayExist =
+      isFindable || isRenamed || left.has(resource.kind) || (mayHavePassed && servers.includes(resource));
     const isOwnAsked =
       isResumed(run, resource.key) || (mayExist && !isIgnored && !(await isNextProven(run, resource.key)));
     if (await lookUp(run, resource, isOwnAsked ? [resource.key, ...earlier] : earlier)) any = true;
@@ -183,6 +186,10 @@ async function isProven(run: Run, key: ResourceKey): Promise<boolean> {
   return outcome !== 'void' && last.sends > 0 && because !== 'replayed' && !isReplay(last);
 }
 
+function hasLeft({ world }: Run, { key }: Binding): boolean {
+  return takeApart(key).parent === undefined && world.subjects.get(key)?.desired === undefined;
+}
+
 function isNameTaken(run: Run, { key }: DesiredResource): boolean {
   const { sameName = [] } = run.world.observed.get(key) ?? {};
   return sameName.length > 0;
@@ -219,6 +226,7 @@ async function lookUp(
   keys: readonly ResourceKey[],
   asking: Asking = {},
 ): Promise<boolean> {
+  const reserved: ResourceKey[] = [];
   for (const key of keys) {
     // The end of an open write shows its resource.
     if (run.intents.has(key) && !isResumed(run, key)) return false;
@@ -226,11 +234,27 @@ async function lookUp(
       // The next round asks the keys after these.
       if (asked === mostKeys) return true;
       const next = await lookUpOne(run, key, resource, asking);
-      if (next === 'found') return true;
-      if (next === undefined) break;
+      if (next === 'found') {
+        await endReserved(run, reserved);
+        return true;
+      }
+      if (next === 'reserved') reserved.push(key);
+      if (next !== 'next') break;
     }
   }
+  // A resource that lists show may be the one of the entry. The creation finds its key reserved again.
+  if (!isNone(unmanagedFor(resource.kind, await registerOf(run), run.world)))
+    await endReserved(run, reserved);
   return false;
+}
+
+/** The resource for which another state has reserved these keys is known, or will be. */
+async function endReserved(run: Run, keys: readonly ResourceKey[]): Promise<void> {
+  for (const key of keys) {
+    const open = run.intents.get(key);
+    const text = 'the key is reserved: its resource was created under another key';
+    if (open !== undefined) await close(run, open, { outcome: 'void', because: 'taken', text });
+  }
 }
 
 async function lookUpOne(
@@ -238,7 +262,7 @@ async function lookUpOne(
   key: ResourceKey,
   resource: DesiredResource,
   { sent, ahead = 0, later }: Asking,
-): Promise<'found' | 'next' | undefined> {
+): Promise<'found' | 'next' | 'reserved' | undefined> {
   const { key: own, kind: name } = resource;
   const kind = run.kindOf(name);
   const world = withSubject(run.world, resource, key);
@@ -265,13 +289,9 @@ async function lookUpOne(
   if (held === 'open') {
     const open = run.intents.get(key);
     if (open === undefined || questionOf(open).conflict !== true) return undefined;
-    // An earlier key of the line shows the resource. Without one, the creation finds its key reserved again.
-    const { isReserved, asking } = await inWriteSlot(run, open, () => isReservedElsewhere(run, open));
-    if (isReserved) {
-      const text = 'the key is reserved: its resource was created under another key';
-      await close(run, asking, { outcome: 'void', because: 'taken', text });
-      return undefined;
-    }
+    // An earlier key of the line may show the resource.
+    const { isReserved } = await inWriteSlot(run, open, () => isReservedElsewhere(run, open));
+    if (isReserved) return 'reserved';
     const left = sent?.slice(1) ?? underFormerNames(run, resource, open);
     if (left.length > 0) {
       await end('void', 'a rename may have kept the name');

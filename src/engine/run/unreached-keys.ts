@@ -1,72 +1,86 @@
 import { isBare } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
-import type { ResourceKey } from '../../core/keys.ts';
+import { takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
-import type { Binding, Intent } from '../../core/state.ts';
+import type { Binding } from '../../core/state.ts';
 import type { UnreachedKey } from '../../plan/warnings.ts';
 import { isInScope } from '../claims/scope.ts';
 import { inWriteSlot } from '../intents/begin.ts';
 import { asksKey, keyIsFresh } from '../intents/endings.ts';
+import { requestOf } from '../intents/next-incarnation.ts';
 import { isUnaskable } from '../intents/probe-key.ts';
-import { isReserved, reserve } from '../intents/reserve-key.ts';
+import { isReservation, isReserved, reserve } from '../intents/reserve-key.ts';
 import type { Run } from '../run.ts';
 
-/** A key without reach, with the id and the creation of its resource. */
-interface Unreached extends UnreachedKey {
-  readonly id: string;
-  readonly creation: Intent;
-}
-
 /**
- * The resources that no list shows, whose keys the API still knows, and a new state could not derive from the spec. An API
- * whose keys can be asked has the keys of their entries reserved.
- */
-export async function unreachedKeys(run: Run): Promise<readonly UnreachedKey[]> {
-  const unreached = await keysWithoutReach(run);
-  const isLeft = await Promise.all(unreached.map(({ creation }) => isUnaskable(run, creation)));
-  return unreached.filter((_each, at) => isLeft[at]);
-}
-
-/**
- * Reserves the keys of these entries, so that a lost state, or an older copy, does not create their resources again. Keys
- * that the API does not answer for now are reserved by a later run.
+ * Reserves the keys of the entries that a lost state, or an older copy, would use for another purchase: their resources
+ * were created under keys that cannot be derived from the spec. Keys that the API does not answer for now are reserved by
+ * a later run.
  */
 export async function reserveUnreached(run: Run): Promise<void> {
-  for (const { key, id, creation } of await keysWithoutReach(run)) {
-    if (!asksKey(run, creation) || (await isUnaskable(run, creation)) || (await isReserved(run, { key, id })))
-      continue;
-    const { kind, verb } = creation;
-    await inWriteSlot(run, { key, kind, verb }, () => reserve(run, { key, kind }));
+  for (const { binding } of await unreachedIn(run)) {
+    const { key, kind } = binding;
+    const verb = 'create';
+    if (!asksKey(run, { verb, kind }) || (await isReserved(run, binding))) continue;
+    await inWriteSlot(run, { key, kind, verb }, () => reserve(run, binding));
   }
 }
 
-/** A process with many runs asks only about renamed entries: their reads are further statements of each reconciliation. */
-async function keysWithoutReach(run: Run): Promise<readonly Unreached[]> {
+/** The entries whose key could not be reserved, although a lost state would buy them again. */
+export async function unreachedKeys(run: Run): Promise<readonly UnreachedKey[]> {
+  const unreached = await unreachedIn(run);
+  const isLeft = await Promise.all(unreached.map(({ binding }) => isUnreserved(run, binding)));
+  return unreached.filter((_each, at) => isLeft[at]);
+}
+
+/** A run has tried to reserve the key, or cannot try. */
+async function isUnreserved(run: Run, binding: Binding): Promise<boolean> {
+  const { key, kind } = binding;
+  if (await isReserved(run, binding)) return false;
+  const request = requestOf(run, { key, kind, verb: 'create', changes: [] });
+  if (request === undefined || run.intents.has(key) || run.facts.heldBy(request, 'none') !== undefined)
+    return true;
+  const past = await run.deps.store.intents({ key, limit: 50 });
+  return (await isUnaskable(run, { request })) || past.some(isReservation);
+}
+
+interface Unreached extends UnreachedKey {
+  readonly binding: Binding;
+}
+
+/** A process with many runs asks only where the spec has a scope, or an entry an earlier key: each costs a read. */
+async function unreachedIn(run: Run): Promise<readonly Unreached[]> {
+  const isOften = run.mode.repeating !== undefined && run.desired.scope === undefined;
   const asked = [...run.bindings.values()].filter(
-    ({ key, formerKeys }) =>
-      isUnseen(run, key) && (run.mode.repeating === undefined || formerKeys !== undefined),
+    ({ key, formerKeys }) => takeApart(key).parent === undefined && !(isOften && formerKeys === undefined),
   );
-  const unreached = await Promise.all(asked.map((binding) => withoutReach(run, binding)));
+  const unreached = await Promise.all(asked.map((binding) => unreachedBy(run, binding)));
   return unreached.flatMap((each) => each ?? []);
 }
 
-/** No list shows the resource of the entry. */
-function isUnseen(run: Run, key: ResourceKey): boolean {
+/**
+ * @returns `undefined` if the spec leads to the key under which the resource was created, or if the API has forgotten that
+ * key
+ */
+async function unreachedBy(run: Run, binding: Binding): Promise<Unreached | undefined> {
+  const { key, id, formerKeys = [] } = binding;
   const { desired } = run.world.subjects.get(key) ?? {};
-  return desired !== undefined && (isBare(desired) || factsOf(desired.kind).unlisted === true);
-}
-
-async function withoutReach(run: Run, { key, id, formerKeys = [] }: Binding): Promise<Unreached | undefined> {
+  if (desired?.managed !== true || desired.id !== undefined) return undefined;
   const past = await Promise.all(
     [key, ...formerKeys].map((each) => run.deps.store.intents({ key: each, limit: 50 })),
   );
   // The resource of another creation was replaced.
   const creation = past.flat().find((each) => {
-    const { outcome, answer } = partsOf(each);
-    return each.verb === 'create' && outcome === 'done' && (answer?.id ?? id) === id;
+    const { outcome, because, answer } = partsOf(each);
+    const isDone = outcome === 'done' && (answer?.id ?? id) === id;
+    return each.verb === 'create' && (isDone || because === 'found');
   });
-  if (creation === undefined || !keyIsFresh(run, creation)) return undefined;
-  if (!isInScope(run, creation)) return { key, id, from: 'scope', creation };
-  const isRenamed = creation.key !== key && run.world.subjects.get(key)?.desired?.moved === undefined;
-  return isRenamed ? { key, id, from: creation.key, creation } : undefined;
+  // Lists show the other resources that were not created here.
+  const isUnseen = isBare(desired) || factsOf(desired.kind).unlisted === true;
+  const isYoung = keyIsFresh(run, { firstSentAt: binding.boundAt, firstSentApiAt: null });
+  if (creation === undefined) return isUnseen && isYoung ? { key, from: 'elsewhere', binding } : undefined;
+  if (!keyIsFresh(run, creation)) return undefined;
+  if (!isInScope(run, creation)) return { key, from: 'scope', binding };
+  const isDerived = creation.key === key || creation.key === desired.moved;
+  return isDerived ? undefined : { key, from: creation.key, binding };
 }

@@ -243,6 +243,9 @@ describe('src/engine/run/recover.ts', () => {
   const unseen = 'void ips.a: reads do not show yet whether 7 exists';
   const silent = 'void ips.a: the API did not answer for this idempotency key';
   const conflict = `void ips.a (taken): its idempotency key holds the answer to another request; ${next('1.0')}`;
+  const reserved = 'void ips.a (taken): the key is reserved: its resource was created under another key';
+  /** No list shows another resource, and an entry has left the spec. */
+  const leftEntry = { ips: [], bindings: { 'ips.left': '9' } };
   const task = 'task t1 of create_ip within 600 s';
   const withTask = made('7', { id: 't1' });
   const gones = [gone, gone];
@@ -313,9 +316,19 @@ describe('src/engine/run/recover.ts', () => {
       `probe; send; probe; ${conflict}; probe; void ips.a (taken): an earlier state used this idempotency key; ${next('1.1')}; probe; probe; ${free}`,
     ],
     [
-      'that it is reserved',
+      'that it is reserved, and an unmanaged resource',
       { answers: [taken, taken, fenced] },
-      'probe; send; probe; void ips.a (taken): the key is reserved: its resource was created under another key',
+      `probe; send; probe; ${reserved}`,
+    ],
+    [
+      'that it is reserved',
+      { ...leftEntry, answers: [taken, taken, fenced] },
+      'probe; send; probe; ips.a is unknown',
+    ],
+    [
+      'that it is reserved, and an earlier key the resource',
+      { ...leftEntry, line: ['ips.z'], answers: [taken, taken, fenced, taken, made('7')], seen: [live] },
+      `probe; send; probe; begin ips.z 0.0 for ips.a; probe; send; ${found.replace('ips.a', 'ips.z').replace('; found', '')}; ${reserved}; found`,
     ],
     ['no replay', { answers: [taken, made('7', null, false)], seen: [live] }, `probe; send; ${found}`],
     ['a lost replay', { answers: [taken, lost] }, 'probe; send; ips.a is unknown'],
@@ -451,6 +464,13 @@ describe('src/engine/run/recover.ts', () => {
       ['servers.a', 'servers.b'],
     ],
     ['a server without an address, and an address', { file: `${bareOne}${spec}`, ips: [] }, []],
+    ['an address where another has left the spec', { ips: [], bindings: { 'ips.left': '9' } }, ['ips.a']],
+    ['an address where a network has left the spec', { ips: [], bindings: { 'networks.left': '9' } }, []],
+    [
+      'an address where that of a server has left the spec',
+      { ips: [], bindings: { 'servers.web.public_ipv4': '9' } },
+      [],
+    ],
     [
       'a server without an address, beside an unidentified one',
       { file: bareOne, ips: [], claims: [baseline, unidentified()] },

@@ -39,6 +39,8 @@ function sentSince({ writes }: Rig, before: number): readonly unknown[] {
     });
 }
 
+const deletions = ({ writes }: Rig) => writes().filter(({ method }) => method === 'DELETE');
+
 async function reservations({ store }: Rig) {
   const past = await store.intents({ key: 'servers.c' as ResourceKey, limit: 50 });
   return past
@@ -93,18 +95,91 @@ describe('src/engine/intents/reserve-key.ts', () => {
   });
 
   test.each([
-    ['a server with an address', { public_ipv4: '{new: true}' }],
-    ['a network', undefined],
-  ])('the key of %s is not reserved: lists show it', async (_name, address) => {
-    const entry =
-      address === undefined ? 'cidr: 10.1.0.0/24' : `${size}, public_ipv4: ${address.public_ipv4}`;
-    const section = address === undefined ? 'networks' : 'servers';
+    ['servers', `${size}, public_ipv4: {new: true}`],
+    ['networks', 'cidr: 10.1.0.0/24'],
+    ['ips', ''],
+    ['isos', 'url: "https://mirror.example.com/a.iso"'],
+  ])('a copy of the state that is older than a rename under %s neither buys nor deletes', async (section, entry) => {
+    const death = crashable();
+    const played = rig({ wrap: death.transport });
+    const file = (fields: string) => `settings: {prune: true}\n${section}: {${fields}}\n`;
+    const moved = entry === '' ? `moved: {from: ${section}.a}` : `${entry}, moved: {from: ${section}.a}`;
+    await played.apply(file(`a: {${entry}}`));
+    const copy = memoryState({ createdAt: played.clock.now(), lineage: 'test' });
+    await played.clock.run(copy.claimProject(4711 as never));
+    for (const binding of await played.store.bindings())
+      await played.clock.run(copy.change([{ type: 'bind', binding }], played.clock.now()));
+    await played.apply(file(`c: {${moved}}`));
+    await played.apply(file(`c: {${entry}}`));
+    const was = JSON.stringify(played.project);
+    played.restart(copy);
+    for (let runs = 0; runs < 2; runs++) {
+      const { blocked } = await played.apply(file(`c: {${entry}}`));
+      expect(blocked.map(({ key, code }) => `${key} ${code}`)).toEqual(
+        expect.arrayContaining([`${section}.a dependency_blocked`, `${section}.c key_conflict`]),
+      );
+    }
+    expect(deletions(played)).toEqual([]);
+    expect(JSON.parse(was)).toMatchObject({ servers: played.project.servers, ips: played.project.ips });
+  });
+
+  test('a key that a second rename leaves behind is reserved, and that of `moved` is not', async () => {
+    const played = await renamedOnce();
+    const before = played.writes().length;
+    await played.apply(servers({ d: `${size}, moved: {from: servers.c}` }));
+    await played.apply(servers({ d: `${size}, moved: {from: servers.c}` }));
+    expect(sentSince(played, before)).toEqual([2, 2]);
+  });
+
+  test.each([
+    ['without its id', 'c', [2, 2]],
+    ['whose entry has its id', 'c: {id: 2001}', []],
+  ])('a server that was not created here, adopted %s', async (_name, entry, sent) => {
     const played = rig();
-    await played.apply(`${section}: {a: {${entry}}}\n`);
-    await played.apply(`${section}: {c: {${entry}, moved: {from: ${section}.a}}}\n`);
-    const before = played.writes().filter(({ method }) => method === 'POST').length;
-    await played.apply(`${section}: {c: {${entry}}}\n`);
-    expect(played.writes().filter(({ method }) => method === 'POST')).toHaveLength(before);
+    played.emulator.mutate({ do: 'add_server', name: 'hand', public: false });
+    const file = servers({ c: entry === 'c' ? size : `${size}, id: 2001` });
+    await played.clock.run(played.engine.adopt(load(file), 'servers.c' as ResourceKey, '2001'));
+    const before = played.writes().length;
+    await played.apply(file);
+    await played.apply(file);
+    expect(sentSince(played, before)).toEqual(sent);
+    if (sent.length === 0) return;
+    played.loseState();
+    expect((await played.apply(file)).blocked.map(({ code }) => code)).toEqual(['key_conflict']);
+    expect(played.project.servers).toHaveLength(1);
+  });
+
+  test('an adopted server of yesterday is left alone', async () => {
+    const played = rig();
+    played.emulator.mutate({ do: 'add_server', name: 'hand', public: false });
+    const file = servers({ c: size });
+    await played.clock.run(played.engine.adopt(load(file), 'servers.c' as ResourceKey, '2001'));
+    await played.clock.advance(24 * hour);
+    const before = played.writes().length;
+    await played.apply(file);
+    expect(sentSince(played, before)).toEqual([]);
+  });
+
+  test('a server that a new state found under its earlier key, and whose `moved` is gone', async () => {
+    const played = await renamedOnce();
+    played.loseState();
+    await played.apply(renamed);
+    const before = played.writes().length;
+    await played.apply(servers({ c: size }));
+    expect(sentSince(played, before)).toEqual([2, 2]);
+  });
+
+  test('a project without an answer to a reservation is converged, and the plan warns', async () => {
+    const played = await renamedOnce();
+    played.emulator.setFaults([
+      faultRule({ path: 'create_server' }, { do: 'answer', status: 403, code: 'insufficient_privileges' }),
+    ]);
+    const { outcome, plan } = await played.apply(servers({ c: size }));
+    expect(outcome).toBe('converged');
+    expect(plan.warnings.map(({ code, key }) => `${code} ${key}`)).toEqual(['key_not_derived servers.c']);
+    expect(await played.store.openIntents()).toEqual([]);
+    played.emulator.setFaults([]);
+    expect((await played.apply(servers({ c: size }))).plan.warnings).toEqual([]);
   });
 
   test('before its own key is used again, the key of the renamed entry is reserved', async () => {
