@@ -3,7 +3,7 @@ import { partsOf } from '../core/intent.ts';
 import type { Blocked } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
 import { resolveText } from '../core/remedy.ts';
-import type { Intent } from '../core/state.ts';
+import type { Binding, Intent } from '../core/state.ts';
 import type { Execution, Project } from '../emulator/world.ts';
 import type { Resolution } from '../engine/deps.ts';
 import { cleanUp, releaseReported } from './client-area.ts';
@@ -105,7 +105,8 @@ async function settle(
   const { key } = blocked;
   const store = await controller.box.open(stage.clock.now());
   const intent = (await store.openIntents()).find((each) => each.key === key);
-  const isAnswered = (await store.bindings()).some((each) => each.key === key);
+  const bindings = await store.bindings();
+  const isAnswered = bindings.some((each) => each.key === key);
   await controller.box.release();
   const words = runs(blocked.remedies, 'resolve').map(([, ...each]) => each);
   if (intent === undefined && words.some(([word]) => word === '--retry')) {
@@ -118,7 +119,9 @@ async function settle(
   if (intent === undefined && isAnswered) return;
   if (intent === undefined)
     return stage.fail('I12', `the message asks to resolve ${key}, but there is no open write`);
-  const fact = truth(stage, intent);
+  const told = truth(stage, intent);
+  const left = told.type === 'absent' && isConflict(intent) ? exchanged(stage, bindings, key) : undefined;
+  const fact = left === undefined ? told : ({ type: 'adopt', id: left } as const);
   // A write that has not ended is given up if nothing comes of it, if another resource has the id that it was answered, or
   // if it must not replace a resource before its end.
   const named = words.find(([word]) => word === '--adopt')?.[1];
@@ -140,6 +143,24 @@ async function settle(
     engine.resolve(desired, key, resolution),
   );
   releaseReported(stage, [...blocked.remedies, ...said]);
+}
+
+function isConflict(intent: Intent): boolean {
+  return partsOf(intent).blocked?.code === 'key_conflict';
+}
+
+/** The server that is left where its entry has the server of this one: the state was put back between the two. */
+function exchanged(
+  { history, emulator }: StoryStage,
+  bindings: readonly Binding[],
+  key: string,
+): string | undefined {
+  const { servers } = emulator.world.projects[0] as Project;
+  const free = servers.map(({ id }) => String(id)).filter((id) => !bindings.some((each) => each.id === id));
+  return free.find((id) => {
+    const maker = history.makerOf('server', id);
+    return maker !== key && bindings.some((each) => each.key === maker && each.kind === 'server');
+  });
 }
 
 function truth(stage: StoryStage, intent: Intent): Resolution {
@@ -168,8 +189,6 @@ function truth(stage: StoryStage, intent: Intent): Resolution {
   const asWell = ({ idempotencyKey }: Execution) =>
     intent.kind !== 'backup' &&
     JSON.stringify(history.writes.get(idempotencyKey ?? '')?.request) === JSON.stringify(intent.request);
-  // The resource may have been created under another key of its line.
-  const isConflict = partsOf(intent).blocked?.code === 'key_conflict';
   // The operator has given the server to another entry since.
   const line = stage.file.lines.nameOf(intent.recovers ?? intent.key);
   const isGivenAway = ({ kind, id }: Execution) =>
@@ -185,7 +204,8 @@ function truth(stage: StoryStage, intent: Intent): Resolution {
     // After a day a key creates another resource, and the answer named its id.
     live.find((each) => named !== undefined && each.id?.endsWith(`/${named}`)) ??
     live[0] ??
-    stage.executionsOf(intent.key).findLast((each) => (isConflict || asWell(each)) && isInside(each));
+    // It may have been created under another key of its line.
+    stage.executionsOf(intent.key).findLast((each) => (isConflict(intent) || asWell(each)) && isInside(each));
   const id = apiId(made);
   return id === undefined ? nothing : { type: 'adopt', id };
 }
