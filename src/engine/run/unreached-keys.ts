@@ -1,4 +1,4 @@
-import { isBare } from '../../core/desired.ts';
+import { type DesiredResource, isBare } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
 import { takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
@@ -48,14 +48,25 @@ interface Unreached extends UnreachedKey {
   readonly binding: Binding;
 }
 
-/** A process with many runs asks only where the spec has a scope, or an entry an earlier key: each costs a read. */
 async function unreachedIn(run: Run): Promise<readonly Unreached[]> {
-  const isOften = run.mode.repeating !== undefined && run.desired.scope === undefined;
-  const asked = [...run.bindings.values()].filter(
-    ({ key, formerKeys }) => takeApart(key).parent === undefined && !(isOften && formerKeys === undefined),
-  );
+  const asked = [...run.bindings.values()].filter((each) => mayBeUnreached(run, each));
   const unreached = await Promise.all(asked.map((binding) => unreachedBy(run, binding)));
   return unreached.flatMap((each) => each ?? []);
+}
+
+/** The other bindings cost no reads. A process with many runs asks only where the spec has a scope, or the entry an earlier key. */
+function mayBeUnreached({ desired: { scope }, mode, world }: Run, { key, formerKeys }: Binding): boolean {
+  const { desired } = world.subjects.get(key) ?? {};
+  if (desired?.managed !== true || desired.id !== undefined || takeApart(key).parent !== undefined)
+    return false;
+  return (
+    formerKeys !== undefined || scope !== undefined || (mode.repeating === undefined && isUnseen(desired))
+  );
+}
+
+/** No list shows the resource. */
+function isUnseen(desired: DesiredResource): boolean {
+  return isBare(desired) || factsOf(desired.kind).unlisted === true;
 }
 
 /**
@@ -65,7 +76,7 @@ async function unreachedIn(run: Run): Promise<readonly Unreached[]> {
 async function unreachedBy(run: Run, binding: Binding): Promise<Unreached | undefined> {
   const { key, id, formerKeys = [] } = binding;
   const { desired } = run.world.subjects.get(key) ?? {};
-  if (desired?.managed !== true || desired.id !== undefined) return undefined;
+  if (desired === undefined) return undefined;
   const past = await Promise.all(
     [key, ...formerKeys].map((each) => run.deps.store.intents({ key: each, limit: 50 })),
   );
@@ -75,10 +86,9 @@ async function unreachedBy(run: Run, binding: Binding): Promise<Unreached | unde
     const isDone = outcome === 'done' && (answer?.id ?? id) === id;
     return each.verb === 'create' && (isDone || because === 'found');
   });
-  // Lists show the other resources that were not created here.
-  const isUnseen = isBare(desired) || factsOf(desired.kind).unlisted === true;
   const isYoung = keyIsFresh(run, { firstSentAt: binding.boundAt, firstSentApiAt: null });
-  if (creation === undefined) return isUnseen && isYoung ? { key, from: 'elsewhere', binding } : undefined;
+  if (creation === undefined)
+    return isUnseen(desired) && isYoung ? { key, from: 'elsewhere', binding } : undefined;
   if (!keyIsFresh(run, creation)) return undefined;
   if (!isInScope(run, creation)) return { key, from: 'scope', binding };
   const isDerived = creation.key === key || creation.key === desired.moved;
