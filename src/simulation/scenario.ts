@@ -191,7 +191,10 @@ async function together(
     stage.trace.add(running.name, `run ends: ${describeEnd(end)}`);
     if (repeating === undefined && isUnexplained(end))
       stage.fail('I12', 'a run ends as blocked, and names nothing that is blocked or waits');
-    if (isConverged(end)) stage.cross(running, 'converged');
+    if (isConverged(end)) {
+      stage.rules.converged(running);
+      stage.cross(running, 'converged');
+    }
     await stage.end(running);
   }
   for (const [running, plan] of shown) await approve(stage, running, plan);

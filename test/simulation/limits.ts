@@ -66,7 +66,7 @@ function limitOf(truth: Truth, purchase: SecondPurchase): string | undefined {
     return 'an earlier state bought the resource, its key is forgotten, and the spec ignores it';
   if (maker?.scope !== buyer?.scope && isIgnoring(first, running))
     return 'the resource was bought under another `project.scope`, and the spec ignores it';
-  if (behind && !purchase.isPassedOn && isRenamedSince(first, intent, running))
+  if (behind && !purchase.isReserved && isRenamedSince(first, intent, running))
     return 'an old copy of the state has another key for the resource, and no `moved` names that key';
   if (another && first.kind === 'iso' && isRenamedUnbound(truth, first, intent, running))
     return 'a lost state had another key for the ISO, no `moved` names that key, and no read shows its URL';
@@ -87,7 +87,7 @@ function limitOf(truth: Truth, purchase: SecondPurchase): string | undefined {
     return 'another state sent a creation whose task never ends, and its key is forgotten';
   if (
     another &&
-    !purchase.isPassedOn &&
+    !purchase.isReserved &&
     isUnseen(truth, first, isBehind) &&
     (maker?.scope !== buyer?.scope || isUnasked(truth, purchase))
   )

@@ -22,7 +22,7 @@ const mostSilentMs = 30 * 60_000;
  * A resource was created under the key of this creation, and has been bound to another entry since. Before the key is
  * used again, that entry's own next idempotency key is reserved by a request that cannot be carried out: a state that is
  * lost, or an older copy, does not know the resource of that entry, and would create it again under that key. Returns
- * `undefined` once the keys are reserved, or where no request can reserve them. Part of a turn to write.
+ * `undefined` once the keys are reserved, or where no request can reserve them. Part of a turn to write. @assumption A4
  *
  * @source API §4 rule 3, §8.1
  */

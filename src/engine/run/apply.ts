@@ -73,7 +73,6 @@ export async function apply(
   try {
     const first = await open();
     if (options.repeating !== undefined) await keepRefused(first, options.repeating, pauses);
-    await recovered(first, reserveUnreached);
     const found = await recovered(first, recover);
     const report = await new Rounds(found ? await open() : first, open, options, startedAt).carryOut();
     if (report.outcome === 'stopped') deps.store.lost?.throwIfAborted();
@@ -179,6 +178,7 @@ class Rounds {
       const isUnconfirmed = [...run.bindings.values()].some((binding) => binding.recovered);
       if (isUnconfirmed && (await recovered(run, askSuccessors))) return undefined;
     }
+    if (due.size === 0) await recovered(run, reserveUnreached);
     if (due.size === 0 || round === mostRounds)
       return this.#reportFindings(ending(planned, this.#results, run), planned);
     return this.#drain(plan, due);

@@ -27,6 +27,9 @@ export const usualLimits: Limits = {
 export const hiddenResource = 'a server error was lost that had its effect, of a resource that no read shows';
 export const unreportedServer = 'a server error was lost that had its effect, of a server that no read shows';
 
+/** Up to this age, the key of a creation is certain to be reserved. */
+const reservedMs = keyLifeMs - 3_600_000;
+
 /** I3: no key buys a second resource while its first resource still exists. */
 export class Purchases {
   readonly #truth: Truth;
@@ -39,9 +42,11 @@ export class Purchases {
   /** The last answer of each process, as long as no later action shows that the process lived to read it. */
   readonly #unread = new Map<Running, string>();
   readonly #read = new Set<string>();
-  /** The resource that each creation replaces. A later state that finds the creation does not know that. */
+  /** The resources that a lost state cannot buy again, each with its entry. */
+  readonly #reserved = new Set<string>();
   /** The time of the last use of a key whose resource had passed to another entry. */
   readonly #passedOn = new Map<string, number>();
+  /** The resource that each creation replaces. A later state that finds the creation does not know that. */
   readonly #replaced = new Map<Execution, string>();
   #executionsSeen = 0;
 
@@ -139,6 +144,7 @@ export class Purchases {
   #second(given: Pick<SecondPurchase, 'first' | 'execution' | 'intent' | 'running' | 'all'>): SecondPurchase {
     const { first, execution, intent } = given;
     const isUnstored = this.#unstored.has(first);
+    const ageMs = execution.atMs - first.atMs;
     return {
       ...given,
       maker: this.#makers.get(first),
@@ -146,8 +152,22 @@ export class Purchases {
       isUnstored,
       isHidden: this.#isHidden(first),
       isUnreported: isUnstored && this.#isUnreported(first),
-      isPassedOn: execution.atMs - (this.#passedOn.get(passing(first, intent.key)) ?? -keyLifeMs) < keyLifeMs,
+      isReserved:
+        (this.#reserved.has(passing(first, intent.key)) && ageMs < reservedMs) ||
+        execution.atMs - (this.#passedOn.get(passing(first, intent.key)) ?? -keyLifeMs) < keyLifeMs,
     };
+  }
+
+  /** A run ends with the reservation of the keys of the entries whose resources were created under another key. */
+  converged({ mirror, controller, desired }: Running): void {
+    const { bodyCheck } = this.#truth.emulator.readings;
+    if (bodyCheck === 'beforeKeyUnstored' || controller.clockWasSet) return;
+    for (const binding of mirror.bindings.values()) {
+      const entry = desired.resources.find(({ key }) => key === binding.key);
+      if (binding.formerKeys === undefined || entry?.managed !== true) continue;
+      if (entry.moved !== undefined || entry.id !== undefined) continue;
+      this.#reserved.add(passing(binding, binding.key));
+    }
   }
 
   /** The keys of the entries that have resources of the used key are reserved by now, where that is possible. */

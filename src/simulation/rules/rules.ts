@@ -20,6 +20,8 @@ export interface Rules {
   /** After it was handled. */
   handled(running: Running, request: HttpRequest, handled: Handled): void;
   watch(running: Running): StateWatch;
+  /** The run has nothing left to do. */
+  converged(running: Running): void;
   /** No answer showed the creation of this server, the API stored no answer under its key, and no read shows the server. */
   isHidden(server: string): boolean;
 }
@@ -34,6 +36,8 @@ export function createRules(truth: Truth): Rules {
 
   return {
     isHidden: (server) => purchases.isHiddenServer(server),
+
+    converged: (running) => purchases.converged(running),
 
     arrives(running, request) {
       budgets.arrives(running, request);

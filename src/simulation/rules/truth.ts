@@ -52,8 +52,8 @@ export interface SecondPurchase {
   readonly isHidden: boolean;
   /** No answer has said that the service failed, and no read shows the server. */
   readonly isUnreported: boolean;
-  /** The key of the first purchase was used again after its resource had passed to this entry. */
-  readonly isPassedOn: boolean;
+  /** The first resource had passed to this entry, whose own key had to be reserved. */
+  readonly isReserved: boolean;
 }
 
 /** The facts that no controller can know. A story that meets one of them ends without a verdict. */

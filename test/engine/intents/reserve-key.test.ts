@@ -174,12 +174,14 @@ describe('src/engine/intents/reserve-key.ts', () => {
     played.emulator.setFaults([
       faultRule({ path: 'create_server' }, { do: 'answer', status: 403, code: 'insufficient_privileges' }),
     ]);
+    expect((await played.apply(servers({ c: size }))).outcome).toBe('converged');
+    expect(await played.store.openIntents()).toEqual([]);
     const { outcome, plan } = await played.apply(servers({ c: size }));
     expect(outcome).toBe('converged');
     expect(plan.warnings.map(({ code, key }) => `${code} ${key}`)).toEqual(['key_not_derived servers.c']);
-    expect(await played.store.openIntents()).toEqual([]);
     played.emulator.setFaults([]);
-    expect((await played.apply(servers({ c: size }))).plan.warnings).toEqual([]);
+    await played.apply(servers({ c: size }));
+    expect((await played.plan(servers({ c: size }))).warnings).toEqual([]);
   });
 
   test('before its own key is used again, the key of the renamed entry is reserved', async () => {
