@@ -481,9 +481,9 @@ export const plantedBugs: readonly Planted[] = [
   },
   {
     name: 'an apply reserves no key of a renamed entry',
-    file: 'engine/run/apply.ts',
-    find: 'if (due.size === 0) await recovered(run, reserveUnreached);',
-    replace: 'void reserveUnreached;',
+    file: 'engine/run/unreached-keys.ts',
+    find: 'if (!asksKey(run, { verb, kind }) || (await isReserved(run, binding))) continue;',
+    replace: 'if (asksKey(run, { verb, kind }) || (await isReserved(run, binding))) continue;',
     stories: '--drills',
   },
   {

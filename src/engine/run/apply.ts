@@ -73,6 +73,7 @@ export async function apply(
   try {
     const first = await open();
     if (options.repeating !== undefined) await keepRefused(first, options.repeating, pauses);
+    await recovered(first, reserveUnreached);
     const found = await recovered(first, recover);
     const report = await new Rounds(found ? await open() : first, open, options, startedAt).carryOut();
     if (report.outcome === 'stopped') deps.store.lost?.throwIfAborted();

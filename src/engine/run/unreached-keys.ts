@@ -54,14 +54,18 @@ async function unreachedIn(run: Run): Promise<readonly Unreached[]> {
   return unreached.flatMap((each) => each ?? []);
 }
 
-/** The other bindings cost no reads. A process with many runs asks only where the spec has a scope, or the entry an earlier key. */
-function mayBeUnreached({ desired: { scope }, mode, world }: Run, { key, formerKeys }: Binding): boolean {
+/**
+ * The other bindings cost no reads. A process with many runs asks only where the spec has a scope, the entry has an earlier
+ * key, or the resource was bound in the last hour.
+ */
+function mayBeUnreached(run: Run, { key, formerKeys, boundAt }: Binding): boolean {
+  const { deps, mode, world } = run;
   const { desired } = world.subjects.get(key) ?? {};
-  if (desired?.managed !== true || desired.id !== undefined || takeApart(key).parent !== undefined)
-    return false;
-  return (
-    formerKeys !== undefined || scope !== undefined || (mode.repeating === undefined && isUnseen(desired))
-  );
+  if (desired?.managed !== true || takeApart(key).parent !== undefined) return false;
+  if (desired.id !== undefined && desired.held === undefined) return false;
+  if (formerKeys !== undefined || run.desired.scope !== undefined) return true;
+  const isAsked = mode.repeating === undefined || deps.clock.now() - boundAt < 3_600_000;
+  return isAsked && isUnseen(desired);
 }
 
 /** No list shows the resource. */
