@@ -120,7 +120,8 @@ async function settle(
   if (intent === undefined)
     return stage.fail('I12', `the message asks to resolve ${key}, but there is no open write`);
   const told = truth(stage, intent);
-  const left = told.type === 'absent' && isConflict(intent) ? exchanged(stage, bindings, key) : undefined;
+  const isServer = intent.kind === 'server' && isConflict(intent);
+  const left = told.type === 'absent' && isServer ? exchanged(stage, bindings, key) : undefined;
   const fact = left === undefined ? told : ({ type: 'adopt', id: left } as const);
   // A write that has not ended is given up if nothing comes of it, if another resource has the id that it was answered, or
   // if it must not replace a resource before its end.

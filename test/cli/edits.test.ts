@@ -309,10 +309,10 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
       const { scene, operator, ids } = await lost(bare, true);
       const [www, web] = ids.map(String);
       for (const words of [
-        ['servers.web', web],
-        ['servers.www', www],
+        ['adopt', 'servers.web', web],
+        ['resolve', 'servers.www', '--adopt', www],
       ])
-        expect(await operator.vdcsync('adopt', ...words.map(String))).toMatchObject({ code: 0 });
+        expect(await operator.vdcsync(...words.map(String))).toMatchObject({ code: 0 });
       expect(await operator.apply()).toEqual({ code: 0, blocked: [] });
       expect(scene.live.servers.map(String)).toEqual([www, web]);
     });

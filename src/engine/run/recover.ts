@@ -4,7 +4,7 @@ import { partsOf } from '../../core/intent.ts';
 import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { WriteRequest } from '../../core/ports.ts';
-import type { Because, Binding, IntentOutcome, StateChange } from '../../core/state.ts';
+import type { Because, Binding, Intent, IntentOutcome, StateChange } from '../../core/state.ts';
 import { isFailedRead } from '../../core/transport.ts';
 import { isNone, unmanagedFor } from '../../plan/unmanaged.ts';
 import { answeredCreation, registerOf } from '../claims/claims.ts';
@@ -248,12 +248,39 @@ async function lookUp(
   return false;
 }
 
+/**
+ * Another state has reserved the key, and has created a later resource of the entry under the key of the next incarnation,
+ * if any. Otherwise the question remains open.
+ */
+async function lookUpAfter(
+  run: Run,
+  intent: Intent,
+  resource: DesiredResource,
+  begun: Pick<Parameters<typeof beginIntent>[3], 'world' | 'recovers'> & { readonly ahead: number },
+): Promise<'found' | 'reserved'> {
+  const { key, kind, request, preimage } = intent;
+  await close(run, intent, { outcome: 'void', because: 'taken', text: isReservedText });
+  for (let asked = 0; asked < mostKeys; asked++) {
+    const next = await lookUpOne(run, key, resource, { ahead: begun.ahead + 1 });
+    if (next === 'found' || next === 'reserved') return next;
+    if (next === undefined) break;
+  }
+  if (run.intents.has(key)) return 'reserved';
+  const question = { ...unasked, stage: 'taken', conflict: true } as const;
+  const operation = { key, kind, verb: 'create', changes: [] } as const;
+  const { world, recovers } = begun;
+  await beginIntent(run, operation, request, { world, recovers, preimage, question, numbered: intent });
+  return 'reserved';
+}
+
+const isReservedText = 'the key is reserved: its resource was created under another key';
+
 /** The resource for which another state has reserved these keys is known, or will be. */
 async function endReserved(run: Run, keys: readonly ResourceKey[]): Promise<void> {
   for (const key of keys) {
     const open = run.intents.get(key);
-    const text = 'the key is reserved: its resource was created under another key';
-    if (open !== undefined) await close(run, open, { outcome: 'void', because: 'taken', text });
+    if (open !== undefined)
+      await close(run, open, { outcome: 'void', because: 'taken', text: isReservedText });
   }
 }
 
@@ -289,9 +316,10 @@ async function lookUpOne(
   if (held === 'open') {
     const open = run.intents.get(key);
     if (open === undefined || questionOf(open).conflict !== true) return undefined;
-    // An earlier key of the line may show the resource.
-    const { isReserved } = await inWriteSlot(run, open, () => isReservedElsewhere(run, open));
-    if (isReserved) return 'reserved';
+    const { isReserved, asking: refused } = await inWriteSlot(run, open, () =>
+      isReservedElsewhere(run, open),
+    );
+    if (isReserved) return lookUpAfter(run, refused, resource, { ...begun, ahead });
     const left = sent?.slice(1) ?? underFormerNames(run, resource, open);
     if (left.length > 0) {
       await end('void', 'a rename may have kept the name');
