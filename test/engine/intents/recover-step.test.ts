@@ -326,11 +326,6 @@ describe('src/engine/run/recover.ts', () => {
       `probe; send; probe; ${reserved}; ${next('1.0')}; probe; probe; ${free}; ${next('0.1')}; ips.a is unknown`,
     ],
     [
-      'that it is reserved, and the key after it the resource',
-      { ...leftEntry, answers: [taken, taken, fenced, taken, made('7')], seen: [live] },
-      `probe; send; probe; ${reserved}; ${next('1.0')}; probe; send; ${found}`,
-    ],
-    [
       'that it is reserved, and an earlier key the resource',
       {
         ...leftEntry,
