@@ -95,10 +95,12 @@ export function besideUnidentified(
  * this one.
  */
 export function besideConflict(
-  { subject: { key, kind }, diff: { verdict } }: Draft,
+  { subject: { key, kind, parent }, diff: { verdict } }: Draft,
   { openIntents }: GuardInput,
 ): Objection | undefined {
-  if (verdict.verdict !== 'delete' && verdict.verdict !== 'replace') return undefined;
+  // The resource of an entry is inside no server.
+  const isDeleted = verdict.verdict === 'delete' || verdict.verdict === 'replace';
+  if (parent !== undefined || !isDeleted) return undefined;
   const other = openIntents.find(
     (each) => each.kind === kind && each.verb === 'create' && each.key !== key && isConflict(each),
   );
