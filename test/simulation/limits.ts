@@ -126,7 +126,7 @@ function isUnasked(truth: Truth, purchase: SecondPurchase): boolean {
     of === made.key &&
     incarnation === made.incarnation &&
     attempt < made.attempt &&
-    truth.history.executionsUnder(idempotencyKey).length > 0;
+    truth.history.executionsUnder(idempotencyKey).some((each) => each.atMs < first.atMs);
   if (made.attempt > 0 && ![...truth.history.writes.values()].some(isBefore)) return true;
   // A new state asks about later incarnations only if the project shows that it was used.
   const isLater = Number(made.incarnation) > 0 && first !== of[0] && atMs - (of[0]?.atMs ?? 0) >= keyLifeMs;

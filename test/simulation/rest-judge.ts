@@ -24,8 +24,9 @@ async function unknowableTo(
   const ever = new Set(
     journal.flatMap(({ data }) => {
       const { binding, intent } = data as { readonly binding?: Binding; readonly intent?: Intent };
-      const made =
-        intent === undefined ? [] : history.knowableUnder(intent).filter((each) => history.isLive(each));
+      // A reservation asks nothing.
+      const isAsked = intent !== undefined && intent.request.probe === undefined;
+      const made = isAsked ? history.knowableUnder(intent).filter((each) => history.isLive(each)) : [];
       // The id may have belonged to an earlier server. @assumption A17
       const isSame =
         binding !== undefined &&
