@@ -55,9 +55,9 @@ export async function isReserved(
   const past = await run.deps.store.intents({ key, limit: 50 });
   const now = run.deps.clock.now();
   return past.some((each) => {
-    const { because, outcome, answer } = partsOf(each);
+    const { because, answer } = partsOf(each);
     if (each.verb !== 'create' || !isInScope(run, each)) return false;
-    if (!isReservation(each)) return outcome === 'done' && answer?.id === id;
+    if (!isReservation(each)) return answer?.id === id;
     const isNext = each.incarnation === String(incarnation);
     return isNext && because === 'taken' && Math.abs(now - each.createdAt) < withinMs;
   });

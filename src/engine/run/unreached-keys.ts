@@ -87,8 +87,9 @@ async function unreachedBy(run: Run, binding: Binding): Promise<Unreached | unde
   // The resource of another creation was replaced.
   const creation = past.flat().find((each) => {
     const { outcome, because, answer } = partsOf(each);
-    const isDone = outcome === 'done' && (answer?.id ?? id) === id;
-    return each.verb === 'create' && (isDone || because === 'found');
+    // A failed task may have left the resource.
+    const isIts = answer?.id === undefined ? outcome === 'done' : answer.id === id;
+    return each.verb === 'create' && (isIts || because === 'found');
   });
   const isYoung = keyIsFresh(run, { firstSentAt: binding.boundAt, firstSentApiAt: null });
   if (creation === undefined)
