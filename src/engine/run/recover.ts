@@ -2,6 +2,7 @@ import { isUnidentified } from '../../core/claims.ts';
 import { type DesiredResource, isBare } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
 import { type ResourceKey, takeApart } from '../../core/keys.ts';
+import type { World } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { WriteRequest } from '../../core/ports.ts';
 import type { Because, Binding, Intent, IntentOutcome, StateChange } from '../../core/state.ts';
@@ -256,20 +257,20 @@ async function lookUpAfter(
   run: Run,
   intent: Intent,
   resource: DesiredResource,
-  begun: Pick<Parameters<typeof beginIntent>[3], 'world' | 'recovers'> & { readonly ahead: number },
+  { world, ahead }: { readonly world: World; readonly ahead: number },
 ): Promise<'found' | 'reserved'> {
   const { key, kind, request, preimage } = intent;
   await close(run, intent, { outcome: 'void', because: 'taken', text: isReservedText });
   for (let asked = 0; asked < mostKeys; asked++) {
-    const next = await lookUpOne(run, key, resource, { ahead: begun.ahead + 1 });
+    const next = await lookUpOne(run, key, resource, { ahead: ahead + 1 });
     if (next === 'found' || next === 'reserved') return next;
     if (next === undefined) break;
   }
   if (run.intents.has(key)) return 'reserved';
   const question = { ...unasked, stage: 'taken', conflict: true } as const;
   const operation = { key, kind, verb: 'create', changes: [] } as const;
-  const { world, recovers } = begun;
-  await beginIntent(run, operation, request, { world, recovers, preimage, question, numbered: intent });
+  const begun = { world, recovers: resource.key, preimage, question, numbered: intent };
+  await beginIntent(run, operation, request, begun);
   return 'reserved';
 }
 
@@ -319,7 +320,7 @@ async function lookUpOne(
     const { isReserved, asking: refused } = await inWriteSlot(run, open, () =>
       isReservedElsewhere(run, open),
     );
-    if (isReserved) return lookUpAfter(run, refused, resource, { ...begun, ahead });
+    if (isReserved) return lookUpAfter(run, refused, resource, { world, ahead });
     const left = sent?.slice(1) ?? underFormerNames(run, resource, open);
     if (left.length > 0) {
       await end('void', 'a rename may have kept the name');
