@@ -243,7 +243,7 @@ function diffOfServer(subject: Subject<IpEntry>, live: Ip | undefined, world: Wo
   const remade = stays && isMade && !isSeen(server.key, world);
   if (stays && !remade)
     return (
-      (live.server_id === null ? diffExchanged(server, live, world) : undefined) ??
+      (String(live.server_id) === binding.parentId ? undefined : diffExchanged(server, live, world)) ??
       diffBesideServer(subject, live)
     );
   // The new server takes it.

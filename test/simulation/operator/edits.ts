@@ -57,6 +57,8 @@ export function correctedIdentity(
     const isNew = stage.executionsOf(path as ResourceKey).every((each) => !stage.history.isLive(each));
     const isAboutMove = entry.moved !== undefined && remove.includes('moved') && (isNew || givesUp);
     if (!isAboutId && !isAboutMove && !remove.includes('managed')) continue;
+    // Without its `moved`, the entry is a new resource.
+    if (isAboutMove && !givesUp) editedFile(stage).lines.takeBack(path);
     const { id: _id, managed: _managed, moved, ...others } = entry;
     const left = isAboutId && moved !== undefined ? { ...others, moved } : others;
     const isBare = Object.keys(left).length === 0;
