@@ -14,7 +14,7 @@ import {
 import type { Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress } from '../core/kind-facts.ts';
 import type { Operation, Warning } from '../core/plan.ts';
-import { edit, type Remedy, run } from '../core/remedy.ts';
+import { edit, outside, type Remedy, run } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
 import { confirming, type Draft, foundText, keeping } from './draft.ts';
@@ -152,22 +152,26 @@ export function countedAlone({ unlisted, isNew, declaredAbsent }: Register, { se
   return [{ code: 'unlisted_servers', key: null, message, remedies: [run('explain', ['unlisted_servers'])] }];
 }
 
-/** An entry whose own key a lost state would use, and the scope or key under which its resource was created. */
+/**
+ * An entry whose own key a lost state would use, and the scope or key under which its resource was created. `taken`: the
+ * entry's own key holds the answer to a request of another state.
+ */
 export interface UnreachedKey {
   readonly key: ResourceKey;
-  readonly from: 'scope' | 'elsewhere' | ResourceKey;
+  readonly from: 'scope' | 'elsewhere' | 'taken' | ResourceKey;
 }
 
 /** Without the state, the idempotency keys of these resources cannot be asked any more. @source API §8.1 */
 export function unreachedWarnings(unreached: readonly UnreachedKey[]): Warning[] {
   const lost = 'If the state is lost in the next 24 hours, vdcsync may create it again';
   const scoped = unreached.filter(({ from }) => from === 'scope').map(({ key }) => key);
-  const renamed = unreached.flatMap(({ key, from }) => (from === 'scope' ? [] : [{ key, from }]));
   return [
     ...(scoped.length === 0
       ? []
       : [scopeChanged([...new Set(scoped)], lost.replace('it again', 'them again'))]),
-    ...renamed.map(({ key, from }): Warning => {
+    ...unreached.flatMap(({ key, from }): Warning[] => {
+      if (from === 'scope') return [];
+      if (from === 'taken') return [usedElsewhere(key)];
       const whose =
         from === 'elsewhere'
           ? `${key} was not created under its own idempotency key`
@@ -175,9 +179,16 @@ export function unreachedWarnings(unreached: readonly UnreachedKey[]): Warning[]
       const message = `${whose}, and its own key could not be reserved. ${lost}`;
       const moved = from === 'elsewhere' ? [] : [edit(key, { set: { moved: { from } }, when: 'for a day' })];
       const named = edit(key, { choose: { id: [] }, when: 'with its id, for a day' });
-      return { code: 'key_not_derived', key, message, remedies: [...moved, named] };
+      return [{ code: 'key_not_derived', key, message, remedies: [...moved, named] }];
     }),
   ];
+}
+
+function usedElsewhere(key: ResourceKey): Warning {
+  const noun = nounOf(takeApart(key).kind);
+  const message = `another state used the idempotency key of ${key}, but the ${noun} of ${key} was not created under it. Another ${noun} may exist, billed and unmanaged`;
+  const remedies = [outside(`check the client area for another ${noun}`)];
+  return { code: 'key_used_elsewhere', key, message, remedies };
 }
 
 function scopeChanged(keys: readonly ResourceKey[], lost: string): Warning {

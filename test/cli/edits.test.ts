@@ -67,14 +67,34 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     expect(names.toSorted()).toEqual(['a', 'b']);
   });
 
-  test('`destroy` with a lost state reports the resources that are still billed', async () => {
-    const { scene, operator } = await Scene.applied({ servers: { web: withNew } });
+  test.each([
+    ['a lost state', 'with an address', withNew],
+    ['a lost state', 'without an address', bare],
+    ['an older copy of the state', 'without an address', bare],
+  ])('`destroy` with %s reports that a server %s is still billed', async (state, _, web) => {
+    const networks = { n: { cidr: '10.20.0.0/24' } };
+    const { scene, operator } = await Scene.applied({ networks });
+    const putBack = operator.copyState();
+    await operator.applied({ networks, servers: { web } });
     const [id] = scene.live.servers;
-    operator.loseState();
+    if (state === 'a lost state') operator.loseState();
+    else putBack();
     const { code, stdout } = await operator.vdcsync('destroy', '--yes');
     expect(code).toBe(0);
     expect(stdout).toContain(`vdcsync ignore ${id}`);
     expect(scene.live.servers).toEqual([id]);
+  });
+
+  test('a lost state binds another server than that of its key, and the plan says that one more may exist', async () => {
+    const { scene, operator } = await Scene.applied({ servers: { a: bare, b: { ...bare, cores: 2 } } });
+    const [a, b] = scene.live.servers;
+    operator.loseState();
+    operator.write({ servers: { b: { ...bare, cores: 2 } } });
+    await operator.vdcsync('adopt', 'servers.b', String(a));
+    await operator.apply();
+    const { stdout } = await operator.vdcsync('plan');
+    expect(stdout).toContain('[key_used_elsewhere]');
+    expect(scene.live.servers).toEqual([a, b]);
   });
 
   describe('sequences of edits', () => {

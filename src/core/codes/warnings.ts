@@ -151,6 +151,13 @@ export const warnings = {
     example: 'servers.web-1 was created an hour ago, and the spec said `scope: blue` then.',
     ways: ['project: {scope: blue}', 'servers: {www: {moved: {from: servers.web}}}'],
   },
+  key_used_elsewhere: {
+    meaning:
+      'another state used the idempotency key of the entry less than a day ago, but the resource of the entry was not created under that key',
+    next: 'check the client area for a resource without an entry. Adopt it, or delete it',
+    example: 'The state was lost, and you adopted another server than the one that servers.web-1 had created.',
+    ways: ['vdcsync adopt servers.web-2 2001'],
+  },
   left_out: {
     meaning: '`--target` or `--exclude` leaves out operations',
     next: 'nothing: the next plan shows them',

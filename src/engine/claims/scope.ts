@@ -3,7 +3,7 @@ import { partsOf } from '../../core/intent.ts';
 import { canonicalJson } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { Verb } from '../../core/plan.ts';
-import type { Intent } from '../../core/state.ts';
+import type { Because, Intent } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 
 /**
@@ -73,9 +73,11 @@ export async function incarnationsBeyond(
 /** The key of the creation names a resource, or holds another answer. The next resource has another incarnation. */
 function isUsed(intent: Intent): boolean {
   const { outcome, because, answer } = partsOf(intent);
-  const isAnswered = because === 'found' || because === 'gone' || because === 'taken';
+  const isAnswered = because !== undefined && answered.has(because);
   return outcome === 'done' || isAnswered || answer !== undefined || isDeclaredGone(intent);
 }
+
+const answered: ReadonlySet<string> = new Set<Because>(['found', 'gone', 'taken', 'reserved']);
 
 /**
  * The key holds the answer to another request, and the operator declared its resource absent. The next keys of the

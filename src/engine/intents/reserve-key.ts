@@ -34,7 +34,7 @@ export async function reserveKeys(
     return undefined;
   for (const binding of [...run.bindings.values()]) {
     const isPassedOn = binding.kind === kind && binding.key !== key && binding.formerKeys?.includes(key);
-    if (!isPassedOn || (await isReserved(run, binding, reservedMs))) continue;
+    if (!isPassedOn || (await reservationOf(run, binding, reservedMs))) continue;
     const ended = await reserve(run, binding);
     if (ended === 'done') continue;
     return 'now' in ended ? ended : unanswered(run, binding, ended);
@@ -43,24 +43,25 @@ export async function reserveKeys(
 }
 
 /**
- * Whether this state has reserved the next key of the entry, at most `withinMs` ago, or has created the resource under the
- * entry's own key.
+ * Why no other state creates the resource of the entry again under the entry's next key: this state has reserved the key,
+ * at most `withinMs` ago, or has created the resource under it. `taken`: the key holds the answer to another request.
  */
-export async function isReserved(
+export async function reservationOf(
   run: Run,
   { key, id }: Pick<Binding, 'key' | 'id'>,
   withinMs = Number.POSITIVE_INFINITY,
-): Promise<boolean> {
+): Promise<'reserved' | 'taken' | undefined> {
   const { incarnation } = await incarnationOf(run, key);
   const past = await run.deps.store.intents({ key, limit: 50 });
   const now = run.deps.clock.now();
-  return past.some((each) => {
+  for (const each of past) {
     const { because, answer } = partsOf(each);
-    if (each.verb !== 'create' || !isInScope(run, each)) return false;
-    if (!isReservation(each)) return answer?.id === id;
-    const isNext = each.incarnation === String(incarnation);
-    return isNext && because === 'taken' && Math.abs(now - each.createdAt) < withinMs;
-  });
+    if (each.verb !== 'create' || !isInScope(run, each)) continue;
+    if (!isReservation(each) && answer?.id === id) return 'reserved';
+    const isNext = each.incarnation === String(incarnation) && Math.abs(now - each.createdAt) < withinMs;
+    if (isReservation(each) && isNext && (because === 'reserved' || because === 'taken')) return because;
+  }
+  return undefined;
 }
 
 /** The record of a reservation. It leaves nothing to settle. */
@@ -106,9 +107,14 @@ export async function reserve(
     // Another state may have asked the key, and used a later attempt.
     const asked = answer.is === 'taken' ? await probeKey(run, asking) : undefined;
     if (asked?.held.is === 'untold') return untold(asked.asking, asked.held.result);
-    if (asked?.held.is !== 'fenced') {
+    if (asked === undefined) {
       const text = 'reserved: its resource was created under another key';
-      await close(run, asked?.asking ?? asking, { outcome: 'void', because: 'taken', text });
+      await close(run, asking, { outcome: 'void', because: 'reserved', text });
+      return 'done';
+    }
+    if (asked.held.is !== 'fenced') {
+      const text = 'another state used this idempotency key';
+      await close(run, asked.asking, { outcome: 'void', because: 'taken', text });
       return 'done';
     }
     await close(run, asked.asking, { outcome: 'absent', text: 'another state fenced this idempotency key' });

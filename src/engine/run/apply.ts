@@ -69,13 +69,17 @@ export async function apply(
   const pauses = new Map<string, Pause>();
   // A store that loses the state cannot record any step of the run from then on.
   const halts = [options.halt, deps.store.lost].filter((each) => each !== undefined);
-  const open = () => openRun(deps, gate, desired, { ...options, halt: AbortSignal.any(halts), pauses });
+  const halt = AbortSignal.any(halts);
+  const open = (mode: Pick<ApplyOptions, 'destroy'> = {}) =>
+    openRun(deps, gate, desired, { ...options, ...mode, halt, pauses });
   try {
-    const first = await open();
+    // The keys of all entries are asked, also before their resources are deleted.
+    const first = await open({ destroy: false });
     if (options.repeating !== undefined) await keepRefused(first, options.repeating, pauses);
     await recovered(first, reserveUnreached);
-    const found = await recovered(first, recover);
-    const report = await new Rounds(found ? await open() : first, open, options, startedAt).carryOut();
+    const found = await recovered(first, (run) => recover(run, options.destroy));
+    const run = found || options.destroy ? await open() : first;
+    const report = await new Rounds(run, open, options, startedAt).carryOut();
     if (report.outcome === 'stopped') deps.store.lost?.throwIfAborted();
     return report;
   } catch (error) {

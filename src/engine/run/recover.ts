@@ -44,9 +44,10 @@ const mostLater = 3;
  * bought: the API replays the answers that an earlier state received, and their ids are certain. Returns whether a
  * resource was found, which the plan then shows as an adoption, or further keys have to be asked.
  *
+ * @param all asks each key that this state has never used: no creation follows that would ask it
  * @source API §8.1
  */
-export async function recover(run: Run): Promise<boolean> {
+export async function recover(run: Run, all = false): Promise<boolean> {
   const unbound = run.desired.resources.filter(({ key }) => !run.bindings.has(key));
   const mayBeOld = unbound.some(isBare) && (await isDormant(run));
   for (const intent of [...run.intents.values()]) await askAgain(run, intent);
@@ -72,12 +73,17 @@ export async function recover(run: Run): Promise<boolean> {
   for (const resource of wanted) {
     if (run.signals.stop.aborted || run.facts.allPaused() !== undefined) break;
     // The creation itself asks the key of the resource, also about an ignored one, and not its earlier keys.
-    const isIgnored = run.desired.settings.unmanaged === 'ignore' && factsOf(resource.kind).bought;
+    const isIgnored = !all && run.desired.settings.unmanaged === 'ignore' && factsOf(resource.kind).bought;
     const earlier = await unprovenKeys(run, resource);
     // An edit with the rename may have replaced the resource, which an earlier key shows then.
     const isRenamed = earlier.some((key) => !run.intents.has(key));
+    const isUnknown = all && !(await isProven(run, resource.key));
     const mayExist =
-      isFindable || isRenamed || left.has(resource.kind) || (mayHavePassed && servers.includes(resource));
+      isUnknown ||
+      isFindable ||
+      isRenamed ||
+      left.has(resource.kind) ||
+      (mayHavePassed && servers.includes(resource));
     const isOwnAsked =
       isResumed(run, resource.key) || (mayExist && !isIgnored && !(await isNextProven(run, resource.key)));
     if (await lookUp(run, resource, isOwnAsked ? [resource.key, ...earlier] : earlier)) any = true;
@@ -260,7 +266,7 @@ async function lookUpAfter(
   { world, ahead }: { readonly world: World; readonly ahead: number },
 ): Promise<'found' | 'reserved'> {
   const { key, kind, request, preimage } = intent;
-  await close(run, intent, { outcome: 'void', because: 'taken', text: isReservedText });
+  await close(run, intent, { outcome: 'void', because: 'reserved', text: isReservedText });
   for (let asked = 0; asked < mostKeys; asked++) {
     const next = await lookUpOne(run, key, resource, { ahead: ahead + 1 });
     if (next === 'found' || next === 'reserved') return next;
@@ -281,7 +287,7 @@ async function endReserved(run: Run, keys: readonly ResourceKey[]): Promise<void
   for (const key of keys) {
     const open = run.intents.get(key);
     if (open !== undefined)
-      await close(run, open, { outcome: 'void', because: 'taken', text: isReservedText });
+      await close(run, open, { outcome: 'void', because: 'reserved', text: isReservedText });
   }
 }
 

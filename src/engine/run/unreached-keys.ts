@@ -9,7 +9,7 @@ import { inWriteSlot } from '../intents/begin.ts';
 import { asksKey, keyIsFresh } from '../intents/endings.ts';
 import { requestOf } from '../intents/next-incarnation.ts';
 import { isUnaskable } from '../intents/probe-key.ts';
-import { isReservation, isReserved, reserve } from '../intents/reserve-key.ts';
+import { isReservation, reservationOf, reserve } from '../intents/reserve-key.ts';
 import type { Run } from '../run.ts';
 
 /**
@@ -21,22 +21,26 @@ export async function reserveUnreached(run: Run): Promise<void> {
   for (const { binding } of await unreachedIn(run)) {
     const { key, kind } = binding;
     const verb = 'create';
-    if (!asksKey(run, { verb, kind }) || (await isReserved(run, binding))) continue;
+    if (!asksKey(run, { verb, kind }) || (await reservationOf(run, binding))) continue;
     await inWriteSlot(run, { key, kind, verb }, () => reserve(run, binding));
   }
 }
 
-/** The entries whose key could not be reserved, although a lost state would buy them again. */
+/** The entries whose key could not be reserved, or was used by another state. */
 export async function unreachedKeys(run: Run): Promise<readonly UnreachedKey[]> {
-  const unreached = await unreachedIn(run);
-  const isLeft = await Promise.all(unreached.map(({ binding }) => isUnreserved(run, binding)));
-  return unreached.filter((_each, at) => isLeft[at]);
+  const unreached = await Promise.all(
+    (await unreachedIn(run)).map(async (each): Promise<readonly UnreachedKey[]> => {
+      const reservation = await reservationOf(run, each.binding);
+      if (reservation === 'taken') return [{ ...each, from: 'taken' }];
+      return reservation === undefined && (await isUnreserved(run, each.binding)) ? [each] : [];
+    }),
+  );
+  return unreached.flat();
 }
 
 /** A run has tried to reserve the key, or cannot try. */
 async function isUnreserved(run: Run, binding: Binding): Promise<boolean> {
   const { key, kind } = binding;
-  if (await isReserved(run, binding)) return false;
   const request = requestOf(run, { key, kind, verb: 'create', changes: [] });
   if (request === undefined || run.intents.has(key) || run.facts.heldBy(request, 'none') !== undefined)
     return true;

@@ -243,7 +243,7 @@ describe('src/engine/run/recover.ts', () => {
   const unseen = 'void ips.a: reads do not show yet whether 7 exists';
   const silent = 'void ips.a: the API did not answer for this idempotency key';
   const conflict = `void ips.a (taken): its idempotency key holds the answer to another request; ${next('1.0')}`;
-  const reserved = 'void ips.a (taken): the key is reserved: its resource was created under another key';
+  const reserved = 'void ips.a (reserved): the key is reserved: its resource was created under another key';
   /** No list shows another resource, and an entry has left the spec. */
   const leftEntry = { ips: [], bindings: { 'ips.left': '9' } };
   const task = 'task t1 of create_ip within 600 s';

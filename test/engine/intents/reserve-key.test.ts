@@ -57,7 +57,7 @@ describe('src/engine/intents/reserve-key.ts', () => {
     await played.apply(servers({ c: size }));
     await played.apply(servers({ c: size }));
     expect(sentSince(played, before)).toEqual([2, 2]);
-    expect(await reservations(played)).toEqual([['0', 0, 'taken']]);
+    expect(await reservations(played)).toEqual([['0', 0, 'reserved']]);
   });
 
   test('a process with many runs reserves the keys of renamed entries', async () => {
@@ -269,7 +269,7 @@ describe('src/engine/intents/reserve-key.ts', () => {
       expect(
         (await reservations(played)).map(([, , because]) => because),
         where,
-      ).toContain('taken');
+      ).toContain('reserved');
       expectFixedPoint(await played.plan(passedOn));
     }
   }, 30_000);
@@ -284,7 +284,7 @@ describe('src/engine/intents/reserve-key.ts', () => {
     played.restart(own);
     await played.apply(passedOn);
     expect(await reservations(played)).toEqual([
-      ['0', 1, 'taken'],
+      ['0', 1, 'reserved'],
       ['0', 0, undefined],
     ]);
   });
