@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { loadSpec } from '../../src/spec/load.ts';
-import { errorsIn, errorsOf, read, spec } from './read.ts';
+import { errorsOf, read, spec } from './read.ts';
 
 const defaults = [
   'defaults:',
@@ -52,26 +52,6 @@ describe('src/spec/layers.ts', () => {
     );
     expect(keysIn(text)).toContain('servers.a.backup');
     expect(keysIn(text)).not.toContain('servers.b.backup');
-  });
-
-  test('a wrong default is reported once, with its place', () => {
-    expect(
-      errorsIn(
-        spec(
-          'defaults:',
-          '  servers:',
-          '    {server_type: 3, image: x, plan_id: none, network_interfaces: [nope]}',
-          'servers: {a: {}, b: {}, c: {}}',
-        ),
-      ),
-    ).toEqual([
-      'a.yaml:5:41: `plan_id` must be a whole number, not "none"',
-      expect.stringContaining('a.yaml:5:68: unknown network "nope"'),
-    ]);
-    expect(errorsIn(spec('defaults: {servers: {coers: 1, name: x}}'))).toEqual([
-      'a.yaml:3:22: unknown field `coers`; did you mean `cores`?',
-      expect.stringContaining('a.yaml:3:32: unknown field `name`'),
-    ]);
   });
 
   test('defaults count for all files, and stand in one of them', () => {

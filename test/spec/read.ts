@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { Desired } from '../../src/core/desired.ts';
 import { SpecError } from '../../src/core/errors.ts';
 import type { Environment } from '../../src/spec/environment.ts';
@@ -25,4 +26,16 @@ export function errorsOf(load: () => unknown): string[] {
     if (error instanceof SpecError) return error.message.split('\n');
     throw error;
   }
+}
+
+/** The cases of a file in `refused`: each is a title, a text, and behind `=>` the errors of that text. */
+export function casesIn(name: string): readonly (readonly [string, string, readonly string[]])[] {
+  const path = new URL(`refused/${name}.txt`, import.meta.url);
+  const cases = readFileSync(path, 'utf8').split(/^## /m).slice(1);
+  return cases.map((each) => {
+    const [title = '', ...lines] = each.trimEnd().split('\n');
+    const isError = (line: string) => line.startsWith('=> ');
+    const text = lines.filter((line) => !isError(line)).map((line) => `${line}\n`);
+    return [title, text.join(''), lines.filter(isError).map((line) => line.slice(3))];
+  });
 }

@@ -2,15 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { errorsIn, read, spec } from './read.ts';
 
-const server = (address: string) => spec('ips: {web: {}}', `servers: {a: {id: 3, public_ipv4: ${address}}}`);
-
 describe('src/spec: slips that deserve a word of their own', () => {
-  test('a variable without quotes in braces is one error, not one for each brace', () => {
-    expect(errorsIn('version: 1\nproject: {id: 4711}\nisos: {a: {url: ${env:URL}}, b: {}}\n')).toEqual([
-      'a.yaml:3:17: inside braces and brackets a variable needs quotes: write "${env:NAME}"',
-    ]);
-  });
-
   test('a number does not come from the environment', () => {
     expect(errorsIn('version: 1\nproject: {id: "${env:P}"}\n', { P: '4711' })).toEqual([
       'a.yaml:2:15: `id` must be a whole number, and "${env:P}" gives text: write the value itself',
@@ -31,18 +23,5 @@ describe('src/spec: slips that deserve a word of their own', () => {
   test('with another dollar it is plain text', () => {
     const { environment } = read(spec('isos: {a: {url: "https://$${env.HOST}/a.iso"}}'));
     expect([...(environment?.texts.values() ?? [])]).toEqual(['https://${env.HOST}/a.iso']);
-  });
-
-  test.each([
-    ['{ip: web, new: true}', '`ip` and `new`'],
-    ['{}', 'no field'],
-  ])('public_ipv4: %s is told what it has', (address, has) => {
-    expect(errorsIn(server(address))).toEqual([
-      `a.yaml:4:35: \`public_ipv4\` has ${has}, and must be one of {new: …}, {reuse: …} or {ip: …}`,
-    ]);
-  });
-
-  test('an entry without a name is that one error', () => {
-    expect(errorsIn(spec('networks: {"": {cidr: 10.0.0.0/16}, a: {cidr: 10.0.0.0/24}}'))).toHaveLength(1);
   });
 });
