@@ -1,18 +1,10 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { folderWith, inProcess, oneNetwork, shop } from './run.ts';
-
-const lines = (text: string) =>
-  text
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line) as Record<string, unknown>);
+import { oneNetwork, shop } from './run.ts';
+import { emulated, type Workspace } from './workspace.ts';
 
 describe('src/cli/commands/apply.ts', () => {
   test('--format json is one object a line: start, progress, end, the summary last', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': shop });
-    const { code, stdout } = await inProcess(['apply', '--emulator', '--yes', '--format', 'json'], { cwd });
-    expect(code).toBe(0);
-    const told = lines(stdout);
+    const told = await emulated(shop).events('apply --yes');
     for (const type of ['started', 'ended']) {
       expect(told.filter((each) => each.type === type).map(({ key }) => key)).toHaveLength(5);
     }
@@ -30,11 +22,9 @@ describe('src/cli/commands/apply.ts', () => {
   test('--format json tells at the end what stays billed', async () => {
     const kept = shop.replace('{ ip: web }', '{ new: true }\n    keep_ip: true');
     const empty = 'version: 1\nproject: { id: 4711 }\nsettings: { prune: true, max_deletions: 9 }\n';
-    const cwd = folderWith({ 'vdcsync.yaml': kept, 'empty.yaml': empty });
-    await inProcess(['apply', '--emulator', '--yes'], { cwd });
-    const call = ['apply', '--emulator', '--yes', '-f', 'empty.yaml', '--format', 'json'];
-    const { stdout } = await inProcess(call, { cwd });
-    const summary = lines(stdout).at(-1) as { readonly left_billed: readonly string[] };
+    const place = emulated(kept, { 'empty.yaml': empty });
+    await place.out('apply --yes');
+    const summary = (await place.events('apply --yes -f empty.yaml')).at(-1);
     expect(summary.left_billed.join()).toContain('stays billed: keep_ip');
   });
 
@@ -44,111 +34,83 @@ describe('src/cli/commands/apply.ts', () => {
     const file = (settings: string, names: string) =>
       `version: 1\nproject: { id: 4711 }\nsettings: { prune: true, max_deletions: 9${settings} }\nips: {${names}}\n`;
     const windowed = (allow: string) => file(`, windows: [{ ${window}, allow: [${allow}] }]`, 'a: {}, b: {}');
-    const cwd = folderWith({
+    const place = emulated(windowed('create, delete'), {
       'before.yaml': file('', 'a: {}'),
-      'vdcsync.yaml': windowed('create, delete'),
       'never.yaml': windowed('delete'),
     });
-    await inProcess(['apply', '--emulator', '--yes', '-f', 'before.yaml'], { cwd });
-    const { code, stdout } = await inProcess(['apply', '--emulator', '--yes'], { cwd });
+    await place.out('apply --yes -f before.yaml');
+    const stdout = await place.out('apply --yes');
     expect(stdout).toMatch(/… create ips\.b: waits for the next window that allows create, at /);
-    expect([code, stdout]).toEqual([0, expect.stringMatching(/^Waiting: 0 operations done, 1 waiting in /m)]);
-    const json = await inProcess(['apply', '--emulator', '--yes', '--format', 'json'], { cwd });
-    expect(lines(json.stdout).at(-1)).toMatchObject({ outcome: 'waiting', exit_code: 0 });
-    expect((await inProcess(['destroy', '--emulator', '--yes'], { cwd })).code).toBe(3);
-    expect((await inProcess(['apply', '--emulator', '--yes', '-f', 'never.yaml'], { cwd })).code).toBe(3);
+    expect(stdout).toMatch(/^Waiting: 0 operations done, 1 waiting in /m);
+    expect((await place.events('apply --yes')).at(-1)).toMatchObject({ outcome: 'waiting', exit_code: 0 });
+    await place.refused(3, 'destroy --yes');
+    await place.refused(3, 'apply --yes -f never.yaml');
   });
 
   test('destroy deletes all that is managed, and leaves nothing billed', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': shop });
-    await inProcess(['apply', '--emulator', '--yes'], { cwd });
-    const { code, stdout } = await inProcess(['destroy', '--emulator', '--yes'], { cwd });
-    expect(code).toBe(0);
+    const place = emulated(shop);
+    await place.out('apply --yes');
+    const stdout = await place.out('destroy --yes');
     expect(stdout).toContain('Plan: 3 to delete.');
     expect(stdout).toMatch(
       /\nThe spec still describes 5 resources\. The next apply, or the daemon, creates them again\.\n$/,
     );
-    const status = await inProcess(['status', '--emulator', '--format', 'json'], { cwd });
-    expect(JSON.parse(status.stdout)).toMatchObject({ resources: [], billed: [], idle: [] });
-    const history = await inProcess(['history', 'networks.backend'], { cwd });
-    expect(history.stdout.match(/\bid 32\b/g), 'made and deleted').toHaveLength(2);
+    expect(await place.json('status')).toMatchObject({ resources: [], billed: [], idle: [] });
+    const history = await place.out('history networks.backend');
+    expect(history.match(/\bid 32\b/g), 'made and deleted').toHaveLength(2);
   });
 
   test('a run that leaves out a part of the spec, or deletes all of it, has not converged', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': shop });
-    const outcome = async (...args: string[]) => {
-      const { stdout } = await inProcess([...args, '--emulator', '--yes', '--format', 'json'], { cwd });
-      return lines(stdout).at(-1)?.outcome;
-    };
-    expect(await outcome('apply', '--target', 'networks.backend')).toBe('done');
+    const place = emulated(shop);
+    const outcome = async (words: string) => (await place.events(`${words} --yes`)).at(-1).outcome;
+    expect(await outcome('apply --target networks.backend')).toBe('done');
     expect(await outcome('apply')).toBe('converged');
     expect(await outcome('destroy')).toBe('deleted');
   });
 
   test('the emulated project has to be the one of the spec', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork, 'other.yaml': oneNetwork.replace('4711', '5') });
-    await inProcess(['apply', '--emulator', '--yes'], { cwd });
-    const { code, stderr } = await inProcess(['plan', '--emulator', '-f', 'other.yaml'], { cwd });
-    expect(stderr).toMatch(/holds the emulated project 4711, not 5/);
-    expect(code).toBe(1);
+    const place = emulated(oneNetwork, { 'other.yaml': oneNetwork.replace('4711', '5') });
+    await place.out('apply --yes');
+    expect(await place.refused(1, 'plan -f other.yaml')).toMatch(/holds the emulated project 4711, not 5/);
   });
 
   test('a damaged emulator file is refused and left as it is', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork, '.vdcsync/emulator.json': '{' });
-    const { code, stderr } = await inProcess(['apply', '--emulator', '--yes'], { cwd });
-    expect(stderr).toMatch(/emulator\.json/);
-    expect(code).toBe(1);
+    const place = emulated(oneNetwork, { '.vdcsync/emulator.json': '{' });
+    expect(await place.refused(1, 'apply --yes')).toMatch(/emulator\.json/);
   });
 });
 
 describe('src/cli/commands: status and history', () => {
-  let cwd: string;
+  let place: Workspace;
   beforeAll(async () => {
-    cwd = folderWith({ 'vdcsync.yaml': shop });
-    await inProcess(['apply', '--emulator', '--yes'], { cwd });
+    place = emulated(shop);
+    await place.out('apply --yes');
   });
 
   test('status with the API: what is managed, converged, billed and idle, and when it was looked at', async () => {
-    const { code, stdout } = await inProcess(['status', '--emulator', '--format', 'json'], { cwd });
-    const status = JSON.parse(stdout) as { resources: { key: string; standing: string }[] };
+    const status = await place.json('status');
     expect(status).toMatchObject({
-      project: { id: 4711 },
-      converged: true,
-      offline: null,
-      idle: [],
-      blocked: [],
+      ...{ project: { id: 4711 }, converged: true, offline: null, idle: [], blocked: [] },
+      resources: expect.arrayContaining([
+        expect.objectContaining({ key: 'servers.web-1', standing: 'converged' }),
+      ]),
     });
-    expect(status.resources.map(({ key, standing }) => `${key} ${standing}`)).toContain(
-      'servers.web-1 converged',
-    );
-    expect(code).toBe(0);
-    const text = await inProcess(['status', '--emulator'], { cwd });
-    expect(text.stdout.trimEnd().split('\n').at(-1)).toBe('Converged.');
+    expect((await place.out('status')).trimEnd().split('\n').at(-1)).toBe('Converged.');
   });
 
   test('status without the API says so and shows the state', async () => {
-    const { code, stdout } = await inProcess(['status', '--offline', '--format', 'json'], { cwd });
-    const status = JSON.parse(stdout) as { resources: unknown[] };
-    expect(status).toMatchObject({
-      converged: null,
-      offline: '--offline',
-      observed_at: null,
-      idle: null,
+    expect(await place.json('status --offline')).toMatchObject({
+      ...{ converged: null, offline: '--offline', observed_at: null, idle: null },
+      resources: { length: 5 },
     });
-    expect(status.resources).toHaveLength(5);
-    expect(code).toBe(0);
   });
 
   test('status with a broken file says what is broken', async () => {
-    const broken = folderWith({ 'vdcsync.yaml': 'version: 2\n' });
-    const { code, stderr } = await inProcess(['status'], { cwd: broken });
-    expect(stderr).toMatch(/^vdcsync\.yaml:1:/);
-    expect(code).toBe(1);
+    expect(await emulated('version: 2\n').refused(1, 'status')).toMatch(/^vdcsync\.yaml:1:/);
   });
 
   test('history holds every write with key, request, task and outcome, newest first', async () => {
-    const { code, stdout } = await inProcess(['history', '--format', 'json'], { cwd });
-    const { writes } = JSON.parse(stdout) as { writes: Record<string, unknown>[] };
+    const writes: readonly Record<string, unknown>[] = (await place.json('history')).writes;
     expect(writes).toHaveLength(5);
     expect(writes.find(({ key }) => key === 'servers.web-1')).toMatchObject({
       verb: 'create',
@@ -165,8 +127,7 @@ describe('src/cli/commands: status and history', () => {
     ).toEqual([]);
     const times = writes.map(({ begun_at: at }) => String(at));
     expect(times).toEqual(times.toSorted().reverse());
-    expect(code).toBe(0);
-    const one = await inProcess(['history', '--limit', '1'], { cwd });
-    expect(one.stdout.split('\n').filter((line) => /^\d/.test(line))).toHaveLength(1);
+    const one = await place.out('history --limit 1');
+    expect(one.split('\n').filter((line) => /^\d/.test(line))).toHaveLength(1);
   });
 });

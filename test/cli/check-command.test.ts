@@ -1,26 +1,20 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { planSchema } from '../../src/core/plan-schema.ts';
-import { folderWith, inProcess, oneNetwork } from './run.ts';
+import { oneNetwork } from './run.ts';
+import { emulated } from './workspace.ts';
 
-const applied = (cwd: string, ...args: string[]) =>
-  inProcess(['apply', '--emulator', '--yes', ...args], {
-    cwd,
-    env: { PATH: process.env.PATH ?? '', VDC_TOKEN: 'canary', KEPT: 'kept' },
-  });
-const managed = async (cwd: string) => {
-  const { stdout } = await inProcess(['status', '--offline', '--format', 'json'], { cwd });
-  return (JSON.parse(stdout) as { resources: { key: string }[] }).resources.map(({ key }) => key);
-};
+const placed = (spec = oneNetwork, env = {}) =>
+  emulated(spec, {}, { PATH: process.env.PATH ?? '', VDC_TOKEN: 'canary', KEPT: 'kept', ...env });
 
 describe('src/cli/commands/apply.ts: apply --check-command', () => {
   test('the command gets the plan as JSON, and 0 lets it be applied', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
-    expect((await applied(cwd, '--check-command', 'cat > plan.json')).code).toBe(0);
-    const plan = planSchema.parse(JSON.parse(readFileSync(join(cwd, 'plan.json'), 'utf8')));
+    const place = placed();
+    await place.out('apply --yes --check-command', 'cat > plan.json');
+    const plan = planSchema.parse(JSON.parse(place.read('plan.json')));
     expect(plan.operations.map(({ key }) => key)).toEqual(['networks.backend']);
-    expect(await managed(cwd)).toEqual(['networks.backend']);
+    expect(await place.managed()).toEqual(['networks.backend']);
   });
 
   test.each([
@@ -29,45 +23,37 @@ describe('src/cli/commands/apply.ts: apply --check-command', () => {
     ['a signal', 'kill -9 $$', 'SIGKILL'],
     ['a command that leaves a program running', 'sleep 600 & echo left; exit 1', 'left'],
   ])('%s stops it with the output, before any write, and exits 3', async (_what, command, text) => {
-    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
-    const { code, stderr } = await applied(cwd, '--check-command', command);
-    expect(code).toBe(3);
-    expect(stderr).toContain(text);
-    expect(await managed(cwd)).toEqual([]);
-    const { stdout } = await inProcess(['history'], { cwd });
-    expect(stdout).not.toContain('networks.backend');
+    const place = placed();
+    expect(await place.refused(3, 'apply --yes --check-command', command)).toContain(text);
+    expect(await place.managed()).toEqual([]);
+    expect(await place.out('history')).not.toContain('networks.backend');
   });
 
   test('a saved plan and destroy are checked too', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
-    await inProcess(['plan', '--emulator', '--out', 'plan.json'], { cwd });
-    expect((await applied(cwd, '--plan', 'plan.json', '--check-command', 'false')).code).toBe(3);
-    await applied(cwd);
-    const args = ['destroy', '--emulator', '--yes', '--check-command', 'false'];
-    expect((await inProcess(args, { cwd, env: { PATH: process.env.PATH ?? '' } })).code).toBe(3);
-    expect(await managed(cwd)).toEqual(['networks.backend']);
+    const place = placed();
+    await place.out('plan --out plan.json');
+    await place.refused(3, 'apply --yes --plan plan.json --check-command false');
+    await place.out('apply --yes');
+    await place.refused(3, 'destroy --yes --check-command false');
+    expect(await place.managed()).toEqual(['networks.backend']);
   });
 
   test('it gets no variable of vdcsync, and the others', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
-    await applied(cwd, '--check-command', 'env > variables');
-    const variables = readFileSync(join(cwd, 'variables'), 'utf8');
+    const place = placed();
+    await place.out('apply --yes --check-command', 'env > variables');
+    const variables = place.read('variables');
     expect(variables).toContain('KEPT=kept');
     expect(variables).not.toContain('canary');
-    const owned = oneNetwork.replace('id: 4711', 'id: 4711, token_env: TOKEN_SHOP');
-    const folder = folderWith({ 'vdcsync.yaml': owned });
-    const env = { PATH: process.env.PATH ?? '', TOKEN_SHOP: 'canary', VDCSYNC_TOKEN_ENV_PREFIX: 'TOKEN_' };
-    await inProcess(['apply', '--emulator', '--yes', '--check-command', 'env > variables'], {
-      cwd: folder,
-      env,
-    });
-    expect(readFileSync(join(folder, 'variables'), 'utf8')).not.toContain('canary');
+    const trust = { TOKEN_SHOP: 'canary', VDCSYNC_TOKEN_ENV_PREFIX: 'TOKEN_' };
+    const owned = placed(oneNetwork.replace('id: 4711', 'id: 4711, token_env: TOKEN_SHOP'), trust);
+    await owned.out('apply --yes --check-command', 'env > variables');
+    expect(owned.read('variables')).not.toContain('canary');
   });
 
   test('a plan without operations is not checked', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
-    await applied(cwd);
-    expect((await applied(cwd, '--check-command', 'touch asked; false')).code).toBe(0);
-    expect(existsSync(join(cwd, 'asked'))).toBe(false);
+    const place = placed();
+    await place.out('apply --yes');
+    await place.out('apply --yes --check-command', 'touch asked; false');
+    expect(existsSync(join(place.cwd, 'asked'))).toBe(false);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { apiCodes, codes, explanationOf } from '../../src/core/codes.ts';
-import { folderWith, inProcess } from './run.ts';
+import { emulated } from './workspace.ts';
 
 describe('src/cli/commands/explain.ts', () => {
   test.each(
@@ -11,10 +11,7 @@ describe('src/cli/commands/explain.ts', () => {
   });
 
   test('a code has a cause only if it asks the operator', async () => {
-    const cause = async (code: string) => {
-      const { stdout } = await inProcess(['explain', code, '--format', 'json'], { cwd: folderWith() });
-      return (JSON.parse(stdout) as { cause: string | null }).cause;
-    };
+    const cause = async (code: string) => (await emulated().json(`explain ${code}`)).cause;
     expect(await cause('prune_disabled')).toContain('deletions');
     expect([await cause('unreachable'), await cause('drift')]).toEqual([null, null]);
   });

@@ -2,28 +2,22 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { callFlags } from '../../src/cli/flags.ts';
-import type { Plan } from '../../src/core/plan.ts';
 import { fileSource } from '../../src/daemon/sources/file-source.ts';
 import { systemClock } from '../../src/platform/system.ts';
-import { folderWith, inProcess, oneNetwork } from './run.ts';
+import { folderWith, oneNetwork } from './run.ts';
+import { emulated } from './workspace.ts';
 
 const overlay = 'networks: {backend: {cidr: 10.99.0.0/24}}\n';
 const files = { 'vdcsync.yaml': oneNetwork, 'prod.yaml': overlay };
 
-async function planOf(cwd: string, ...args: string[]): Promise<Plan> {
-  const { stdout } = await inProcess(['plan', '--emulator', '--format', 'json', ...args], { cwd });
-  return JSON.parse(stdout) as Plan;
-}
-
 describe('src/spec: --overlay', () => {
   test('plan and apply take it, and the plan of the two is nothing afterwards', async () => {
-    const cwd = folderWith(files);
-    const [operation] = (await planOf(cwd, '--overlay', 'prod.yaml')).operations;
-    expect(operation?.changes).toContainEqual({ path: 'cidr', from: null, to: '10.99.0.0/24' });
-    const applied = await inProcess(['apply', '--emulator', '--yes', '--overlay', 'prod.yaml'], { cwd });
-    expect(applied.code).toBe(0);
-    expect((await planOf(cwd, '--overlay', 'prod.yaml')).operations).toEqual([]);
-    expect((await planOf(cwd)).operations).not.toEqual([]);
+    const place = emulated(oneNetwork, { 'prod.yaml': overlay });
+    const [operation] = (await place.json('plan --overlay prod.yaml')).operations;
+    expect(operation.changes).toContainEqual({ path: 'cidr', from: null, to: '10.99.0.0/24' });
+    await place.out('apply --yes --overlay prod.yaml');
+    expect((await place.json('plan --overlay prod.yaml')).operations).toEqual([]);
+    expect((await place.json('plan')).operations).not.toEqual([]);
   });
 
   test('commands in messages have it', () => {
@@ -32,27 +26,23 @@ describe('src/spec: --overlay', () => {
   });
 
   test('validate names both files on standard error', async () => {
-    const cwd = folderWith({ ...files, 'prod.yaml': 'networks: {backend: {cdir: 1}}\n' });
-    const { code, stderr } = await inProcess(['validate', '--overlay', 'prod.yaml'], { cwd });
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/^prod\.yaml:1:22: .*vdcsync\.yaml:\d+:\d+/);
+    const place = emulated(oneNetwork, { 'prod.yaml': 'networks: {backend: {cdir: 1}}\n' });
+    const told = await place.refused(1, 'validate --overlay prod.yaml');
+    expect(told).toMatch(/^prod\.yaml:1:22: .*vdcsync\.yaml:\d+:\d+/);
   });
 
   test.each([
-    ['standard input as the overlay', ['validate', '--overlay', '-']],
-    ['the spec itself as the overlay', ['validate', '-f', 'vdcsync.yaml', '--overlay', 'vdcsync.yaml']],
-  ])('refuses %s', async (_what, args) => {
-    const { code, stderr } = await inProcess(args, { cwd: folderWith(files) });
-    expect(stderr).not.toBe('');
-    expect(code).toBe(64);
+    ['standard input as the overlay', 'validate --overlay -'],
+    ['the spec itself as the overlay', 'validate -f vdcsync.yaml --overlay vdcsync.yaml'],
+  ])('refuses %s', async (_what, words) => {
+    expect(await emulated(oneNetwork).refused(64, words)).not.toBe('');
   });
 
   test('rehearse plays the spec with it, and its defaults', async () => {
     const servers =
       'defaults: {servers: {server_type: plans-1, plan_id: 52, image: debian-13}}\nservers: {a: {}}\n';
-    const cwd = folderWith({ ...files, 'prod.yaml': servers });
-    const args = ['rehearse', '--overlay', 'prod.yaml', '--trials', '1', '--trials', '1', '--format', 'json'];
-    const { stdout } = await inProcess(args, { cwd });
+    const place = emulated(oneNetwork, { 'prod.yaml': servers });
+    const { stdout } = await place.run('rehearse --overlay prod.yaml --trials 1 --format json');
     const { operations } = JSON.parse(stdout) as { operations: { id: string }[] };
     expect(operations.map(({ id }) => id)).toContain('create:servers.a');
   });

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import { rehearse } from '../../src/cli/commands/rehearse.ts';
@@ -7,7 +5,8 @@ import { calmRun } from '../../src/cli/rehearse/calm-run.ts';
 import { runTrial, spread, type Trial, trialsFor } from '../../src/cli/rehearse/trials.ts';
 import type { Io } from '../../src/cli/terminal.ts';
 import { documentedProfile } from '../../src/core/profile.ts';
-import { contentsOf, folderWith, inProcess, oneNetwork } from './run.ts';
+import { contentsOf, folderWith, oneNetwork } from './run.ts';
+import { emulated } from './workspace.ts';
 
 const foreign = `version: 1
 project: { id: 815 }
@@ -28,38 +27,30 @@ servers:
 
 describe('src/cli/commands/rehearse.ts', () => {
   test('plays the spec with crashes and faults, and draws it', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
-    const args = ['rehearse', '--svg', 'run.svg', '--format', 'json'];
-    const { code, stdout, stderr } = await inProcess(args, { cwd });
+    const place = emulated(oneNetwork);
+    const { code, stdout, stderr } = await place.run('rehearse --svg run.svg --format json');
     expect({ code, stderr }).toMatchObject({
       code: 0,
       stderr: expect.stringMatching(
         /^Running \d+ trials: \d+ crashes and \d+ faults\. For fewer: --trials COUNT\n/,
       ),
     });
-    const traceLineOf = JSON.parse(stdout);
-    expect(traceLineOf).toMatchObject({
-      outcome: 'converged',
-      duplicates: 0,
-      left_unseen: 0,
-      settled: true,
-      failures: [],
+    const told = JSON.parse(stdout);
+    expect(told).toMatchObject({
+      ...{ outcome: 'converged', duplicates: 0, left_unseen: 0, settled: true, failures: [] },
+      operations: [{ id: 'create:networks.backend', outcome: 'done' }],
     });
-    expect(traceLineOf.trials).toBe(traceLineOf.converged);
-    expect(traceLineOf.operations).toMatchObject([{ id: 'create:networks.backend', outcome: 'done' }]);
-    const svg = readFileSync(join(cwd, 'run.svg'), 'utf8');
+    expect(told.trials).toBe(told.converged);
+    const svg = place.read('run.svg');
     expect(svg).toContain('create networks.backend');
     expect(svg).toContain('class="waits"');
     expect(svg).not.toContain('<script');
-    expect(Object.keys(contentsOf(cwd))).toEqual(['run.svg', 'vdcsync.yaml']);
+    expect(Object.keys(contentsOf(place.cwd))).toEqual(['run.svg', 'vdcsync.yaml']);
   });
 
   test('a spec of a live project is played with what the emulator has, and says so', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': foreign });
-    const { code, stdout } = await inProcess(['rehearse', '--trials', '40'], {
-      cwd,
-      env: { RELEASE: '4', VDCSYNC_ALLOW_ENV: 'RELEASE' },
-    });
+    const place = emulated(foreign, {}, { RELEASE: '4', VDCSYNC_ALLOW_ENV: 'RELEASE' });
+    const { code, stdout } = await place.run('rehearse --trials 40');
     expect(stdout).toContain('server type huge-9: the rehearsal uses plans-1 instead');
     expect(stdout).toContain('networks.shared, which is not managed, is created for the rehearsal');
     expect(stdout).toMatch(/create servers\.web-1 +▕/);
@@ -67,12 +58,15 @@ describe('src/cli/commands/rehearse.ts', () => {
     expect([0, 1]).toContain(code);
   });
 
+  const rehearsed = (trials: number, web: string, more = '') =>
+    emulated(
+      `version: 1\nproject: {id: 4711}\n${more}servers: {web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, ${web}}}\n`,
+    ).json(`rehearse --trials ${trials}`);
+
   test('with an approval, a network interface of a network that is not managed is what was approved', async () => {
-    const server = `{server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, network_interfaces: [default]}`;
-    const spec = `settings: {approval: plan}\nnetworks: {default: {managed: false}}\nservers: {web: ${server}}\n`;
-    const cwd = folderWith({ 'vdcsync.yaml': `version: 1\nproject: {id: 4711}\n${spec}` });
-    const { stdout } = await inProcess(['rehearse', '--trials', '2', '--format', 'json'], { cwd });
-    expect(JSON.parse(stdout)).toMatchObject({ converged: 2, failures: [] });
+    const more = 'settings: {approval: plan}\nnetworks: {default: {managed: false}}\n';
+    const told = await rehearsed(2, 'network_interfaces: [default]', more);
+    expect(told).toMatchObject({ converged: 2, failures: [] });
   });
 
   test.each([
@@ -80,20 +74,12 @@ describe('src/cli/commands/rehearse.ts', () => {
     '{policy_in: drop}',
     '{}',
   ])('a firewall of %s alone converges', async (firewall) => {
-    const server = `{server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}, firewall: ${firewall}}`;
-    const cwd = folderWith({
-      'vdcsync.yaml': `version: 1\nproject: {id: 4711}\nservers: {web: ${server}}\n`,
-    });
-    const { code, stdout } = await inProcess(['rehearse', '--trials', '6', '--format', 'json'], { cwd });
-    expect({ code, traceLineOf: JSON.parse(stdout) }).toMatchObject({
-      code: 0,
-      traceLineOf: { failures: [], trials: 6, converged: 6 },
-    });
+    const told = await rehearsed(6, `public_ipv4: {new: true}, firewall: ${firewall}`);
+    expect(told).toMatchObject({ failures: [], trials: 6, converged: 6 });
   });
 
   test('plays no more than it is told to, crashes and faults, and says of how many', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
-    const { stdout, stderr } = await inProcess(['rehearse', '--trials', '4', '--format', 'json'], { cwd });
+    const { stdout, stderr } = await emulated(oneNetwork).run('rehearse --trials 4 --format json');
     expect(JSON.parse(stdout).trials).toBe(4);
     expect(stderr).toMatch(/^Running 4 of \d+ trials: \d+ crash(es)? and \d+ faults? \(--trials 4\)\n/);
   });
@@ -129,10 +115,8 @@ describe('src/cli/commands/rehearse.ts', () => {
   });
 
   test('an invalid file is told as validate tells it', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': 'version: 1\nproject: {id: 1}\nservers: {a: {core: 1}}\n' });
-    const { code, stderr } = await inProcess(['rehearse'], { cwd });
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/^vdcsync\.yaml:3:\d+: unknown field `core`/m);
+    const place = emulated('version: 1\nproject: {id: 1}\nservers: {a: {core: 1}}\n');
+    expect(await place.refused(1, 'rehearse')).toMatch(/^vdcsync\.yaml:3:\d+: unknown field `core`/m);
   });
 
   test('a task that hangs is waited for, and what comes of it is ours', async () => {

@@ -2,17 +2,16 @@ import { readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { folderWith, inProcess, shop } from './run.ts';
+import { shop } from './run.ts';
+import { emulated, type Workspace } from './workspace.ts';
 
-let cwd: string;
-
+let place: Workspace;
 beforeAll(async () => {
-  cwd = folderWith({
-    'vdcsync.yaml': shop,
+  place = emulated(shop, {
     'wrong.yaml': 'version: 1\nproject: {id: x}\nservers: {a: 1}\n',
     'one.yaml': 'version: 1\nproject: {id: 1}\nips: {a: {}}\n',
   });
-  await inProcess(['apply', '--emulator', '--yes', '--exclude', 'networks.backend'], { cwd });
+  await place.out('apply --yes --exclude networks.backend');
 });
 
 function schemaOf(name: string) {
@@ -24,26 +23,26 @@ function schemaOf(name: string) {
 
 describe('schemas: results as JSON, as their schemas say', () => {
   test.each([
-    ['status', ['status', '--emulator']],
-    ['status', ['status', '--offline']],
-    ['history', ['history']],
-    ['bill', ['bill', '--emulator']],
-    ['bill', ['bill', '--offline', '--month', '2026-01']],
-    ['explain', ['explain', 'outcome_unknown']],
-    ['explain', ['explain', 'networks.backend', '--emulator']],
-    ['explain', ['explain', 'servers.web-1', '--offline']],
-    ['output', ['output', '--emulator']],
-    ['output', ['output', '--offline']],
-    ['doctor', ['doctor', '--emulator']],
-    ['rehearse', ['rehearse', '-f', 'one.yaml', '--trials', '1']],
-    ['validate', ['validate']],
-    ['validate', ['validate', '-f', 'wrong.yaml']],
-    ['settled', ['adopt', 'networks.backend', '32', '--emulator']],
-    ['plan', ['plan', '--emulator', '--target', 'networks.backend']],
-    ['plan', ['plan', '--emulator', '--state', 'new/state.db']],
-  ])('%s: %j', async (name, args) => {
-    if (name === 'settled') await inProcess(['apply', '--emulator', '--yes'], { cwd });
-    const { stdout, stderr } = await inProcess([...args, '--format', 'json'], { cwd });
+    ['status', 'status'],
+    ['status', 'status --offline'],
+    ['history', 'history'],
+    ['bill', 'bill'],
+    ['bill', 'bill --offline --month 2026-01'],
+    ['explain', 'explain outcome_unknown'],
+    ['explain', 'explain networks.backend'],
+    ['explain', 'explain servers.web-1 --offline'],
+    ['output', 'output'],
+    ['output', 'output --offline'],
+    ['doctor', 'doctor'],
+    ['rehearse', 'rehearse -f one.yaml --trials 1'],
+    ['validate', 'validate'],
+    ['validate', 'validate -f wrong.yaml'],
+    ['settled', 'adopt networks.backend 32'],
+    ['plan', 'plan --target networks.backend'],
+    ['plan', 'plan --state new/state.db'],
+  ])('%s: %s', async (name, words) => {
+    if (name === 'settled') await place.out('apply --yes');
+    const { stdout, stderr } = await place.run(`${words} --format json`);
     const validate = schemaOf(name);
     expect(validate(JSON.parse(stdout)), `${JSON.stringify(validate.errors)} ${stderr}`).toBe(true);
   });

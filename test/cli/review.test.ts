@@ -1,95 +1,66 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Plan } from '../../src/core/plan.ts';
-import { folderWith, inProcess, shop } from './run.ts';
+import { shop } from './run.ts';
+import { emulated, type Workspace } from './workspace.ts';
 
-const fresh = () => folderWith({ 'vdcsync.yaml': shop });
-
-async function planned(cwd: string, ...args: string[]): Promise<Plan> {
-  const { code, stdout, stderr } = await inProcess(['plan', '--emulator', '--format', 'json', ...args], {
-    cwd,
-  });
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  return JSON.parse(stdout) as Plan;
+async function plannedKeys(place: Workspace, words = 'plan'): Promise<readonly string[]> {
+  const { operations }: Plan = await place.json(words);
+  return operations.map(({ key }) => key).sort();
 }
 
 describe('src/cli: a part of the plan', () => {
-  test('--target takes what it needs with it, --exclude what needs it', async () => {
-    const cwd = fresh();
-    const ids = async (...args: string[]) =>
-      (await planned(cwd, ...args)).operations.map(({ key }) => key).sort();
-    expect(await ids('--target', 'servers.web-1.firewall')).toEqual([
-      'ips.web',
-      'servers.web-1',
-      'servers.web-1.firewall',
-    ]);
-    expect(await ids('--exclude', 'networks.backend')).toEqual([
-      'ips.web',
-      'servers.web-1',
-      'servers.web-1.firewall',
-    ]);
-    expect(await ids('--target', 'networks.backend', '--target', 'ips.web')).toEqual([
-      'ips.web',
-      'networks.backend',
-    ]);
-    expect(await ids('--exclude', 'servers.web-1', '--exclude', 'ips.web')).toEqual(['networks.backend']);
-    const { warnings, summary } = await planned(cwd, '--target', 'ips.web');
+  test.each([
+    ['--target servers.web-1.firewall', ['ips.web', 'servers.web-1', 'servers.web-1.firewall']],
+    ['--exclude networks.backend', ['ips.web', 'servers.web-1', 'servers.web-1.firewall']],
+    ['--target networks.backend --target ips.web', ['ips.web', 'networks.backend']],
+    ['--exclude servers.web-1 --exclude ips.web', ['networks.backend']],
+  ])('--target takes what it needs with it, --exclude what needs it: %s', async (flags, keys) => {
+    expect(await plannedKeys(emulated(shop), `plan ${flags}`)).toEqual(keys);
+  });
+
+  test('what is left out is a warning', async () => {
+    const { warnings, summary } = await emulated(shop).json('plan --target ips.web');
     expect(warnings).toMatchObject([{ code: 'left_out', message: expect.stringContaining('4 changes') }]);
     expect(summary.create).toBe(1);
   });
 
   test('apply carries out just that, and a key that is none is refused with the near one', async () => {
-    const cwd = fresh();
-    const done = await inProcess(['apply', '--emulator', '--yes', '--target', 'networks.backend'], { cwd });
-    expect(done.code).toBe(0);
-    expect((await planned(cwd)).operations.map(({ key }) => key)).not.toContain('networks.backend');
-    const again = await inProcess(['plan', '--emulator', '--target', 'networks.backend'], { cwd });
-    expect(again.stdout).toContain('Nothing to do in the selected part of project 4711.');
-    const wrong = await inProcess(['apply', '--emulator', '--yes', '--target', 'networks.backnd'], { cwd });
-    expect(wrong.code).toBe(64);
-    expect(wrong.stderr).toContain('did you mean networks.backend?');
+    const place = emulated(shop);
+    await place.out('apply --yes --target networks.backend');
+    expect(await plannedKeys(place)).not.toContain('networks.backend');
+    const again = await place.out('plan --target networks.backend');
+    expect(again).toContain('Nothing to do in the selected part of project 4711.');
+    const wrong = await place.refused(64, 'apply --yes --target networks.backnd');
+    expect(wrong).toContain('did you mean networks.backend?');
   });
 
   test('a saved plan is of the part that it was made of, and of no other', async () => {
-    const cwd = fresh();
-    await inProcess(['plan', '--emulator', '--target', 'ips.web', '--out', 'part.json'], { cwd });
-    await inProcess(['plan', '--emulator', '--out', 'whole.json'], { cwd });
-    const apply = (plan: string, ...more: string[]) =>
-      inProcess(['apply', '--emulator', '--yes', '--plan', plan, ...more], { cwd });
-
-    const other = await apply('part.json', '--target', 'networks.backend');
-    expect(other.code).toBe(64);
-    expect(other.stderr).toContain(
+    const place = emulated(shop);
+    await place.out('plan --target ips.web --out part.json');
+    await place.out('plan --out whole.json');
+    expect(await place.refused(64, 'apply --yes --plan part.json --target networks.backend')).toContain(
       'part.json was made with --target ips.web, and this command has --target networks.backend. Remove these flags',
     );
-    const less = await apply('whole.json', '--exclude', 'ips.web');
-    expect(less.code).toBe(64);
-    expect(less.stderr).toContain(
+    expect(await place.refused(64, 'apply --yes --plan whole.json --exclude ips.web')).toContain(
       'whole.json was made for the complete file, and this command has --exclude ips.web. Remove these flags',
     );
-    expect((await apply('part.json')).code).toBe(0);
-    expect((await planned(cwd)).operations.map(({ key }) => key)).not.toContain('ips.web');
+    await place.out('apply --yes --plan part.json');
+    expect(await plannedKeys(place)).not.toContain('ips.web');
   });
 
   test('what a saved plan is of may be said again', async () => {
-    const cwd = fresh();
-    const part = ['--target', 'ips.web', '--target', 'networks.backend'];
-    await inProcess(['plan', '--emulator', ...part, '--out', 'plan.json'], { cwd });
-    const turned = ['--target', 'networks.backend', '--target', 'ips.web'];
-    const done = await inProcess(['apply', '--emulator', '--yes', '--plan', 'plan.json', ...turned], { cwd });
-    expect(done.code).toBe(0);
+    const place = emulated(shop);
+    await place.out('plan --target ips.web --target networks.backend --out plan.json');
+    await place.out('apply --yes --plan plan.json --target networks.backend --target ips.web');
   });
 });
 
 describe('src/cli/render/plan-svg.ts', () => {
   test('the graph of changes as a picture', async () => {
-    const cwd = fresh();
-    await inProcess(['plan', '--emulator', '--format', 'svg', '--out', 'plan.svg'], { cwd });
-    const svg = readFileSync(join(cwd, 'plan.svg'), 'utf8');
-    expect(svg.match(/<g><title>/g)).toHaveLength(5);
-    await inProcess(['apply', '--emulator', '--yes'], { cwd });
-    const nothing = (await inProcess(['plan', '--emulator', '--format', 'svg'], { cwd })).stdout;
-    expect(nothing).toContain('nothing to do');
+    const place = emulated(shop);
+    await place.out('plan --format svg --out plan.svg');
+    expect(place.read('plan.svg').match(/<g><title>/g)).toHaveLength(5);
+    await place.out('apply --yes');
+    expect(await place.out('plan --format svg')).toContain('nothing to do');
   });
 });

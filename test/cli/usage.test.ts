@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { builtCommand } from '../support/built.ts';
 import { type Call, contentsOf, folderWith, inProcess, mainFile, oneNetwork, shop, vdcsync } from './run.ts';
+import { emulated } from './workspace.ts';
 
 /** What a wrong call is made with, besides its arguments. */
 type Wrong = Omit<Call, 'cwd'> & { readonly files?: Readonly<Record<string, string>> };
@@ -68,102 +69,80 @@ describe('src/cli/program.ts: wrong usage', () => {
   });
 
   test('--dry-run without a command is plan, and writes nothing', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
-    const before = contentsOf(cwd);
-    const json = ['--emulator', '--format', 'json'];
-    const [dry, plan] = await Promise.all(
-      [['--dry-run'], ['plan']].map((args) => inProcess([...args, ...json], { cwd })),
-    );
-    expect(dry).toMatchObject({ code: 0, stderr: '' });
-    const withoutTime = (text = '') => ({ ...JSON.parse(text), observed_at: null });
-    expect(withoutTime(dry?.stdout)).toEqual(withoutTime(plan?.stdout));
-    expect(contentsOf(cwd)).toEqual(before);
+    const place = emulated(oneNetwork);
+    const before = contentsOf(place.cwd);
+    const [dry, plan] = await Promise.all([place.json('--dry-run'), place.json('plan')]);
+    expect({ ...dry, observed_at: null }).toEqual({ ...plan, observed_at: null });
+    expect(contentsOf(place.cwd)).toEqual(before);
   });
 
   test('the usual flags are taken by every command, also where they have no meaning', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork, 'p.yaml': 'time_scale: 2\n' });
-    const common = ['-f', 'vdcsync.yaml', '--emulator', '--state', 'x/s.db', '--api-profile', 'p.yaml'];
-    for (const args of [
-      ['validate'],
-      ['history'],
-      ['export'],
-      ['schema'],
-      ['completion', 'bash'],
-      ['init', '--out', 'new.yaml'],
-      ['rehearse', '--trials', '1'],
-    ]) {
-      const { code, stderr } = await inProcess([...args, ...common], { cwd });
-      expect({ args, code, stderr: code === 0 ? '' : stderr }).toEqual({ args, code: 0, stderr: '' });
-    }
+    const place = emulated(oneNetwork, { 'p.yaml': 'time_scale: 2\n' });
+    for (const words of [
+      'validate',
+      'history',
+      'export',
+      'schema',
+      'completion bash',
+      'init --out new.yaml',
+      'rehearse --trials 1',
+    ])
+      await place.out(`${words} -f vdcsync.yaml --state x/s.db --api-profile p.yaml`);
   });
 
-  test('a file keeps export and history to its own project', async () => {
-    const cwd = folderWith({
-      'vdcsync.yaml': oneNetwork,
-      'other.yaml': oneNetwork.replace('4711', '4712'),
-      'broken.yaml': 'version: 1\n',
+  test.each(['export', 'history'])('a file keeps %s to its own project', async (command) => {
+    const more = { 'other.yaml': oneNetwork.replace('4711', '4712'), 'broken.yaml': 'version: 1\n' };
+    const place = emulated(oneNetwork, more);
+    await place.out('apply --yes');
+    await place.out(`${command} -f vdcsync.yaml`);
+    expect(await place.run(`${command} -f other.yaml`)).toMatchObject({
+      ...{ code: 1, stdout: '', stderr: expect.stringContaining('4712') },
     });
-    await inProcess(['apply', '--yes', '--emulator'], { cwd });
-    for (const command of ['export', 'history']) {
-      const call = (file: string) => inProcess([command, '--emulator', '-f', file], { cwd });
-      expect((await call('vdcsync.yaml')).code).toBe(0);
-      const other = await call('other.yaml');
-      expect([other.code, other.stdout]).toEqual([1, '']);
-      expect(other.stderr).toContain('4712');
-      expect((await call('broken.yaml')).stderr).toContain('broken.yaml:1:1: ');
-    }
+    expect(await place.refused(1, `${command} -f broken.yaml`)).toContain('broken.yaml:1:1: ');
   });
 
   test('a command that is to be run next has the flags of this one; in JSON it stands alone', async () => {
     const more = `${oneNetwork}  b: { cidr: 10.21.0.0/24 }\n  c: { cidr: 10.22.0.0/24 }\n`;
-    const cwd = folderWith({ 'my spec.yaml': more });
-    const common = ['--emulator', '-f', 'my spec.yaml', '--state', 'x/s.db'];
-    const call = (...args: string[]) => inProcess([...args, ...common], { cwd });
-    expect((await call('apply', '--yes')).code).toBe(0);
-    const { stdout } = await call('destroy', '--dry-run');
+    const place = emulated(undefined, { 'my spec.yaml': more });
+    const common = ['--state', 'x/s.db', '-f', 'my spec.yaml'];
+    await place.out('apply --yes', ...common);
     const flags = "--emulator -f 'my spec.yaml' --state ";
-    expect(stdout).toMatch(new RegExp(`vdcsync destroy ${flags}.*x/s\\.db --max-deletions 3`));
-    expect((await call('destroy', '--dry-run', '--format', 'json')).stdout).toContain(
-      'vdcsync destroy --max-deletions 3',
+    expect(await place.out('destroy --dry-run', ...common)).toMatch(
+      new RegExp(`vdcsync destroy ${flags}.*x/s\\.db --max-deletions 3`),
     );
-    expect((await call('plan', '--format', 'markdown')).code).toBe(0);
-    const wrong = await call('forget', 'servers.zzz-unlike-any');
-    expect(wrong.stderr).toContain(`vdcsync status ${flags}`);
+    const alone = 'vdcsync destroy --max-deletions 3';
+    expect(await place.out('destroy --dry-run --format json', ...common)).toContain(alone);
+    await place.out('plan --format markdown', ...common);
+    const { stderr } = await place.run('forget servers.zzz-unlike-any', ...common);
+    expect(stderr).toContain(`vdcsync status ${flags}`);
   });
 
   test('a folder is validated file by file, as the daemon takes it', async () => {
-    const cwd = folderWith({
+    const place = emulated(undefined, {
       'fleet/a.yaml': oneNetwork,
       'fleet/b.yml': oneNetwork.replace('4711', '4712'),
       'fleet/notes.txt': 'no spec',
     });
-    expect(await inProcess(['validate', '-f', 'fleet'], { cwd })).toEqual({
-      code: 0,
-      stderr: '',
-      stdout:
-        'fleet/a.yaml is valid: project 4711, 1 resource.\nfleet/b.yml is valid: project 4712, 1 resource.\n',
-    });
-    writeFileSync(`${cwd}/fleet/c.yaml`, 'version: 1\nproject: {id: 1}\nserver: {}\n');
-    const wrong = await inProcess(['validate', '-f', 'fleet'], { cwd });
-    expect(wrong.code).toBe(1);
-    expect(wrong.stderr).toMatch(/^fleet\/c\.yaml:3:1: .*\n$/);
-    const json = JSON.parse(
-      (await inProcess(['validate', '-f', 'fleet', '--format', 'json'], { cwd })).stdout,
+    const [a, b] = ['a.yaml is valid: project 4711', 'b.yml is valid: project 4712'].map(
+      (text) => `fleet/${text}, 1 resource.\n`,
     );
-    expect(json).toMatchObject({ valid: false, project_id: null, resources: 2 });
-    expect(json.errors).toHaveLength(1);
-    writeFileSync(`${cwd}/fleet/c.yaml`, oneNetwork);
-    const twice = await inProcess(['validate', '-f', 'fleet'], { cwd });
-    expect([twice.code, twice.stdout]).toEqual([1, 'fleet/b.yml is valid: project 4712, 1 resource.\n']);
+    expect(await place.run('validate -f fleet')).toEqual({ code: 0, stderr: '', stdout: `${a}${b}` });
+    place.write('fleet/c.yaml', 'version: 1\nproject: {id: 1}\nserver: {}\n');
+    expect(await place.refused(1, 'validate -f fleet')).toMatch(/^fleet\/c\.yaml:3:1: .*\n$/);
+    const { stdout } = await place.run('validate -f fleet --format json');
+    expect(JSON.parse(stdout)).toMatchObject({
+      ...{ valid: false, project_id: null, resources: 2, errors: { length: 1 } },
+    });
+    place.write('fleet/c.yaml', oneNetwork);
+    const twice = await place.run('validate -f fleet');
+    expect([twice.code, twice.stdout]).toEqual([1, b]);
     expect(twice.stderr).toContain(
       'these files are for the same project 4711, so vdcsync uses none of them: fleet/a.yaml, fleet/c.yaml',
     );
-    expect((await inProcess(['validate', '-f', 'fleet', '-f', 'fleet/a.yaml'], { cwd })).code).toBe(64);
-    const plan = await inProcess(['plan', '--emulator', '-f', 'fleet'], { cwd });
-    expect([plan.code, plan.stderr]).toEqual([
-      64,
-      expect.stringMatching(/^vdcsync: fleet is a folder, which only run and validate accept/),
-    ]);
+    await place.refused(64, 'validate -f fleet -f fleet/a.yaml');
+    expect(await place.refused(64, 'plan -f fleet')).toMatch(
+      /^vdcsync: fleet is a folder, which only run and validate accept/,
+    );
   });
 
   test('help and version are no failure, and stand on standard output', async () => {
@@ -233,10 +212,10 @@ describe('src/cli/program.ts: commands without API', () => {
   });
 
   test('completes the ids of the state, with their keys', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
-    await inProcess(['apply', '--yes', '--emulator'], { cwd });
-    const status = await inProcess(['status', '--emulator', '--offline', '--format', 'json'], { cwd });
-    const [{ id }] = JSON.parse(status.stdout).resources;
+    const place = emulated(oneNetwork);
+    const { cwd } = place;
+    await place.out('apply --yes');
+    const [{ id }] = (await place.json('status --offline')).resources;
     for (const typed of [
       ['ignore', '--emulator', ''],
       ['resolve', '--emulator', 'networks.backend', '--adopt', ''],
@@ -267,26 +246,22 @@ describe('src/cli/program.ts: commands without API', () => {
 `;
 
   test('validate: a probable slip is a warning, in text and JSON', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': doubtful });
+    const place = emulated(doubtful);
     const message = '`dorp` is an unusual `policy_in`; did you mean `drop`?';
-    const told = await inProcess(['validate'], { cwd });
+    const told = await place.run('validate');
     expect(told).toMatchObject({ code: 0, stderr: `vdcsync.yaml:6:43: warning: ${message}\n` });
-    const { stdout } = await inProcess(['validate', '--format', 'json'], { cwd });
-    const place = { file: 'vdcsync.yaml', line: 6, column: 43 };
-    expect(JSON.parse(stdout)).toMatchObject({ valid: true, errors: [], warnings: [{ ...place, message }] });
+    const warnings = [{ file: 'vdcsync.yaml', line: 6, column: 43, message }];
+    expect(await place.json('validate')).toMatchObject({ valid: true, errors: [], warnings });
   });
 
   test('validate: a probable slip in one entry is reported beside an error in another', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': `${doubtful}  other: { id: 2002, max: 3 }\n` });
-    const { code, stderr } = await inProcess(['validate'], { cwd });
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/^vdcsync\.yaml:6:43: warning: `dorp`.*\nvdcsync\.yaml:7:22: unknown field `max`/);
+    const told = await emulated(`${doubtful}  other: { id: 2002, max: 3 }\n`).refused(1, 'validate');
+    expect(told).toMatch(/^vdcsync\.yaml:6:43: warning: `dorp`.*\nvdcsync\.yaml:7:22: unknown field `max`/);
   });
 
   test('plan: the same warning, and the value goes through', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': shop.replace('policy_in: drop', 'policy_in: dorp') });
-    const { stdout } = await inProcess(['plan', '--emulator', '--format', 'json'], { cwd });
-    const { warnings, operations } = JSON.parse(stdout);
+    const place = emulated(shop.replace('policy_in: drop', 'policy_in: dorp'));
+    const { warnings, operations } = await place.json('plan');
     expect(warnings).toMatchObject([
       { code: 'value_doubtful', message: expect.stringMatching(/^vdcsync\.yaml:\d+:\d+: `dorp`/) },
     ]);
@@ -294,25 +269,18 @@ describe('src/cli/program.ts: commands without API', () => {
   });
 
   test.each([
-    ['is not there', 'gone.yaml', /^gone\.yaml:1:1: .*the file does not exist/],
-    ['is an empty folder', 'folder', /^vdcsync: the folder folder holds no spec/],
-    ['is no text', 'bytes.yaml', /^bytes\.yaml:1:1: .*UTF-8/],
-    ['is empty', 'empty.yaml', /^empty\.yaml:1:1: /],
-  ])('validate: a file that %s', async (_name, file, message) => {
-    const cwd = folderWith({ 'folder/x': '', 'empty.yaml': '' });
-    writeFileSync(`${cwd}/bytes.yaml`, Buffer.from([0x76, 0xff, 0xfe]));
-    const { code, stderr } = await inProcess(['validate', '-f', file], { cwd });
-    expect(stderr).toMatch(message);
-    expect(code).toBe(file === 'folder' ? 64 : 1);
+    ['is not there', 1, 'gone.yaml', /^gone\.yaml:1:1: .*the file does not exist/],
+    ['is an empty folder', 64, 'folder', /^vdcsync: the folder folder holds no spec/],
+    ['is no text', 1, 'bytes.yaml', /^bytes\.yaml:1:1: .*UTF-8/],
+    ['is empty', 1, 'empty.yaml', /^empty\.yaml:1:1: /],
+  ])('validate: a file that %s', async (_name, code, file, message) => {
+    const place = emulated(undefined, { 'folder/x': '', 'empty.yaml': '' });
+    writeFileSync(`${place.cwd}/bytes.yaml`, Buffer.from([0x76, 0xff, 0xfe]));
+    expect(await place.refused(code, `validate -f ${file}`)).toMatch(message);
   });
 
   test('two files add up to one spec', async () => {
-    const cwd = folderWith({
-      'a.yaml': oneNetwork,
-      'b.yaml': 'version: 1\nips:\n  web: {}\n',
-    });
-    const { code, stdout } = await inProcess(['validate', '-f', 'a.yaml', '-f', 'b.yaml'], { cwd });
-    expect(stdout).toContain('2 resources');
-    expect(code).toBe(0);
+    const place = emulated(undefined, { 'a.yaml': oneNetwork, 'b.yaml': 'version: 1\nips:\n  web: {}\n' });
+    expect(await place.out('validate -f a.yaml -f b.yaml')).toContain('2 resources');
   });
 });
