@@ -2,6 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { describe, expect, test } from 'vitest';
 import { ended, folderWith, inProcess, oneNetwork, start } from './run.ts';
+import { Workspace } from './workspace.ts';
 
 interface Connection {
   readonly base_url: string;
@@ -76,21 +77,21 @@ describe('src/cli/commands/emulator.ts', () => {
   });
 
   test.each([
-    ['a faults file that is not there', ['--faults', 'gone'], /gone cannot be read/],
-    ['a faults file that says nothing known', ['--faults', 'bad.yaml'], /bad\.yaml:1:9: .*unknown "limits"/],
+    ['a faults file that is not there', '--faults gone', /gone cannot be read/],
+    ['a faults file that says nothing known', '--faults bad.yaml', /bad\.yaml:1:9: .*unknown "limits"/],
     [
       'a fault that is none',
-      ['--faults', 'fault.yaml'],
+      '--faults fault.yaml',
       /fault\.yaml:2:14: faults\[0\]\.then\.do: must be answer, .* or standing\n/,
     ],
-    ['a profile that is wrong', ['--profile', 'bad.yaml'], /bad\.yaml: /],
-    ['a data file that is foreign', ['--data', 'bad.yaml'], /bad\.yaml .*was not changed/],
-  ])('%s ends it with 1', async (_name, args, message) => {
-    const cwd = folderWith({
-      'bad.yaml': 'limits: [1]\nfaults: 3\n',
-      'fault.yaml': '- when: {}\n  then: {do: rest}\n',
-    });
-    const { code, stdout, stderr } = await inProcess(['emulator', ...args], { cwd, env: {} });
+    ['a profile that is wrong', '--profile bad.yaml', /bad\.yaml: /],
+    ['a data file that is foreign', '--data bad.yaml', /bad\.yaml .*was not changed/],
+  ])('%s ends it with 1', async (_name, flags, message) => {
+    const place = new Workspace(
+      { 'bad.yaml': 'limits: [1]\nfaults: 3\n', 'fault.yaml': '- when: {}\n  then: {do: rest}\n' },
+      {},
+    );
+    const { code, stdout, stderr } = await place.run(`emulator ${flags}`);
     expect(stderr).toMatch(message);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   });

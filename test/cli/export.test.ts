@@ -1,10 +1,11 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { Plan } from '../../src/core/plan.ts';
 import type { Mutation } from '../../src/emulator/mutations.ts';
 import { loadProfile } from '../../src/emulator/profile.ts';
-import { folderWith, inProcess, type Served, serve, served } from './run.ts';
+import { type Served, serve, served } from './run.ts';
+import { emulated, Workspace } from './workspace.ts';
 
 const profile = readFileSync(new URL('../../examples/profile.yaml', import.meta.url), 'utf8');
 const speed = 2_000;
@@ -87,18 +88,18 @@ beforeAll(async () => {
 
 afterAll(() => emulator.close());
 
-const call = (files: Served['files']) => ({ cwd: folderWith(files), env: emulator.env });
 const withOperations = () =>
-  call({ 'profile.yaml': profile.replace('limits:', `time_scale: ${speed}\nlimits:`) });
-const documented = () => call(emulator.files);
+  new Workspace(
+    { 'profile.yaml': profile.replace('limits:', `time_scale: ${speed}\nlimits:`) },
+    emulator.env,
+  );
+const documented = () => new Workspace(emulator.files, emulator.env);
 
 describe('src/cli/commands/export.ts', () => {
   test('a file that is there is not overwritten', async () => {
-    const cwd = folderWith({ 'mine.yaml': 'mine' });
-    const { code, stderr } = await inProcess(['export', '--emulator', '--out', 'mine.yaml'], { cwd });
-    expect(code).toBe(1);
-    expect(stderr).toContain('does not overwrite it');
-    expect(readFileSync(`${cwd}/mine.yaml`, 'utf8')).toBe('mine');
+    const place = emulated(undefined, { 'mine.yaml': 'mine' });
+    expect(await place.refused(1, 'export --out mine.yaml')).toContain('does not overwrite it');
+    expect(place.read('mine.yaml')).toBe('mine');
   });
 
   test.each([
@@ -106,15 +107,13 @@ describe('src/cli/commands/export.ts', () => {
     ['where servers can be listed', withOperations, 20, 'yaml'],
     ['as JSON', withOperations, 20, 'json'],
   ] as const)('of a project full of odd names, %s, plans nothing but adopt', async (_name, open, count, format) => {
-    const here = open();
-    const exported = await inProcess(['export', '--out', 'vdcsync.yaml', '--format', format], here);
-    expect(exported.code, exported.stderr).toBe(0);
-    const text = readFileSync(`${here.cwd}/vdcsync.yaml`, 'utf8');
+    const place = open();
+    await place.out(`export --out vdcsync.yaml --format ${format}`);
+    const text = place.read('vdcsync.yaml');
     expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}]/u);
     if (open === withOperations) expect(text).toContain('gp\\u202ej\\u200b\\udb40\\udc41');
     expect(Object.keys(parse(text).servers)).toHaveLength(count);
-
-    const planned = await inProcess(['plan', '--format', 'json'], here);
+    const planned = await place.run('plan --format json');
     expect(planned).toMatchObject({ code: 0, stderr: '' });
     const plan = JSON.parse(planned.stdout) as Plan;
     expect(plan.blocked).toEqual([]);
@@ -122,18 +121,15 @@ describe('src/cli/commands/export.ts', () => {
     const counted = open === documented ? ['unlisted_servers'] : [];
     expect(plan.warnings.map(({ code }) => code)).toEqual(counted);
     expect(new Set(plan.operations.map(({ verb }) => verb))).toEqual(new Set(['adopt']));
-
     const before = emulator.emulator.requests.length;
-    const applied = await inProcess(['apply', '--yes'], here);
-    expect(applied.code, applied.stdout.slice(-500)).toBe(0);
+    await place.out('apply --yes');
     const sent = emulator.emulator.requests.slice(before).filter(({ method }) => method !== 'GET');
     expect(sent).toEqual([]);
-    const again = await inProcess(['plan'], here);
-    expect(again.stdout).toContain('Nothing to do');
+    expect(await place.out('plan')).toContain('Nothing to do');
   });
 
   test('what a drive holds is in it, by the name of its ISO, or by its id where the spec has none', async () => {
-    const { stdout } = await inProcess(['export'], withOperations());
+    const stdout = await withOperations().out('export');
     const { isos, servers } = parse(stdout);
     const inDrive = Object.values(servers).flatMap((each) => (each as { iso?: string }).iso ?? []);
     expect(inDrive.sort()).toEqual(['Rettung-gro', 'proto', 'rescue', 'uiso-2', 'uiso-4']);
@@ -142,7 +138,7 @@ describe('src/cli/commands/export.ts', () => {
   });
 
   test('where the API shows neither drive nor size, it says so', async () => {
-    const { stdout } = await inProcess(['export'], documented());
+    const stdout = await documented().out('export');
     expect(stdout).toContain('# - the ISO in a drive (iso)\n');
     expect(stdout).toContain('# - the type, name, size and image of a server\n');
     expect(stdout).toMatch(/rename each `server-ID`.*[\s\S]*^ips:\n.*\n {2}ip-203-0-113-\d+: /m);
@@ -150,7 +146,7 @@ describe('src/cli/commands/export.ts', () => {
   });
 
   test('each note stands above its own entry, also of servers that are called numbers', async () => {
-    const { stdout } = await inProcess(['export'], withOperations());
+    const stdout = await withOperations().out('export');
     const policy = /policy is not possible in a spec.*\n(?: +#.*\n)* +"?(\w+)"?:/.exec(stdout);
     expect(policy?.[1]).toBe('20');
     expect(stdout).toContain('rule 1 also has destination_port: 443, source: "192.0.2.0/24"');
@@ -159,10 +155,10 @@ describe('src/cli/commands/export.ts', () => {
   test('at the documented limits each wait is one line, also of the command after it', async () => {
     const ten = await served({ speed: 10 });
     for (let at = 1; at <= 20; at++) ten.emulator.mutate({ do: 'add_server', name: `web-${at}` });
-    const here = { cwd: folderWith(ten.files), env: ten.readEnv };
-    const exported = await inProcess(['export', '--out', 'vdcsync.yaml'], here);
+    const place = new Workspace(ten.files, ten.readEnv);
+    const exported = await place.run('export --out vdcsync.yaml');
     expect(exported.stderr).toMatch(/^vdcsync: reading 20 servers\n/);
-    const planned = await inProcess(['plan'], here);
+    const planned = await place.run('plan');
     // A slow machine needs so long for the reads that it waits less, or not at all.
     const limited = /^vdcsync: rate limited for \d s, until [\d:]+ UTC: the API allows 60 reads in 1 min\n/gm;
     expect(exported.stderr.match(limited)?.length ?? 0).toBeLessThanOrEqual(2);
@@ -178,22 +174,19 @@ describe('src/cli/commands/export.ts', () => {
   test('a moved server keeps its name, and a plan changes nothing', async () => {
     const server = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
     const file = (entry: string) => `version: 1\nproject: { id: 4711 }\nservers:\n  ${entry}\n`;
-    const cwd = folderWith({
+    const place = emulated(undefined, {
       'a.yaml': file(`w: {${server}, public_ipv4: {new: true}}`),
       'b.yaml': file(`w2: {moved: {from: w}, ${server}, public_ipv4: {new: true}}`),
     });
-    const call = (...args: string[]) => inProcess([...args, '--emulator'], { cwd });
-    for (const name of ['a.yaml', 'b.yaml']) expect((await call('apply', '--yes', '-f', name)).code).toBe(0);
-    expect((await call('export', '--out', 'ex.yaml')).code).toBe(0);
-    const text = readFileSync(`${cwd}/ex.yaml`, 'utf8');
-    const { id, name } = parse(text).servers.w2;
+    for (const name of ['a.yaml', 'b.yaml']) await place.out(`apply --yes -f ${name}`);
+    await place.out('export --out ex.yaml');
+    const { id, name } = parse(place.read('ex.yaml')).servers.w2;
     expect(name).toBe('w');
-    const plan = JSON.parse((await call('plan', '-f', 'ex.yaml', '--format', 'json')).stdout) as Plan;
+    const plan: Plan = await place.json('plan -f ex.yaml');
     expect(plan.blocked).toEqual([]);
     expect([...new Set(plan.operations.map(({ verb }) => verb))]).toEqual(['adopt']);
-
-    writeFileSync(`${cwd}/c.yaml`, file(`w2: {id: ${id}, name: other, public_ipv4: {new: true}}`));
-    const other = JSON.parse((await call('plan', '-f', 'c.yaml', '--format', 'json')).stdout) as Plan;
+    place.write('c.yaml', file(`w2: {id: ${id}, name: other, public_ipv4: {new: true}}`));
+    const other: Plan = await place.json('plan -f c.yaml');
     expect(other.blocked.filter(({ key }) => key === 'servers.w2')).toMatchObject([
       {
         code: 'entry_incomplete',
@@ -204,9 +197,7 @@ describe('src/cli/commands/export.ts', () => {
   });
 
   test('of the embedded emulator, where nothing is yet', async () => {
-    const { code, stdout } = await inProcess(['export', '--emulator'], { cwd: folderWith() });
-    expect(code).toBe(0);
-    expect(parse(stdout)).toEqual({
+    expect(parse(await emulated().out('export'))).toEqual({
       version: 1,
       project: { id: 4711 },
       networks: { default: { id: 31, managed: false } },

@@ -1,12 +1,14 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax under test looks like one
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { publicDigest } from '../../src/core/desired.ts';
+import type { Plan } from '../../src/core/plan.ts';
 import { loadSpec } from '../../src/spec/load.ts';
-import { folderWith, inProcess } from './run.ts';
+import { emulated } from './workspace.ts';
 
 const canary = 'canary+5f/3a"9c';
+const environment = { MIRROR_KEY: canary, VDCSYNC_ALLOW_ENV: 'MIRROR_KEY' };
 const spec = `version: 1
 project: { id: 4711 }
 isos:
@@ -47,28 +49,29 @@ function filesIn(folder: string): readonly (readonly [string, string])[] {
 
 describe('src/core/hidden-texts.ts: values that came from the environment', () => {
   test('stand in no output, no plan file and no file of the state, and are planned once', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': spec + server, 'plan.json': 'older' });
-    const env = { MIRROR_KEY: canary, VDCSYNC_ALLOW_ENV: 'MIRROR_KEY', LOG_LEVEL: 'trace' };
+    const more = { 'plan.json': 'older' };
+    const place = emulated(spec + server, more, { ...environment, LOG_LEVEL: 'trace' });
+    const { cwd } = place;
     const shown: [string, string][] = [];
-    const run = async (...args: string[]) => {
-      const ended = await inProcess([...args, '--emulator'], { cwd, env });
-      shown.push([args.join(' '), `${ended.stdout}${ended.stderr}`]);
+    const run = async (words: string) => {
+      const ended = await place.run(words);
+      shown.push([words, `${ended.stdout}${ended.stderr}`]);
       return ended;
     };
-    for (const format of ['text', 'json', 'markdown', 'svg']) await run('plan', '--format', format);
+    for (const format of ['text', 'json', 'markdown', 'svg']) await run(`plan --format ${format}`);
     expect(shown[0]?.[1]).toContain('https://mirror.example.com/${env:MIRROR_KEY}/rescue.iso');
-    await run('plan', '--prove');
-    await run('plan', '--out', 'plan.json');
+    await run('plan --prove');
+    await run('plan --out plan.json');
     expect(statSync(join(cwd, 'plan.json')).mode & 0o777).toBe(0o600);
-    const applied = await run('apply', '--plan', 'plan.json', '--yes', '--format', 'json');
+    const applied = await run('apply --plan plan.json --yes --format json');
     expect(applied.code, applied.stderr).toBe(0);
     for (const key of ['isos.rescue', 'servers.web.firewall'])
       for (const format of ['text', 'json'])
-        expect((await run('explain', key, '--format', format)).stdout).toContain('${env:MIRROR_KEY}');
-    await run('history', '--format', 'json');
-    await run('history', '--format', 'text');
+        expect((await run(`explain ${key} --format ${format}`)).stdout).toContain('${env:MIRROR_KEY}');
+    await run('history --format json');
+    await run('history --format text');
     for (const command of ['status', 'output', 'validate', 'render', 'doctor']) await run(command);
-    await run('status', '--format', 'json');
+    await run('status --format json');
     expect((await run('plan')).stdout).toContain('Nothing to do');
     const files = filesIn(cwd);
     expect(files.map(([name]) => name)).toContain(join('.vdcsync', 'state.db'));
@@ -76,34 +79,20 @@ describe('src/core/hidden-texts.ts: values that came from the environment', () =
   });
 
   test('stand in no export of a spec that has them, and the export reads the same again', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': spec + server });
-    const env = { MIRROR_KEY: canary, VDCSYNC_ALLOW_ENV: 'MIRROR_KEY' };
-    const run = (...args: string[]) => inProcess([...args, '--emulator'], { cwd, env });
-    expect((await run('apply', '--yes')).code).toBe(0);
+    const place = emulated(spec + server, {}, environment);
+    await place.out('apply --yes');
     for (const format of ['yaml', 'json']) {
-      const { code, stdout } = await run('export', '-f', 'vdcsync.yaml', '--format', format);
-      expect([code, shows(stdout).length > 0, stdout.includes('${env:MIRROR_KEY}')]).toEqual([
-        0,
-        false,
-        true,
-      ]);
-      writeFileSync(join(cwd, `again.${format}`), stdout);
-      const plan = await run('plan', '-f', `again.${format}`, '--format', 'json');
-      const verbs = JSON.parse(plan.stdout).operations.map(({ verb }: { readonly verb: string }) => verb);
-      expect(new Set(verbs)).toEqual(new Set(['adopt']));
+      const text = await place.out(`export -f vdcsync.yaml --format ${format}`);
+      expect([shows(text), text.includes('${env:MIRROR_KEY}')]).toEqual([[], true]);
+      place.write(`again.${format}`, text);
+      const { operations }: Plan = await place.json(`plan -f again.${format}`);
+      expect(new Set(operations.map(({ verb }) => verb))).toEqual(new Set(['adopt']));
     }
   });
 
-  test('stand in no report of a rehearsal', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': spec });
-    for (const format of ['text', 'json']) {
-      const args = ['rehearse', '--trials', '2', '--format', format];
-      const { code, stdout } = await inProcess(args, {
-        cwd,
-        env: { MIRROR_KEY: canary, VDCSYNC_ALLOW_ENV: 'MIRROR_KEY' },
-      });
-      expect([code, shows(stdout).length > 0]).toEqual([0, false]);
-    }
+  test.each(['text', 'json'])('stand in no report of a rehearsal as %s', async (format) => {
+    const place = emulated(spec, {}, environment);
+    expect(shows(await place.out(`rehearse --trials 2 --format ${format}`))).toEqual([]);
   });
 
   test('make no digest of the spec that is shown, as it would confirm a guess', () => {

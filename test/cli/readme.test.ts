@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { folderWith, inProcess } from './run.ts';
+import { inProcess } from './run.ts';
+import { emulated } from './workspace.ts';
 
 /** The lines of a usual screen. */
 const screen = 40;
@@ -25,15 +26,12 @@ describe('README.md', () => {
   });
 
   test('shows what its commands print', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': block('```yaml\n') });
-    const { stdout } = await inProcess(['plan', '--emulator'], { cwd });
-    expect(readme).toContain(`$ vdcsync plan --emulator\n${stdout.trimEnd()}\n`);
-    const applied = await inProcess(['apply', '--emulator', '--yes'], { cwd });
-    expect(applied.code).toBe(0);
-    const again = await inProcess(['plan', '--emulator'], { cwd });
-    expect(readme).toContain(`$ vdcsync plan --emulator\n${again.stdout}`);
+    const place = emulated(block('```yaml\n'));
+    expect(readme).toContain(`$ vdcsync plan --emulator\n${(await place.out('plan')).trimEnd()}\n`);
+    await place.out('apply --yes');
+    expect(readme).toContain(`$ vdcsync plan --emulator\n${await place.out('plan')}`);
     const [, ...destroy] = /\$ vdcsync (destroy .*)/.exec(readme)?.[1]?.split(' ') ?? [];
-    const typed = { cwd, terminal: true, input: 'emulated\n' };
+    const typed = { cwd: place.cwd, terminal: true, input: 'emulated\n' };
     expect((await inProcess(['destroy', ...destroy], typed)).code).toBe(0);
   });
 });

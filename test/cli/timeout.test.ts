@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { type Call, folderWith, inProcess, type Served, serve, vdcsync } from './run.ts';
+import { jsonLines } from './workspace.ts';
 
 let api: Served;
 beforeAll(async () => {
@@ -59,10 +60,7 @@ describe('src/cli/commands/apply.ts: apply --timeout', () => {
     );
     const { code, stdout } = await apply('--timeout', '4m', '--format', 'json');
     expect(code).toBe(130);
-    const told = stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    const told = jsonLines(stdout);
     expect(told.at(-1)).toMatchObject({
       type: 'summary',
       outcome: 'stopped',
@@ -70,11 +68,9 @@ describe('src/cli/commands/apply.ts: apply --timeout', () => {
       operations: { done: 0, unresolved: 2 },
     });
     const waits = told.find(({ step, key }) => step === 'waiting' && key === 'servers.gpu-2');
-    const [at, until, deadline] = [waits?.at, waits?.until, waits?.deadline].map((each) =>
-      Date.parse(each as string),
-    );
-    expect(until).toBeGreaterThan(at as number);
-    expect((deadline as number) - (at as number)).toBeGreaterThan(23.9 * 3_600_000);
+    const at = Date.parse(waits.at);
+    expect(Date.parse(waits.until)).toBeGreaterThan(at);
+    expect(Date.parse(waits.deadline) - at).toBeGreaterThan(23.9 * 3_600_000);
   });
 
   test.each(['soon', '0s', '-5m', '30'])('%s is no duration', async (text) => {

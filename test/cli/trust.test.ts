@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { folderWith, inProcess } from './run.ts';
+import { emulated, Workspace } from './workspace.ts';
 
 const canary = 'canary-of-the-pipeline';
 /** The variables that a pipeline has, and that belong to nobody who writes a spec. */
@@ -13,13 +13,7 @@ const secrets = {
   ...{ TOKEN_OTHER: canary, NPM_TOKEN: canary },
 };
 const commands = [
-  ['validate'],
-  ['plan'],
-  ['apply', '--yes'],
-  ['destroy', '--yes'],
-  ['status'],
-  ['doctor'],
-  ['rehearse', '--trials', '1'],
+  ...['validate', 'plan', 'apply --yes', 'destroy --yes', 'status', 'doctor', 'rehearse --trials 1'],
 ];
 
 /** An API that only remembers the requests. */
@@ -47,11 +41,11 @@ describe('src/cli/settings/spec-source.ts', () => {
       ]),
   )('no command sends %s anywhere', async (_name, spec) => {
     const api = await listener();
-    const cwd = folderWith({ 'vdcsync.yaml': spec });
     const env = { ...secrets, VDC_BASE_URL: api.url, LOG_LEVEL: 'error' };
+    const place = new Workspace({ 'vdcsync.yaml': spec }, env);
     for (const command of commands) {
-      const { code, stdout, stderr } = await inProcess(command, { cwd, env });
-      if (command[0] !== 'status') expect([command[0], code]).not.toEqual([command[0], 0]);
+      const { code, stdout, stderr } = await place.run(command);
+      if (command !== 'status') expect([command, code]).not.toEqual([command, 0]);
       expect(api.requests.filter((each) => each.includes(canary))).toEqual([]);
       expect(`${stdout}${stderr}`).not.toContain(canary);
     }
@@ -64,27 +58,22 @@ describe('src/cli/settings/spec-source.ts', () => {
     'CI_JOB_TOKEN',
     'GITHUB_TOKEN',
   ])('%s cannot be allowed, neither as a value nor as a token', async (name) => {
-    const spec = `version: 1\nproject: { id: 4711 }\nisos: { a: { url: "https://e.example/?\${env:${name}}" } }\n`;
-    const cwd = folderWith({ 'vdcsync.yaml': spec });
-    expect((await inProcess(['validate', '--allow-env', name], { cwd, env: secrets })).code).toBe(64);
-    const named = folderWith({ 'vdcsync.yaml': `version: 1\nproject: { id: 4711, token_env: ${name} }\n` });
-    const prefix = ['--token-env-prefix', name.slice(0, 2)];
-    expect((await inProcess(['validate', ...prefix], { cwd: named, env: secrets })).code).toBe(1);
+    const iso = `version: 1\nproject: { id: 4711 }\nisos: { a: { url: "https://e.example/?\${env:${name}}" } }\n`;
+    await emulated(iso, {}, secrets).refused(64, `validate --allow-env ${name}`);
+    const token = emulated(`version: 1\nproject: { id: 4711, token_env: ${name} }\n`, {}, secrets);
+    await token.refused(1, `validate --token-env-prefix ${name.slice(0, 2)}`);
   });
 
   test('a value is read if the operator allows its variable', async () => {
     const spec =
       'version: 1\nproject: { id: 4711 }\nisos: { a: { url: "https://e.example/${env:MIRROR}" } }\n';
-    const cwd = folderWith({ 'vdcsync.yaml': spec });
     const env = { MIRROR: 'x', TOKEN_MIRROR: 'y' };
-    expect((await inProcess(['validate', '--allow-env', 'MIRROR'], { cwd, env })).code).toBe(0);
-    expect(
-      (await inProcess(['validate'], { cwd, env: { ...env, VDCSYNC_ALLOW_ENV: 'A,MIRROR' } })).code,
-    ).toBe(0);
-    const { stderr } = await inProcess(['validate', '--allow-env', 'OTHER'], { cwd, env });
-    expect(stderr).toContain('allow it with --allow-env MIRROR');
-    const token = folderWith({ 'vdcsync.yaml': spec.replace('MIRROR', 'TOKEN_MIRROR') });
-    const both = ['validate', '--allow-env', 'TOKEN_MIRROR', '--token-env-prefix', 'TOKEN_'];
-    expect((await inProcess(both, { cwd: token, env })).stderr).toContain('holds a token');
+    const place = emulated(spec, { 'token.yaml': spec.replace('MIRROR', 'TOKEN_MIRROR') }, env);
+    await place.out('validate --allow-env MIRROR');
+    await emulated(spec, {}, { ...env, VDCSYNC_ALLOW_ENV: 'A,MIRROR' }).out('validate');
+    const refused = await place.refused(1, 'validate --allow-env OTHER');
+    expect(refused).toContain('allow it with --allow-env MIRROR');
+    const both = 'validate -f token.yaml --allow-env TOKEN_MIRROR --token-env-prefix TOKEN_';
+    expect(await place.refused(1, both)).toContain('holds a token');
   });
 });

@@ -34,12 +34,8 @@ export class Workspace {
   }
 
   /** The lines of `apply --format json`, whatever its end. */
-  async events(words: string): Promise<readonly ReturnType<typeof JSON.parse>[]> {
-    const { stdout } = await this.run(words, '--format', 'json');
-    return stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line));
+  async events(words: string): Promise<ReturnType<typeof jsonLines>> {
+    return jsonLines((await this.run(words, '--format', 'json')).stdout);
   }
 
   async code(words: string, ...more: readonly string[]): Promise<number | null> {
@@ -74,4 +70,11 @@ export class Workspace {
 /** With the embedded emulator. */
 export function emulated(spec?: string, more: Files = {}, env: Files = {}): Workspace {
   return new Workspace({ ...(spec !== undefined && { 'vdcsync.yaml': spec }), ...more }, env, ['--emulator']);
+}
+
+export function jsonLines(text: string): readonly ReturnType<typeof JSON.parse>[] {
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
 }
