@@ -1,14 +1,12 @@
-import { type DestinationStream, destination, type Logger, pino, stdTimeFunctions } from 'pino';
+import { type Logger, pino, stdTimeFunctions } from 'pino';
 import { printable } from '../core/text.ts';
 import type { LogFormat, LogLevel } from './log-levels.ts';
 
 export interface LoggerOptions {
-  /** Default `info`. */
-  readonly level?: LogLevel;
-  /** `json`: one object per line. `text` (default): lines for human readers. */
-  readonly format?: LogFormat;
-  /** Where lines go; default standard error, written at once so that none is lost at exit. */
-  readonly write?: (line: string) => void;
+  readonly level: LogLevel;
+  /** `json`: one object per line. `text`: lines for human readers. */
+  readonly format: LogFormat;
+  readonly write: (line: string) => void;
 }
 
 /**
@@ -20,40 +18,11 @@ const allowedFields: ReadonlySet<string> = new Set(
     ['key', 'kind', 'verb', 'operationId', 'intentId', 'resourceId', 'taskId', 'sort', 'project'],
     ['method', 'path', 'status', 'code', 'requestId', 'attempt', 'bucket', 'priority', 'replayed'],
     ['durationMs', 'waitMs', 'retryAfterMs', 'ageMs', 'count', 'reads', 'writes', 'polls', 'limited'],
-    [
-      'phase',
-      'condition',
-      'before',
-      'outcome',
-      'reason',
-      'detail',
-      'error',
-      'file',
-      'line',
-      'column',
-      'source',
-      'ref',
-      'commit',
-    ],
-    ['change', 'wave', 'left', 'total', 'projects'],
-    [
-      'event',
-      'trigger',
-      'command',
-      'operations',
-      'spec',
-      'forge',
-      'deliveryId',
-      'address',
-      'port',
-      'url',
-      'version',
-      'signal',
-      'digest',
-      'resolve',
-    ],
+    ['phase', 'condition', 'before', 'outcome', 'reason', 'detail', 'error', 'source', 'ref', 'commit'],
+    ['file', 'line', 'column', 'change', 'wave', 'left', 'total', 'projects', 'address', 'port', 'url'],
+    ['event', 'trigger', 'command', 'operations', 'spec', 'forge', 'deliveryId', 'version', 'signal'],
     ['warnings', 'blocked', 'unchanged', 'changes', 'differs', 'drift', 'serial', 'lineage', 'component'],
-    ['tokenNumber', 'tokens'],
+    ['digest', 'resolve', 'tokenNumber', 'tokens'],
   ].flat(),
 );
 
@@ -61,14 +30,13 @@ const allowedFields: ReadonlySet<string> = new Set(
 const secretFields = ['token', 'authorization', 'secret', 'password', 'idempotencyKey', 'headers', 'body'];
 
 /**
- * Writes lines of JSON or text to standard error. Only allow-listed fields are written. Control characters are removed
+ * Writes lines of JSON or text. Only allow-listed fields are written. Control characters are removed
  * from their text, because the text may come from the server.
  */
-export function createLogger(options: LoggerOptions = {}): Logger {
-  const format = options.format ?? 'text';
+export function createLogger({ level, format, write }: LoggerOptions): Logger {
   return pino(
     {
-      level: options.level ?? 'info',
+      level,
       base: null,
       timestamp: stdTimeFunctions.isoTime,
       redact: {
@@ -85,20 +53,8 @@ export function createLogger(options: LoggerOptions = {}): Logger {
         },
       },
     },
-    lineStream(format, options.write),
+    { write: (line) => write(format === 'json' ? line : asText(line)) },
   );
-}
-
-function lineStream(format: LogFormat, write: LoggerOptions['write']): DestinationStream {
-  const out = write ?? stderrWriter();
-  return { write: (line) => out(format === 'json' ? line : asText(line)) };
-}
-
-function stderrWriter(): (line: string) => void {
-  const stream = destination({ dest: 2, sync: true });
-  return (line) => {
-    stream.write(line);
-  };
 }
 
 function onlyAllowed(fields: Record<string, unknown>): Record<string, unknown> {

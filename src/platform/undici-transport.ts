@@ -13,10 +13,6 @@ import {
 export interface UndiciTransportOptions {
   /** Name resolution, connection and TLS handshake together. Default 10,000. */
   readonly connectTimeoutMs?: number;
-  /** From the request's end to the answer's headers. Default 30,000. */
-  readonly headersTimeoutMs?: number;
-  /** Between two pieces of the answer's body. Default 30,000. */
-  readonly bodyTimeoutMs?: number;
   /** Bytes of one answer; a longer one is cut off as a failure. Default 8 MiB. */
   readonly maxBodyBytes?: number;
   /** Connections open at once to one origin. Default 8. */
@@ -25,8 +21,6 @@ export interface UndiciTransportOptions {
 
 const defaults = {
   connectTimeoutMs: 10_000,
-  headersTimeoutMs: 30_000,
-  bodyTimeoutMs: 30_000,
   maxBodyBytes: 8 * 1024 * 1024,
   connections: 8,
 } satisfies Required<UndiciTransportOptions>;
@@ -48,8 +42,8 @@ export function undiciTransport(options: UndiciTransportOptions = {}): Transport
     allowH2: false,
     pipelining: 1,
     connections: settings.connections,
-    headersTimeout: settings.headersTimeoutMs,
-    bodyTimeout: settings.bodyTimeoutMs,
+    // From the request's end to the answer's headers, and between two pieces of the answer's body.
+    ...{ headersTimeout: 30_000, bodyTimeout: 30_000 },
   });
 
   async function send(

@@ -39,14 +39,30 @@ export async function acquireOwnerLock(
   path: string,
   options: OwnerLockOptions,
 ): Promise<{ release(): void }> {
-  const { waitMs = 0, clock, onWait } = options;
+  const holder = async () => readHolder(path);
+  const lock = await waitFor(path, options, holder, async () => tryLock(path));
+  return owned(path, lock, options.now);
+}
+
+/**
+ * Tries to take a lock until `waitMs` is over; `isLast` says that it is.
+ *
+ * @throws StateHeldError naming the holder
+ */
+export async function waitFor<Lock>(
+  label: string,
+  { waitMs = 0, clock, onWait }: OwnerLockOptions,
+  holderNow: () => Promise<LockHolder | undefined>,
+  take: (isLast: boolean) => Promise<Lock | undefined>,
+): Promise<Lock> {
   const giveUpAt = clock === undefined ? 0 : clock.monotonic() + waitMs;
   for (let tries = 0; ; tries += 1) {
-    const lock = tryLock(path);
-    if (lock !== undefined) return owned(path, lock, options.now);
-    const holder = readHolder(path);
     const leftMs = clock === undefined ? 0 : giveUpAt - clock.monotonic();
-    if (clock === undefined || leftMs <= 0) throw new StateHeldError(heldBy(path, holder));
+    const isLast = clock === undefined || leftMs <= 0;
+    const lock = await take(isLast);
+    if (lock !== undefined) return lock;
+    const holder = await holderNow();
+    if (isLast) throw new StateHeldError(heldBy(label, holder));
     if (tries === 0) onWait?.(holder);
     await clock.sleep(Math.min(pollMs, leftMs));
   }

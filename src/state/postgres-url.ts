@@ -28,20 +28,20 @@ export function isPostgresUrl(location: string): boolean {
 /**
  * Reads `postgres://USER:PASSWORD@HOST:PORT/DATABASE?state=NAME`. Everything else in the query is for the driver:
  * `sslmode`, `sslrootcert`, `sslcert`, `sslkey`, `host` (a folder with a socket), `options`. The exception is
- * `allow_insecure`, see `PostgresLocation`. `name`: the state if the URL does not name one.
+ * `allow_insecure`, see `PostgresLocation`.
  *
  * No message repeats the URL: an unreadable part may be a password in the wrong place.
  *
  * @throws StateError if the text is not a URL of this form.
  */
-export function parsePostgresUrl(text: string, name = defaultStateName): PostgresLocation {
+export function parsePostgresUrl(text: string): PostgresLocation {
   if (!isPostgresUrl(text))
     throw new StateError(
       'The state is a path or a postgres:// URL; other URLs are not known. Name one with --state or VDCSYNC_STATE.',
     );
   const url = readUrl(text);
   // The last one counts: it may have been added to a URL that names one.
-  const state = url.searchParams.getAll('state').at(-1) ?? name;
+  const state = url.searchParams.getAll('state').at(-1) ?? defaultStateName;
   if (!/^[\w.-]{1,100}$/.test(state)) {
     throw new StateError(
       "The state's name in the PostgreSQL URL (?state=NAME) may hold letters, digits, '.', '_' and '-', up to 100.",

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { pid } from 'node:process';
 import { StateHeldError } from '../core/errors.ts';
 import type { StateStore } from '../core/state.ts';
-import { heldBy, type LockHolder, type OwnerLockOptions } from './owner-lock.ts';
+import { heldBy, type LockHolder, type OwnerLockOptions, waitFor } from './owner-lock.ts';
 import { PostgresConnection } from './postgres-connection.ts';
 import { PostgresDriver } from './postgres-driver.ts';
 import { knownVersion, lockClass, postgresVersion, schemaVersion } from './postgres-migrations.ts';
@@ -21,8 +21,6 @@ export interface OpenPostgresOptions extends OwnerLockOptions {
   readonly now: number;
   /** Of a state that does not exist yet: random text. */
   readonly lineage: string;
-  /** Which state, where the URL does not say `?state=NAME`. Default: `default`. */
-  readonly name?: string;
   /**
    * The process as one of a fleet, with the job of the project in hand. It ends the connection of another replica that
    * still owns the state.
@@ -60,7 +58,7 @@ export async function openPostgresDriver(
   url: string,
   options: OpenPostgresOptions,
 ): Promise<PostgresDriver | undefined> {
-  const location = parsePostgresUrl(url, options.name);
+  const location = parsePostgresUrl(url);
   return options.mode === 'read' ? openForReading(location) : openForWriting(location, options);
 }
 
@@ -191,23 +189,17 @@ interface AcquireOptions extends OwnerLockOptions {
 async function acquireOwnership(
   connection: PostgresConnection,
   stateId: number,
-  { waitMs = 0, clock, onWait, replica, alone, take, label }: AcquireOptions,
+  options: AcquireOptions,
 ): Promise<Row> {
-  const giveUpAt = clock === undefined ? 0 : clock.monotonic() + waitMs;
-  for (let tries = 0; ; tries += 1) {
-    const leftMs = clock === undefined ? 0 : giveUpAt - clock.monotonic();
-    const isLast = clock === undefined || leftMs <= 0;
-    const head = await alone(async () => {
+  const { replica, alone, take, label } = options;
+  const holder = () => alone(() => readHolder(connection, stateId));
+  return waitFor(label, options, holder, (isLast) =>
+    alone(async () => {
       const taken = await take();
       const ends = taken === undefined && isLast && replica !== undefined;
       return ends && (await endReplica(connection, stateId, replica)) ? take() : taken;
-    });
-    if (head !== undefined) return head;
-    const holder = await alone(() => readHolder(connection, stateId));
-    if (isLast) throw new StateHeldError(heldBy(label, holder));
-    if (tries === 0) onWait?.(holder);
-    await clock.sleep(Math.min(pollMs, leftMs));
-  }
+    }),
+  );
 }
 
 /**
@@ -262,9 +254,6 @@ async function releaseOwnership(connection: PostgresConnection, stateId: number)
     ...[lockClass, stateId],
   );
 }
-
-/** Time between two attempts. */
-const pollMs = 250;
 
 async function readHolder(connection: PostgresConnection, stateId: number): Promise<LockHolder | undefined> {
   const [row] = await connection.query(

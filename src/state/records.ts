@@ -124,28 +124,12 @@ const notSeenAt = number.optional();
 const write = {
   ...{ id: text, key: text, kind: text, verb: text, incarnation: text, idempotencyKey: text },
   ...{ request: object, sentAs: text, basis: text, preimage: object, changes: z.array(z.unknown()) },
-  ...{
-    attempt: number,
-    sends: number,
-    lost: number,
-    lastSentAt: number,
-    lastSentApiAt: number.nullable(),
-    dueAt: number,
-    detail: text,
-  },
+  ...{ attempt: number, sends: number, lost: number, dueAt: number, detail: text },
+  ...{ lastSentAt: number, lastSentApiAt: number.nullable() },
   ...{ createdAt: number, firstSentAt: number, firstSentApiAt: number.nullable() },
-  ...{
-    parentId: text.optional(),
-    replaces: text.optional(),
-    freed: text.optional(),
-    recovers: text.optional(),
-  },
-  ...{
-    queuedAt: number.optional(),
-    elsewhere: number.optional(),
-    parts: texts.optional(),
-    spec: text.optional(),
-  },
+  ...{ parentId: text.optional(), replaces: text.optional(), freed: text.optional() },
+  ...{ recovers: text.optional(), spec: text.optional(), parts: texts.optional() },
+  ...{ queuedAt: number.optional(), elsewhere: number.optional() },
 };
 
 const intent = z.discriminatedUnion('phase', [

@@ -10,6 +10,7 @@ import { stateEquivalence } from './state-equivalence.ts';
 import { backend, later, sampleBinding, sampleIntent, web } from './state-samples.ts';
 
 const server = postgresServer();
+const urlOf = (name: string) => `${server.url()}?state=${name}`;
 
 describe('src/state/sql-store.ts: PostgreSQL', () => {
   stateConformance('postgres', postgresHarness('one'));
@@ -35,14 +36,14 @@ function neighbouredHarness(): Required<StateHarness> {
   let neighbours: { readonly store: StateStore; readonly name: string; readonly before: unknown }[] = [];
   // By a reader: what an owner has read it need not read again.
   const inDatabase = async (name: string) => {
-    const reader = await openPostgresState(server.url(), { mode: 'read', now: 1, lineage: name, name });
+    const reader = await openPostgresState(urlOf(name), { mode: 'read', now: 1, lineage: name });
     const all = await everything(reader);
     await reader.close();
     return all;
   };
   const settle = async (name: string, projectId: number) => {
-    const store = await openPostgresState(server.url(), {
-      ...{ mode: 'write', now: 1, lineage: name, name },
+    const store = await openPostgresState(urlOf(name), {
+      ...{ mode: 'write', now: 1, lineage: name },
       replica: replica(),
     });
     await store.claimProject(projectId);
@@ -105,7 +106,7 @@ function postgresHarness(prefix: string, replica?: () => Replica): Required<Stat
   let count = 0;
   const open = async (name: string, mode: 'write' | 'read') => {
     const own = replica === undefined ? {} : { replica: replica() };
-    const store = await openPostgresState(server.url(), { mode, now: 1, lineage: 'born', name, ...own });
+    const store = await openPostgresState(urlOf(name), { mode, now: 1, lineage: 'born', ...own });
     stores.push(store);
     names.set(store, name);
     return store;

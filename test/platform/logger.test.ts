@@ -1,9 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { createLogger, type LoggerOptions } from '../../src/platform/logger.ts';
 
-function logged(options: LoggerOptions, log: (logger: ReturnType<typeof createLogger>) => void): string[] {
+function logged(
+  options: Partial<LoggerOptions>,
+  log: (logger: ReturnType<typeof createLogger>) => void,
+): string[] {
   const lines: string[] = [];
-  log(createLogger({ ...options, write: (line) => lines.push(line) }));
+  log(createLogger({ level: 'info', format: 'text', ...options, write: (line) => lines.push(line) }));
   return lines;
 }
 

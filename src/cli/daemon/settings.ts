@@ -3,7 +3,6 @@ import { dirname, join, resolve } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
 import { isLoopbackHost } from '../../core/text.ts';
 import { parseDuration } from '../../core/time.ts';
-import type { StatusTarget } from '../../daemon/commit-status/forge.ts';
 import { whyFolderEphemeral } from '../../daemon/ephemeral.ts';
 import { defaultPolicy, type RolloutPolicy } from '../../daemon/fleet/rollout.ts';
 import { type Listen, parseListen } from '../../daemon/http/server.ts';
@@ -15,7 +14,6 @@ import { type GitSettings, gitSource } from '../../daemon/sources/git-source.ts'
 import { checkGitNames, parseGitUrl } from '../../daemon/sources/git-url.ts';
 import { SourceError, type SpecSource } from '../../daemon/sources/source.ts';
 import { scaledClock } from '../../platform/system.ts';
-import type { SpecTrust } from '../../spec/environment.ts';
 import { createFolder } from '../../state/sqlite-file.ts';
 import { usageError } from '../exit.ts';
 import { type CommonFlags, isUrl } from '../flags.ts';
@@ -45,41 +43,13 @@ export interface RunFlags extends CommonFlags, CommitStatusFlags {
   readonly requireApproval?: 'plan';
 }
 
-export interface DaemonSettings {
-  readonly intervalMs: number;
-  /** Journal entries that ended longer ago are deleted. */
-  readonly keepMs: number;
-  readonly mode: Mode;
-  readonly listen: Listen | undefined;
-  /** `many`: each file is a project of its own, with a state of its own. */
-  readonly projects: 'one' | 'many';
-  readonly files: readonly GivenFile[];
-  readonly git: GitSettings | undefined;
-  readonly receivers: readonly Receiver[];
-  /** The repository whose commits get a status. */
-  readonly statusTarget: StatusTarget | undefined;
-  /** The address at which operators reach the status page; ends in a slash. */
-  readonly pageUrl: string | undefined;
-  /** Of everything that is served but health and webhooks. */
-  readonly token: (() => string) | undefined;
-  readonly hasShortToken: boolean;
-  readonly webhookSecret: (() => string) | undefined;
-  readonly approveToken: (() => string) | undefined;
-  readonly timeScale: number;
-  /** The variables and files of this machine that the specs may use. */
-  readonly trust: SpecTrust;
-  /** The most projects at a time, if several processes share the projects. */
-  readonly parallel: number;
-  /** The limits of the effect that one change of the specs may have on a fleet. */
-  readonly rollout: RolloutPolicy;
-  /** Whether each project has metrics of its own, or one sum covers all projects. */
-  readonly metricsPerProject: boolean;
-}
+export type DaemonSettings = ReturnType<typeof readDaemonSettings>;
 
 /** Flags and environment of the daemon. All their errors are reported before the daemon opens anything. */
-export function readDaemonSettings(flags: RunFlags, io: Io): DaemonSettings {
-  const mode = flags.mode ?? 'correct';
+export function readDaemonSettings(flags: RunFlags, io: Io) {
+  const mode: Mode = flags.mode ?? 'correct';
   const intervalMs = durationOf('--interval', flags.interval ?? '5m');
+  // Journal entries that ended longer ago are deleted.
   const keepMs = keepOf(flags.keepHistory ?? '90d');
   const listen = listenOf(flags.listen ?? '127.0.0.1:9464');
   if (flags.emulator !== true) baseUrlOf(io);
@@ -92,18 +62,26 @@ export function readDaemonSettings(flags: RunFlags, io: Io): DaemonSettings {
       : git.files.some(({ path }) => path.endsWith('/'));
   if (mode !== 'observe') refuseEphemeral(flags, io);
   const receivers = receiversOf(io);
+  // The address at which operators reach the status page; ends in a slash.
   const pageUrl = pageUrlOf(io);
+  // Of everything that is served but health and webhooks.
   const { secret: token, isShort: hasShortToken } = guardOf('VDCSYNC_HTTP_TOKEN', io, { strict: false });
   const { secret: webhookSecret } = guardOf('VDCSYNC_WEBHOOK_SECRET', io, { strict: true });
   const { secret: approveToken } = guardOf('VDCSYNC_APPROVE_TOKEN', io, { strict: true });
-  const projects = many ? 'many' : 'one';
+  // `many`: each file is a project of its own, with a state of its own.
+  const projects: 'one' | 'many' = many ? 'many' : 'one';
+  // The most projects at a time, if several processes share the projects.
   const parallel = flags.parallel ?? 10;
+  // The variables and files of this machine that the specs may use.
   const trust = trustOf(flags, io);
+  // The repository whose commits get a status.
   const statusTarget = statusTargetOf(flags, io, pageUrl);
   return {
     ...{ intervalMs, keepMs, mode, listen, projects, files, git, receivers, pageUrl, timeScale, parallel },
     ...{ token, hasShortToken, webhookSecret, approveToken, trust, statusTarget },
+    // The limits of the effect that one change of the specs may have on a fleet.
     rollout: rolloutOf(flags, io, timeScale),
+    // Whether each project has metrics of its own, or one sum covers all projects.
     metricsPerProject: !many || flags.metricsPerProject === true,
   };
 }
@@ -128,7 +106,7 @@ function listenOf(text: string): Listen | undefined {
   throw usageError(`--listen ${JSON.stringify(text)} must be HOST:PORT, such as 127.0.0.1:9464, or off`);
 }
 
-function filesOf(flags: RunFlags, io: Io): DaemonSettings['files'] {
+function filesOf(flags: RunFlags, io: Io): readonly GivenFile[] {
   const files = specFiles(flags, io).map((name) => ({ name, path: resolve(io.cwd, name) }));
   if (files.some(({ name }) => name === '-')) {
     throw usageError('run watches its file, so it cannot be standard input');

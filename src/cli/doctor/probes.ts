@@ -1,5 +1,6 @@
 import type { ApiAnswer } from '../../api/answer.ts';
 import { ApiProblem } from '../../core/errors.ts';
+import { given } from '../../core/json.ts';
 import type { UndocumentedOperation } from '../../core/profile.ts';
 import type { ServerId } from '../../core/resources.ts';
 import { TransportError } from '../../core/transport.ts';
@@ -11,9 +12,7 @@ interface Candidate {
   readonly operation: UndocumentedOperation;
   readonly method: string;
   readonly path: string;
-  /** The document has method and path, and leaves the payload open. @source API §4 */
-  readonly tabled?: true;
-  /** The payload that is most likely. */
+  /** The payload that is most likely, where the document has method and path, and leaves the payload open. @source API §4 */
   readonly body?: string;
 }
 
@@ -22,32 +21,20 @@ interface Candidate {
  * it accepts. So a GET shows whether a PUT or DELETE exists, without sending one. @source API §4 rule 7
  */
 const candidates: readonly Candidate[] = [
-  { operation: 'list_servers', method: 'GET', path: '/servers' },
-  { operation: 'read_server', method: 'GET', path: '/servers/{id}' },
-  {
-    operation: 'remove_network_interface',
-    method: 'DELETE',
-    path: '/servers/{id}/network-interfaces/{interface}',
-  },
-  { operation: 'resize_server', method: 'PUT', path: '/servers/{id}/resources' },
-  { operation: 'resize_server', method: 'POST', path: '/servers/{id}/resize' },
-  {
-    operation: 'insert_iso',
-    method: 'PUT',
-    path: '/servers/{id}/iso',
-    tabled: true,
-    body: '{iso_id: "{iso_id}"}',
-  },
-  { operation: 'eject_iso', method: 'DELETE', path: '/servers/{id}/iso' },
-  {
-    operation: 'take_server_image',
-    method: 'POST',
-    path: '/server-images',
-    tabled: true,
-    body: '{server_id: "{server_id}", name: "{name}"}',
-  },
-  { operation: 'delete_backup', method: 'DELETE', path: '/servers/{id}/backups/{backup}' },
+  candidate('list_servers', 'GET', '/servers'),
+  candidate('read_server', 'GET', '/servers/{id}'),
+  candidate('remove_network_interface', 'DELETE', '/servers/{id}/network-interfaces/{interface}'),
+  candidate('resize_server', 'PUT', '/servers/{id}/resources'),
+  candidate('resize_server', 'POST', '/servers/{id}/resize'),
+  candidate('insert_iso', 'PUT', '/servers/{id}/iso', '{iso_id: "{iso_id}"}'),
+  candidate('eject_iso', 'DELETE', '/servers/{id}/iso'),
+  candidate('take_server_image', 'POST', '/server-images', '{server_id: "{server_id}", name: "{name}"}'),
+  candidate('delete_backup', 'DELETE', '/servers/{id}/backups/{backup}'),
 ];
+
+function candidate(operation: UndocumentedOperation, method: string, path: string, body?: string): Candidate {
+  return { operation, method, path, ...given({ body }) };
+}
 
 /** Asks by GET alone, once for each candidate path. */
 export async function probeOperations(session: Session): Promise<Finding[]> {
@@ -60,12 +47,12 @@ export async function probeOperations(session: Session): Promise<Finding[]> {
     values.backup = (await session.reads.findBackups(server))?.[0]?.id;
   }
   const asked = new Map<string, Seen>();
-  for (const candidate of candidatesFor(session)) {
-    const path = filled(candidate.path, values);
-    const enabled = session.profile.operations[candidate.operation] !== undefined;
+  for (const each of candidatesFor(session)) {
+    const path = filled(each.path, values);
+    const enabled = session.profile.operations[each.operation] !== undefined;
     const seen = path === undefined ? undefined : (asked.get(path) ?? (await look(session, path)));
     if (path !== undefined && seen !== undefined) asked.set(path, seen);
-    findings.push(seen === undefined ? untried(candidate) : judge(candidate, seen, enabled));
+    findings.push(seen === undefined ? untried(each) : judge(each, seen, enabled));
   }
   findings.push(
     found.unknown('probe:update_backup_policy', 'a read cannot show whether the API changes backup policies'),
@@ -141,7 +128,7 @@ async function look({ probe }: Session, path: string): Promise<Seen> {
 }
 
 function judge(candidate: Candidate, seen: Seen, enabled: boolean): Finding {
-  const { operation, method, path, tabled = false } = candidate;
+  const { operation, method, path, body } = candidate;
   const id = `probe:${operation}`;
   const what = `${method} ${path}`;
   if ('lost' in seen) return found.unknown(id, `${what}: no answer (${seen.lost})`);
@@ -157,7 +144,7 @@ function judge(candidate: Candidate, seen: Seen, enabled: boolean): Finding {
         `${what}: a GET of this path answers ${status}, which does not show whether the operation exists`,
       );
     case 'absent': {
-      const message = `${what} is not available (${status}${takes})${tabled ? ', although it is documented' : ''}`;
+      const message = `${what} is not available (${status}${takes})${body === undefined ? '' : ', although it is documented'}`;
       if (!enabled) return found.info(id, message);
       // Every refresh sends the read, so nothing runs without it.
       return found[method === 'GET' ? 'error' : 'warning'](
@@ -169,8 +156,8 @@ function judge(candidate: Candidate, seen: Seen, enabled: boolean): Finding {
   }
 }
 
-function unsure({ method, tabled }: Candidate): string {
-  if (tabled) return 'but its payload is not documented: ask the provider';
+function unsure({ method, body }: Candidate): string {
+  if (body !== undefined) return 'but its payload is not documented: ask the provider';
   return `but not documented${method === 'GET' ? '' : ': ask the provider about its payload and effect'}`;
 }
 

@@ -1,13 +1,9 @@
 import * as z from 'zod';
-import { parseDuration } from '../../core/time.ts';
 import { defaultPolicy, type RolloutPolicy, wave } from '../../daemon/fleet/rollout.ts';
 import { find, type Located, type Report } from '../../spec/located.ts';
-import { readDocument } from './profile.ts';
+import { durationOf, readDocument } from './profile.ts';
 
-const duration = z
-  .string()
-  .refine((text) => parseDuration(text) !== undefined, { error: 'must be a duration such as 10m' })
-  .transform((text) => parseDuration(text) ?? 0);
+const duration = durationOf(0, 'must be a duration such as 10m');
 
 /** The content of a fleet file. Every key is optional. */
 const fleetSchema = z.strictObject({

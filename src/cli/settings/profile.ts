@@ -13,12 +13,7 @@ import { operatorsSpec } from '../../spec/environment.ts';
 import { checkSchema, find, type Located, type Report } from '../../spec/located.ts';
 import { readYaml } from '../../spec/yaml-tree.ts';
 
-const duration = z
-  .string()
-  .refine((text) => (parseDuration(text) ?? 0) > 0, {
-    error: 'must be a duration over zero such as 60s or 1m',
-  })
-  .transform((text) => parseDuration(text) ?? 0);
+const duration = durationOf(1, 'must be a duration over zero such as 60s or 1m');
 const count = z.int().min(1);
 
 const writes = ['POST', 'PUT', 'PATCH', 'DELETE'] as const;
@@ -134,6 +129,14 @@ export function readDocument<Schema extends z.ZodType>(
 }
 
 /** Every key is optional, so a profile may be empty, or have only comments. */
+/** A duration in milliseconds. */
+export function durationOf(leastMs: number, error: string) {
+  return z
+    .string()
+    .refine((text) => (parseDuration(text) ?? -1) >= leastMs, { error })
+    .transform((text) => parseDuration(text) ?? 0);
+}
+
 function isEmpty(text: string): boolean {
   return text.split('\n').every((line) => /^\s*(#.*|---)?$/.test(line));
 }
