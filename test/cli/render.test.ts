@@ -15,6 +15,19 @@ import { run, setting } from '../../src/core/remedy.ts';
 import { barsSvg } from '../../src/view/timeline.ts';
 import { rig } from '../support/rig.ts';
 
+function operation(verb: string, key: string, needs: readonly string[] = []) {
+  return {
+    id: `${verb}:${key}`,
+    key,
+    kind: 'server',
+    verb,
+    changes: [],
+    needs,
+    spend: 'adds',
+    risk: 'billed',
+  };
+}
+
 const plan = {
   format_version: 1,
   project: { id: 4711, name: 'a <b>`c`', status: 'Active' },
@@ -23,26 +36,12 @@ const plan = {
   summary: { create: 0, update: 0, replace: 1, delete: 0, adopt: 0, blocked: 1, unchanged: 2 },
   operations: [
     {
-      id: 'delete:servers.web-1',
-      key: 'servers.web-1',
-      kind: 'server',
-      verb: 'delete',
-      changes: [],
-      needs: [],
-      spend: 'reduces',
-      risk: 'destructive',
-      replacement: 'create:servers.web-1',
+      ...operation('delete', 'servers.web-1'),
+      ...{ spend: 'reduces', risk: 'destructive', replacement: 'create:servers.web-1' },
     },
     {
-      id: 'create:servers.web-1',
-      key: 'servers.web-1',
-      kind: 'server',
-      verb: 'create',
-      changes: [{ path: 'cores', from: 2, to: 4 }],
-      needs: ['delete:servers.web-1'],
-      spend: 'adds',
-      risk: 'billed',
-      replacement: 'delete:servers.web-1',
+      ...operation('create', 'servers.web-1', ['delete:servers.web-1']),
+      ...{ changes: [{ path: 'cores', from: 2, to: 4 }], replacement: 'delete:servers.web-1' },
       reason: 'cores cannot be changed in place',
     },
   ],
@@ -68,12 +67,8 @@ const plan = {
 describe('src/cli/render: a plan', () => {
   test('in Markdown lets no text of others become markup', () => {
     const text = planMarkdown(plan);
-    expect(text).not.toContain('Cut to');
-    expect(text).not.toContain('<b>');
-    expect(text).not.toContain('<script>');
-    expect(text).not.toContain('**bold**');
-    expect(text).not.toContain('@somebody');
-    expect(text).not.toContain('\u001b');
+    for (const each of ['Cut to', '<b>', '<script>', '**bold**', '@somebody', '\u001b'])
+      expect(text).not.toContain(each);
     expect(text).toContain(
       '`vdcsync resolve networks.x --adopt 3`  \n  or `vdcsync resolve networks.x --absent`',
     );
@@ -82,11 +77,8 @@ describe('src/cli/render: a plan', () => {
   test('in Markdown reads well: commands as code, prose plain, and what a replacement changes', () => {
     const [blocked] = plan.blocked;
     const remedies = [setting('prune', true, 'to go'), run('forget', ['networks.x'], { when: 'to keep it' })];
-    const kept = {
-      code: 'released',
-      key: 'servers.web-1.public_ipv4',
-      message: 'keep_ip: 203.0.113.7 stays',
-    };
+    const key = 'servers.web-1.public_ipv4';
+    const kept = { code: 'released', key, message: 'keep_ip: 203.0.113.7 stays' };
     const told = { ...plan, blocked: [{ ...blocked, remedies }], warnings: [kept] } as unknown as Plan;
 
     const text = planMarkdown(told);
@@ -180,10 +172,8 @@ function terminal(rows: number, columns: number) {
 describe('src/cli/render/values.ts', () => {
   test('a long rule is shown whole, in lines that fit a terminal', () => {
     const rule = {
-      direction: 'in',
-      destination_port: '22,443',
-      description: 'ssh and https',
-      source: '10.20.0.0/24',
+      ...{ direction: 'in', destination_port: '22,443' },
+      ...{ description: 'ssh and https', source: '10.20.0.0/24' },
     };
     const [, line] = changeLines({ path: 'rules', from: null, to: [rule] }, true);
     expect(wrapped(line?.text ?? '')).toEqual([
@@ -196,14 +186,8 @@ describe('src/cli/render/values.ts', () => {
 describe('src/cli/render/plan-markdown.ts', () => {
   test('of a plan too long for a comment says what it leaves out', () => {
     const operations = Array.from({ length: 3_000 }, (_, at) => ({
-      id: `create:servers.s${at}`,
-      key: `servers.s${at}`,
-      kind: 'server',
-      verb: 'create',
+      ...operation('create', `servers.s${at}`),
       changes: [{ path: 'name', from: null, to: `s${at}` }],
-      needs: [],
-      spend: 'adds',
-      risk: 'billed',
     }));
     const warnings = operations.map(({ key }) => ({ code: 'server_differs', key, message: 'it differs' }));
     const text = planMarkdown({ ...plan, operations, warnings } as unknown as Plan);
@@ -291,22 +275,12 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
   });
 
   test('a long line goes between the boxes that it passes, and a long label ends within its own', () => {
-    const operation = (name: string, needs: string[]) => ({
-      id: `create:${name}`,
-      key: name,
-      kind: 'server',
-      verb: 'create',
-      changes: [],
-      needs,
-      spend: 'adds',
-      risk: 'billed',
-    });
     const long = `servers.${'w'.repeat(90)}`;
     const operations = [
-      operation('networks.a', []),
-      operation('ips.x', []),
-      operation(long, ['create:ips.x']),
-      operation('servers.b', [`create:${long}`, 'create:networks.a']),
+      operation('create', 'networks.a'),
+      operation('create', 'ips.x'),
+      operation('create', long, ['create:ips.x']),
+      operation('create', 'servers.b', [`create:${long}`, 'create:networks.a']),
     ];
     const svg = planSvg({ ...plan, operations, blocked: [] } as unknown as Plan);
     const passed = /servers\.w+<\/title><rect x="\d+" y="(\d+)" width="(\d+)" height="(\d+)"/.exec(svg);
@@ -340,13 +314,8 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
   });
 
   test('a rehearsed operation works while its task runs, and waits until a poll shows the end', () => {
-    const bars = [
-      {
-        id: 'create:networks.a',
-        ...{ startMs: 0, endMs: 10_000, outcome: 'done' },
-        waits: [{ startMs: 5_000, endMs: 10_000 }],
-      },
-    ];
+    const waits = [{ startMs: 5_000, endMs: 10_000 }];
+    const bars = [{ id: 'create:networks.a', startMs: 0, endMs: 10_000, outcome: 'done', waits }];
     expect(barsText(bars)[0]).toMatch(/▕█{20}░{20}▏/);
     expect(barsSvg(bars, 'x')).toMatch(/class="works"\/><rect [^>]*class="waits"\/><\/g>/);
   });
@@ -372,13 +341,8 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
   ])('until when cards are waited for is told once, %s', (_name, viewOf) => {
     const { io, written } = terminal(24, 80);
     const view = viewOf(io);
-    const wait = {
-      type: 'progress',
-      key: 'servers.gpu-1',
-      verb: 'create',
-      step: 'waiting',
-      detail: 'no cards',
-    };
+    const waits = { type: 'progress', step: 'waiting', detail: 'no cards' };
+    const wait = { ...waits, key: 'servers.gpu-1', verb: 'create' };
     for (const at of [0, 60_000])
       view.event({ ...wait, at, untilMs: at + 60_000, deadlineMs: 86_400_000 } as unknown as ProgressEvent);
     view.end();
@@ -455,13 +419,8 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
   test('a refusal that stays the same is told once', () => {
     const { io, written } = terminal(24, 200);
     const view = plainProgress(io);
-    const result = {
-      key: 'ips.two',
-      verb: 'delete',
-      outcome: 'blocked',
-      code: 'insufficient_privileges',
-      durationMs: 1,
-    };
+    const blocked = { outcome: 'blocked', code: 'insufficient_privileges', durationMs: 1 };
+    const result = { key: 'ips.two', verb: 'delete', ...blocked };
     const ended = (more = {}) =>
       view.event({ type: 'ended', at: 0, result: { ...result, ...more } } as unknown as ProgressEvent);
     ended();

@@ -6,24 +6,11 @@ import type { KnownFacts, ProjectFacts } from '../../src/view/facts.ts';
 import { resolving } from '../support/resolve.ts';
 
 const binding = (key: string, kind: string, id: string, more: object = {}) => ({
-  key,
-  kind,
-  id,
-  identity: {},
-  applied: null,
-  protect: false,
-  keep: false,
-  boundAt: 0,
+  ...{ key, kind, id, identity: {}, applied: null, protect: false, keep: false, boundAt: 0 },
   ...more,
 });
 const intent = (key: string, kind: string, phase: string, more: object = {}) => ({
-  id: key,
-  key,
-  kind,
-  verb: 'create',
-  phase,
-  createdAt: 0,
-  lastSentAt: 0,
+  ...{ id: key, key, kind, verb: 'create', phase, createdAt: 0, lastSentAt: 0 },
   ...more,
 });
 

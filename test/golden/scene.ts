@@ -120,6 +120,11 @@ export class Scene {
     return stdout;
   }
 
+  /** Runs several commands, each as the words of its line. */
+  async calls(...lines: readonly string[]): Promise<void> {
+    for (const each of lines) await this.run(each.split(' '));
+  }
+
   /**
    * Runs a command as a process of its own. Its output goes to the transcript, before that of the steps, with the
    * values masked that differ from run to run.

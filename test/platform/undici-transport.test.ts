@@ -55,12 +55,14 @@ const post = (made: Transport, url: string, timeoutMs = 5_000) =>
     { timeoutMs },
   );
 
-async function failure(sending: Promise<unknown>): Promise<Pick<TransportError, 'name' | 'effect' | 'code'>> {
+/** The effect and the code of the failure that it has to end in. */
+async function failure(sending: Promise<unknown>): Promise<string> {
   const error = await sending.then(
     () => expect.unreachable('it was answered'),
     (reason: TransportError) => reason,
   );
-  return { name: error.name, effect: error.effect, code: error.code };
+  expect(error.name).toBe('TransportError');
+  return `${error.effect} ${error.code}`;
 }
 
 describe('src/platform/undici-transport.ts', () => {
@@ -125,25 +127,21 @@ describe('src/platform/undici-transport.ts', () => {
   test('a refused connection and a name that does not resolve had no effect', async () => {
     const { url, server } = await serve(() => {});
     await new Promise((resolve) => server.close(resolve));
-    expect(await failure(post(transport(), url))).toEqual({
-      name: 'TransportError',
-      effect: 'none',
-      code: 'ECONNREFUSED',
-    });
+    expect(await failure(post(transport(), url))).toBe('none ECONNREFUSED');
     const unknown = await failure(post(transport(), 'https://no-such-host.invalid/v1/x'));
-    expect(unknown.effect).toBe('none');
+    expect(unknown).toMatch(/^none /);
   });
 
   test('a failed TLS handshake had no effect', async () => {
     const { url } = await serve((_request, response) => response.end('{}'));
     const secure = url.replace('http:', 'https:');
-    expect((await failure(post(transport(), secure))).effect).toBe('none');
+    expect(await failure(post(transport(), secure))).toMatch(/^none /);
   });
 
   test('a TLS handshake that never ends had no effect', async () => {
     const url = (await serveRaw(() => {})).replace('http:', 'https:');
     const ended = await failure(post(transport({ connectTimeoutMs: 200 }), url, 10_000));
-    expect(ended).toMatchObject({ effect: 'none', code: 'UND_ERR_CONNECT_TIMEOUT' });
+    expect(ended).toBe('none UND_ERR_CONNECT_TIMEOUT');
   });
 
   test('a reset after the request may have had its effect, and the request is not sent again', async () => {
@@ -152,8 +150,8 @@ describe('src/platform/undici-transport.ts', () => {
       requests += 1;
       socket.resetAndDestroy();
     });
-    expect((await failure(post(transport(), url))).effect).toBe('unknown');
-    expect((await failure(get(transport(), url))).effect).toBe('unknown');
+    expect(await failure(post(transport(), url))).toMatch(/^unknown /);
+    expect(await failure(get(transport(), url))).toMatch(/^unknown /);
     expect(requests).toBe(2);
     await expect(get(transport(), url)).rejects.toThrow(/^the connection was reset$/);
   });
@@ -168,7 +166,7 @@ describe('src/platform/undici-transport.ts', () => {
       });
       const made = transport();
       await send(made, url);
-      expect((await failure(send(made, url))).effect).toBe('unknown');
+      expect(await failure(send(made, url))).toMatch(/^unknown /);
       await new Promise((resolve) => setTimeout(resolve, 50));
       expect(requests).toBe(2);
     }
@@ -177,29 +175,23 @@ describe('src/platform/undici-transport.ts', () => {
   test('an answer that is cut off is no answer', async () => {
     for (const head of ['content-length: 100', 'transfer-encoding: chunked']) {
       const url = await serveRaw((socket) => socket.end(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n5\r\n{"dat`));
-      expect((await failure(post(transport(), url))).effect).toBe('unknown');
+      expect(await failure(post(transport(), url))).toMatch(/^unknown /);
     }
   });
 
   test('an answer that is no HTTP is no answer', async () => {
     const url = await serveRaw((socket) => socket.end('SSH-2.0-OpenSSH_9.6\r\n'));
-    expect((await failure(post(transport(), url))).effect).toBe('unknown');
+    expect(await failure(post(transport(), url))).toMatch(/^unknown /);
   });
 
   test('silence, slow headers and a slow body end at the time-out', async () => {
     const silent = await serve(() => {});
-    expect(await failure(post(transport(), silent.url, 150))).toMatchObject({
-      effect: 'unknown',
-      code: 'TIMEOUT',
-    });
+    expect(await failure(post(transport(), silent.url, 150))).toBe('unknown TIMEOUT');
     const drip = await serve((_request, response) => {
       const timer = setInterval(() => response.write(' '), 20);
       response.on('close', () => clearInterval(timer));
     });
-    expect(await failure(post(transport(), drip.url, 200))).toMatchObject({
-      effect: 'unknown',
-      code: 'TIMEOUT',
-    });
+    expect(await failure(post(transport(), drip.url, 200))).toBe('unknown TIMEOUT');
   });
 
   test('a body beyond the limit is cut off', async () => {
@@ -210,10 +202,7 @@ describe('src/platform/undici-transport.ts', () => {
       response.on('drain', write);
       write();
     });
-    expect(await failure(get(transport({ maxBodyBytes: 1_000_000 }), url))).toMatchObject({
-      effect: 'unknown',
-      code: 'BODY_TOO_LARGE',
-    });
+    expect(await failure(get(transport({ maxBodyBytes: 1_000_000 }), url))).toBe('unknown BODY_TOO_LARGE');
   });
 
   test('a redirect is an answer, and is not followed', async () => {
@@ -234,11 +223,8 @@ describe('src/platform/undici-transport.ts', () => {
     const message = { method: 'POST', url, headers: {} };
     const sending = failure(made.send(message, { timeoutMs: 5_000, signal: stop.signal }));
     setTimeout(() => stop.abort(), 50);
-    expect(await sending).toMatchObject({ effect: 'unknown', code: 'ABORTED' });
-    expect(await failure(made.send(message, { timeoutMs: 5_000, signal: stop.signal }))).toMatchObject({
-      effect: 'none',
-      code: 'ABORTED',
-    });
+    expect(await sending).toBe('unknown ABORTED');
+    expect(await failure(made.send(message, { timeoutMs: 5_000, signal: stop.signal }))).toBe('none ABORTED');
   });
 
   describe('a request that waits for a connection', () => {
@@ -268,7 +254,7 @@ describe('src/platform/undici-transport.ts', () => {
       isHeld = false;
       await free();
 
-      expect(await sending).toEqual({ name: 'TransportError', effect: 'none', code: 'TOO_OLD' });
+      expect(await sending).toBe('none TOO_OLD');
       expect(seen).toEqual(['GET', 'GET']);
       expect((await made.send(message, { timeoutMs: 5_000, mayGo: () => true })).status).toBe(200);
     });
@@ -279,8 +265,8 @@ describe('src/platform/undici-transport.ts', () => {
       const stopped = failure(made.send(message, { timeoutMs: 5_000, signal: stop.signal }));
       stop.abort();
 
-      expect(await failure(post(made, url, 100))).toMatchObject({ effect: 'none', code: 'TIMEOUT' });
-      expect(await stopped).toMatchObject({ effect: 'none', code: 'ABORTED' });
+      expect(await failure(post(made, url, 100))).toBe('none TIMEOUT');
+      expect(await stopped).toBe('none ABORTED');
       await free();
       await get(made, url.replace('/x', '/y'), 100).catch(() => undefined);
       expect(seen).not.toContain('POST');
@@ -293,15 +279,12 @@ describe('src/platform/undici-transport.ts', () => {
     const sent = get(made, url);
     await new Promise((resolve) => setTimeout(resolve, 50));
     await made.close();
-    await expect(sent).rejects.toMatchObject({ name: 'TransportError', effect: 'unknown', code: 'CLOSED' });
-    await expect(get(made, url)).rejects.toMatchObject({ effect: 'none', code: 'CLOSED' });
+    expect(await failure(sent)).toBe('unknown CLOSED');
+    expect(await failure(get(made, url))).toBe('none CLOSED');
   });
 
   test('plain http stays on this machine', async () => {
-    expect(await failure(get(transport(), 'http://api.example.com/v1/x'))).toMatchObject({
-      effect: 'none',
-      code: 'INSECURE_URL',
-    });
+    expect(await failure(get(transport(), 'http://api.example.com/v1/x'))).toBe('none INSECURE_URL');
     expect(['localhost', 'a.localhost', '127.0.0.1', '127.9.9.9', '[::1]'].every(isLoopbackHost)).toBe(true);
     expect(['localhost', '127.9.9.9', '::1', '[::1]'].every(isLoopbackAddress)).toBe(true);
     expect(isLoopbackAddress('a.localhost')).toBe(false);

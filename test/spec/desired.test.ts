@@ -37,57 +37,25 @@ describe('src/spec: desired', () => {
         '    backup_policy: {keep: 3}',
       ),
     );
-    const inside = { parent: 'servers.a', managed: true, protect: true };
+    const part = (suffix: string, kind: string, value: object, position: object) => ({
+      ...{ key: `servers.a.${suffix}`, kind, value, position },
+      ...{ parent: 'servers.a', managed: true, protect: true },
+    });
     expect(projectId).toBe(4711);
     expect(resources.map(({ fields: _, ...resource }) => resource)).toEqual([
       {
-        key: 'networks.n',
-        named: false,
-        kind: 'network',
-        value: { name: 'n' },
-        managed: false,
-        protect: false,
-        position: at(3, 12),
+        ...{ key: 'networks.n', named: false, kind: 'network', value: { name: 'n' }, position: at(3, 12) },
+        ...{ managed: false, protect: false },
       },
       {
-        key: 'servers.a',
-        named: false,
-        kind: 'server',
-        value: { name: 'a', public_ipv4: { new: true } },
-        managed: true,
-        id: '12',
-        protect: true,
-        position: at(5, 3),
+        ...{ key: 'servers.a', named: false, kind: 'server', position: at(5, 3), id: '12' },
+        ...{ value: { name: 'a', public_ipv4: { new: true } }, managed: true, protect: true },
       },
-      {
-        key: 'servers.a.firewall',
-        kind: 'firewall',
-        value: { enabled: true },
-        position: at(10, 15),
-        ...inside,
-      },
-      {
-        key: 'servers.a.network_interfaces.n',
-        kind: 'network_interface',
-        value: { network: 'networks.n' },
-        position: at(9, 26),
-        ...inside,
-      },
-      {
-        key: 'servers.a.backup',
-        kind: 'backup',
-        value: { max_age: '1h30m' },
-        position: at(11, 13),
-        ...inside,
-      },
-      {
-        key: 'servers.a.backup_policy',
-        kind: 'backup_policy',
-        value: { keep: 3 },
-        position: at(12, 20),
-        ...inside,
-      },
-      { key: 'servers.a.public_ipv4', kind: 'ip', value: {}, position: at(8, 18), ...inside },
+      part('firewall', 'firewall', { enabled: true }, at(10, 15)),
+      part('network_interfaces.n', 'network_interface', { network: 'networks.n' }, at(9, 26)),
+      part('backup', 'backup', { max_age: '1h30m' }, at(11, 13)),
+      part('backup_policy', 'backup_policy', { keep: 3 }, at(12, 20)),
+      part('public_ipv4', 'ip', {}, at(8, 18)),
     ]);
   });
 

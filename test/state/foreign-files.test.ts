@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
@@ -41,71 +41,68 @@ async function filledState(): Promise<string> {
   return path;
 }
 
+function damagePages(path: string): void {
+  const bytes = readFileSync(path);
+  bytes.fill(0x5a, 8_192, bytes.length - 4_096);
+  writeFileSync(path, bytes);
+}
+
 describe('src/state/sqlite-driver.ts: refuses and leaves as it is', () => {
-  test('a file that is no database', async () => {
+  test.each<[string, (path: string) => void, RegExp]>([
+    [
+      'a file that is no database',
+      (path) => writeFileSync(path, 'version: 1\nproject: { id: 4711 }\n'.repeat(200)),
+      /not a SQLite database/,
+    ],
+    ['an empty file', (path) => writeFileSync(path, ''), /is empty, so it cannot be the state/],
+    ...['delete', 'wal'].map((mode): [string, (path: string) => void, RegExp] => [
+      `another program's database in journal mode ${mode}`,
+      (path) =>
+        sql(path, `PRAGMA journal_mode = ${mode}; CREATE TABLE states (a); INSERT INTO states VALUES (1)`),
+      /is the database of another program/,
+    ]),
+    [
+      'a journal whose state is missing',
+      (path) => writeFileSync(`${path}-wal`, 'left over'),
+      /is missing, but .*-wal holds changes/,
+    ],
+  ])('%s', async (_what, make, message) => {
     const path = newStatePath();
-    writeFileSync(path, 'version: 1\nproject: { id: 4711 }\n'.repeat(200));
-    await expectRefused(path, /not a SQLite database/);
-    expect(readdirSync(dirname(path))).toEqual(['state.db']);
+    make(path);
+    await expectRefused(path, message);
+    expect(existsSync(`${path}.lock`)).toBe(false);
   });
 
-  test('an empty file', async () => {
+  test.each(['read', 'write'] as const)('a folder, for %s', async (mode) => {
     const path = newStatePath();
-    writeFileSync(path, '');
-    await expectRefused(path, /is empty, so it cannot be the state/);
+    mkdirSync(path);
+    await expect(openSqliteState(path, { ...options, mode })).rejects.toThrow(/is not a file/);
+  });
+
+  test.each<[string, (path: string) => void, RegExp]>([
+    [
+      'of a later release',
+      (path) => sql(path, 'PRAGMA user_version = 99'),
+      /has version 99; this vdcsync knows versions up to 1\. It was not touched/,
+    ],
+    ['with damaged pages', damagePages, /damaged/],
+    ['that was cut off', (path) => truncateSync(path, 20_480), /damaged/],
+    [
+      'that has lost its first row',
+      (path) => sql(path, 'PRAGMA foreign_keys = OFF; DELETE FROM states'),
+      /its header is missing/,
+    ],
+  ])('a state %s', async (_what, damage, message) => {
+    const path = await filledState();
+    damage(path);
+    await expectRefused(path, message);
   });
 
   test('a place where no folder can be made, without trying for ever', async () => {
-    await expect(
-      openSqliteState('/proc/nope/state.db', { mode: 'write', now: 0, lineage: 'a' }),
-    ).rejects.toThrow('The state /proc/nope/state.db could not be created, nor its folder /proc/nope');
-  });
-
-  test('a folder', async () => {
-    const path = newStatePath();
-    mkdirSync(path);
-    await expect(openSqliteState(path, { ...options, mode: 'write' })).rejects.toThrow(/is not a file/);
-    await expect(openSqliteState(path, { ...options, mode: 'read' })).rejects.toThrow(/is not a file/);
-  });
-
-  test("another program's database, in either journal mode", async () => {
-    for (const mode of ['delete', 'wal']) {
-      const path = newStatePath();
-      sql(path, `PRAGMA journal_mode = ${mode}; CREATE TABLE states (a); INSERT INTO states VALUES (1)`);
-      await expectRefused(path, /is the database of another program/);
-    }
-  });
-
-  test('a state of a later release', async () => {
-    const path = await filledState();
-    sql(path, 'PRAGMA user_version = 99');
-    await expectRefused(path, /has version 99; this vdcsync knows versions up to 1\. It was not touched/);
-  });
-
-  test('a state with damaged pages', async () => {
-    const path = await filledState();
-    const bytes = readFileSync(path);
-    bytes.fill(0x5a, 8_192, bytes.length - 4_096);
-    writeFileSync(path, bytes);
-    await expectRefused(path, /damaged/);
-  });
-
-  test('a state that was cut off', async () => {
-    const path = await filledState();
-    truncateSync(path, 20_480);
-    await expectRefused(path, /damaged/);
-  });
-
-  test('a state that has lost its first row', async () => {
-    const path = await filledState();
-    sql(path, 'PRAGMA foreign_keys = OFF; DELETE FROM states');
-    await expectRefused(path, /its header is missing/);
-  });
-
-  test('a journal whose state is missing', async () => {
-    const path = newStatePath();
-    writeFileSync(`${path}-wal`, 'left over');
-    await expectRefused(path, /is missing, but .*-wal holds changes/);
+    const opened = openSqliteState('/proc/nope/state.db', { ...options, mode: 'write' });
+    await expect(opened).rejects.toThrow(
+      'The state /proc/nope/state.db could not be created, nor its folder /proc/nope',
+    );
   });
 
   test('a URL of another database, without repeating its password', () => {
