@@ -1,10 +1,11 @@
-import { cpSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { Emulator } from '../../src/emulator/emulator.ts';
 import type { Readings } from '../../src/emulator/readings.ts';
 import type { Project } from '../../src/emulator/world.ts';
-import { type Ended, ended, folderWith, inProcess, served, start } from './run.ts';
+import { served } from './run.ts';
+import { jsonLines, Workspace } from './workspace.ts';
 
 /** A faster clock would make the windows of the client shorter than the pauses of a busy machine. */
 const speed = 500;
@@ -69,26 +70,23 @@ export class Scene {
 }
 
 /** A folder with `vdcsync.yaml` and a state of its own. */
-export class Operator {
-  readonly #cwd = folderWith({ 'profile.yaml': `time_scale: ${speed}\n` });
-  readonly #env: Readonly<Record<string, string>>;
-
+export class Operator extends Workspace {
   constructor(env: Readonly<Record<string, string>>) {
-    this.#env = env;
+    super({ 'profile.yaml': `time_scale: ${speed}\n` }, env);
   }
 
-  write(sections: Sections): void {
+  declare(sections: Sections): void {
     const model = { version: 1, project: { id: 4711 }, ...sections };
-    writeFileSync(join(this.#cwd, 'vdcsync.yaml'), JSON.stringify(model));
+    this.write('vdcsync.yaml', JSON.stringify(model));
   }
 
   loseState(): void {
-    rmSync(join(this.#cwd, '.vdcsync'), { recursive: true });
+    rmSync(join(this.cwd, '.vdcsync'), { recursive: true });
   }
 
   /** @returns a function that puts the state of now back */
   copyState(): () => void {
-    const [state, copy] = [join(this.#cwd, '.vdcsync'), join(this.#cwd, 'copy')];
+    const [state, copy] = [join(this.cwd, '.vdcsync'), join(this.cwd, 'copy')];
     cpSync(state, copy, { recursive: true });
     return () => {
       this.loseState();
@@ -96,30 +94,20 @@ export class Operator {
     };
   }
 
-  /** The built command in a process of its own, which `kill` ends. */
-  started(...args: readonly string[]): { readonly kill: () => void; readonly ended: Promise<Ended> } {
-    const child = start(args, { cwd: this.#cwd, env: this.#env });
-    return { kill: () => child.kill('SIGKILL'), ended: ended(child) };
-  }
-
-  vdcsync(...args: readonly string[]): Promise<Ended> {
-    return inProcess(args, { cwd: this.#cwd, env: this.#env });
-  }
-
   /** @returns the exit code and the blocked operations of `apply`; it never fails otherwise */
   async apply(): Promise<{ readonly code: number | null; readonly blocked: readonly BlockedLine[] }> {
-    const { code, stdout, stderr } = await this.vdcsync('apply', '--yes', '--format', 'json');
+    const { code, stdout, stderr } = await this.run('apply --yes --format json');
     expect({ code, stderr: [0, 3].includes(code ?? -1) ? '' : stderr }).toEqual({
       code: expect.toSatisfy((each) => each === 0 || each === 3),
       stderr: '',
     });
-    const { blocked } = JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '');
+    const { blocked } = jsonLines(stdout).at(-1);
     return { code, blocked };
   }
 
   /** Applies the spec for the first time. */
   async applied(sections: Sections): Promise<void> {
-    this.write(sections);
+    this.declare(sections);
     expect(await this.apply()).toEqual({ code: 0, blocked: [] });
   }
 
@@ -130,10 +118,7 @@ export class Operator {
       if (code === 0) return;
       const commands = blocked.flatMap((each) => trueCommand(each, truth) ?? []);
       expect(commands, JSON.stringify(blocked, null, 1)).not.toEqual([]);
-      for (const command of new Set(commands)) {
-        const { code: said, stderr } = await this.vdcsync(...command.split(' '));
-        expect({ command, said, stderr }).toMatchObject({ said: 0 });
-      }
+      for (const command of new Set(commands)) await this.out(command);
     }
     throw new Error(`not converged after ${mostRuns} runs`);
   }

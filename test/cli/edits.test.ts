@@ -12,7 +12,7 @@ const isOwn = (each: object) => !('isDefault' in each && each.isDefault);
 /** A rename, with the state lost before it is applied. */
 async function renamedWithoutState(before: object, after: object) {
   const { scene, operator, bought } = await Scene.applied({ ...before });
-  operator.write({ ...after });
+  operator.declare({ ...after });
   operator.loseState();
   return { scene, operator, bought };
 }
@@ -79,7 +79,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     const [id] = scene.live.servers;
     if (state === 'a lost state') operator.loseState();
     else putBack();
-    const { code, stdout } = await operator.vdcsync('destroy', '--yes');
+    const { code, stdout } = await operator.run('destroy --yes');
     expect(code).toBe(0);
     expect(stdout).toContain(`vdcsync ignore ${id}`);
     expect(scene.live.servers).toEqual([id]);
@@ -89,10 +89,10 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     const { scene, operator } = await Scene.applied({ servers: { a: bare, b: { ...bare, cores: 2 } } });
     const [a, b] = scene.live.servers;
     operator.loseState();
-    operator.write({ servers: { b: { ...bare, cores: 2 } } });
-    await operator.vdcsync('adopt', 'servers.b', String(a));
+    operator.declare({ servers: { b: { ...bare, cores: 2 } } });
+    await operator.run(`adopt servers.b ${a}`);
     await operator.apply();
-    const { stdout } = await operator.vdcsync('plan');
+    const { stdout } = await operator.run('plan');
     expect(stdout).toContain('[key_used_elsewhere]');
     expect(scene.live.servers).toEqual([a, b]);
   });
@@ -111,7 +111,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
       const truth = { 'servers.a': idOf(scene, 'a'), 'servers.b': idOf(scene, 'b') };
       operator.loseState();
       for (const id of [truth['servers.b'], truth['servers.a']]) {
-        expect(await operator.vdcsync('adopt', 'servers.a', String(id))).toMatchObject({ code: 0 });
+        await operator.out(`adopt servers.a ${id}`);
         await operator.apply();
         expect(scene.live).toEqual(bought);
       }
@@ -139,7 +139,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     const again = scene.live;
     expect(again.servers).toHaveLength(1);
     putBack();
-    operator.write({ servers: { www: { ...bare, moved: { from: 'servers.web' } } } });
+    operator.declare({ servers: { www: { ...bare, moved: { from: 'servers.web' } } } });
     await operator.converge({ 'servers.www': again.servers[0] ?? '' });
     expect(scene.live).toEqual(again);
   });
@@ -166,8 +166,8 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
       }
       const [c, a] = live.servers.map(String);
       const isRetiring = 'replace' in second;
-      await operator.vdcsync(...(isRetiring ? ['forget', `servers.a~${c}`] : ['adopt', 'servers.a', `${a}`]));
-      expect(await operator.vdcsync('resolve', 'servers.c', '--adopt', `${c}`)).toMatchObject({ code: 0 });
+      await operator.run(isRetiring ? `forget servers.a~${c}` : `adopt servers.a ${a}`);
+      await operator.out(`resolve servers.c --adopt ${c}`);
       await operator.converge({ 'servers.a': `${a}` });
       expect(scene.live).toEqual(live);
     });
@@ -177,7 +177,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     const web = { ...bare, replace: 'allowed' };
     const { scene, operator, bought } = await Scene.applied({ servers: { web } });
     operator.loseState();
-    operator.write({ servers: { web: { ...web, image: 'debian-13' } } });
+    operator.declare({ servers: { web: { ...web, image: 'debian-13' } } });
     await operator.converge({ 'servers.web': bought.servers[0] ?? '' });
     await operator.applied({ servers: { web } });
     expect(scene.live).toEqual(bought);
@@ -193,13 +193,13 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     const putBack = operator.copyState();
     const forbidden = { do: 'answer', status: 403, code: 'forbidden' } as const;
     scene.emulator.setFaults([faultRule({ path: 'delete_server' }, forbidden)]);
-    operator.write({ servers: { a: edited } });
+    operator.declare({ servers: { a: edited } });
     expect((await operator.apply()).code).toBe(3);
     const bought = scene.live;
     expect(bought.servers).toHaveLength(2);
     scene.emulator.setFaults([]);
     putBack();
-    operator.write({ servers: { b: { ...edited, moved: { from: 'servers.a' } } } });
+    operator.declare({ servers: { b: { ...edited, moved: { from: 'servers.a' } } } });
     await operator.converge({ 'servers.b': bought.servers[1] ?? '' });
     expect(scene.live).toEqual(bought);
   });
@@ -221,14 +221,14 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     async function secondFile(web: object = bare) {
       const { scene, bought } = await Scene.applied({ ...prune, servers: { web } });
       const second = scene.operator();
-      second.write({ ...prune, servers: { web } });
+      second.declare({ ...prune, servers: { web } });
       return { scene, second, bought };
     }
 
     test('finds the server under its key, and does not delete it with its entry', async () => {
       const { scene, second, bought } = await secondFile();
       await second.apply();
-      second.write(prune);
+      second.declare(prune);
       await second.apply();
       expect(scene.live).toEqual(bought);
       await second.converge({ 'servers.web': bought.servers[0] ?? '' });
@@ -238,7 +238,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
 
   test('a lost state passes over refusals for an invoice that is paid by now', async () => {
     const { scene, operator } = await Scene.start();
-    operator.write({ servers: { web: bare } });
+    operator.declare({ servers: { web: bare } });
     scene.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
     for (const _ of Array.from({ length: 10 })) expect((await operator.apply()).code).toBe(3);
     scene.emulator.mutate({ do: 'set_standing', standing: 'active' });
@@ -256,11 +256,11 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     test('is corrected after the state was lost', async () => {
       const { scene, operator, bought } = await Scene.applied({ servers });
       operator.loseState();
-      operator.write({ project: { id: 4711, scope: 'x' }, servers });
+      operator.declare({ project: { id: 4711, scope: 'x' }, servers });
       expect((await operator.apply()).code).toBe(3);
-      operator.write({ servers });
+      operator.declare({ servers });
       const adopted = scene.project.servers.find(({ name }) => name === 'a')?.id;
-      expect(await operator.vdcsync('adopt', 'servers.a', String(adopted))).toMatchObject({ code: 0 });
+      await operator.out(`adopt servers.a ${adopted}`);
       expect((await operator.apply()).code).toBe(0);
       expect(scene.live).toEqual(bought);
     });
@@ -308,7 +308,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     async function lost(web: object, isBought: boolean) {
       const { scene, operator } = await Scene.applied({ servers: { web: bare } });
       await operator.applied({ servers: { www: { ...bare, moved: { from: 'servers.web' } } } });
-      operator.write({ servers: { www: bare, web } });
+      operator.declare({ servers: { www: bare, web } });
       if (isBought) expect((await operator.apply()).code).toBe(0);
       const before = scene.live;
       operator.loseState();
@@ -328,11 +328,8 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     test('; bought before with equal values', async () => {
       const { scene, operator, ids } = await lost(bare, true);
       const [www, web] = ids.map(String);
-      for (const words of [
-        ['adopt', 'servers.web', web],
-        ['resolve', 'servers.www', '--adopt', www],
-      ])
-        expect(await operator.vdcsync(...words.map(String))).toMatchObject({ code: 0 });
+      await operator.out(`adopt servers.web ${web}`);
+      await operator.out(`resolve servers.www --adopt ${www}`);
       expect(await operator.apply()).toEqual({ code: 0, blocked: [] });
       expect(scene.live.servers.map(String)).toEqual([www, web]);
     });
@@ -353,12 +350,12 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     const { scene, operator } = await Scene.start();
     const fails = { do: 'answer', status: 500, code: 'internal', effect: 'done' } as const;
     scene.emulator.setFaults([faultRule({ path: 'create_server' }, fails)]);
-    operator.write({ servers: { web: bare } });
+    operator.declare({ servers: { web: bare } });
     expect(await operator.apply()).toMatchObject({ code: 3 });
     scene.emulator.setFaults([]);
     const { live } = scene;
     for (const moved of [{ moved: { from: 'servers.web' } }, {}]) {
-      operator.write({ servers: { www: { ...bare, ...moved } } });
+      operator.declare({ servers: { www: { ...bare, ...moved } } });
       expect((await operator.apply()).blocked.map(({ key }) => key)).toContain('servers.www');
       expect(scene.live).toEqual(live);
     }
@@ -370,7 +367,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
       { bodyCheck: 'beforeKeyUnstored' },
     );
     operator.loseState();
-    operator.write({ servers: { web: { ...bare, image: 'debian-13', replace: 'allowed' } } });
+    operator.declare({ servers: { web: { ...bare, image: 'debian-13', replace: 'allowed' } } });
     const { blocked } = await operator.apply();
     expect(blocked).toMatchObject([{ key: 'servers.web', code: 'key_conflict' }]);
     expect(scene.live).toEqual(bought);
@@ -382,7 +379,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     const refusal = { do: 'answer', status: 403, code: 'forbidden' } as const;
     scene.emulator.setFaults([faultRule({ path: 'delete_server' }, refusal)]);
     const servers = { web: { ...web, image: 'debian-13' } };
-    operator.write({ ...prune, servers });
+    operator.declare({ ...prune, servers });
     expect((await operator.apply()).code).toBe(3);
     scene.emulator.setFaults([]);
     await operator.applied({ ...prune, servers: { ...servers, old: { ...withNew, id: 2001 } } });
@@ -400,17 +397,16 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     operator.loseState();
     await operator.converge({ 'servers.a': 2002 });
     expect(scene.live).toEqual(bought);
-    const { stdout } = await operator.vdcsync('status', '--format', 'json');
-    expect(JSON.parse(stdout).resources).toContainEqual(
+    expect((await operator.json('status')).resources).toContainEqual(
       expect.objectContaining({ key: 'servers.b', id: '2001' }),
     );
   });
 
   test('a released backup is counted once', async () => {
     const { operator } = await Scene.applied({ servers: { web: { ...bare, backup: { max_age: '24h' } } } });
-    expect(await operator.vdcsync('forget', 'servers.web.backup')).toMatchObject({ code: 0 });
-    const { stdout } = await operator.vdcsync('status', '--format', 'json');
-    const { billed } = JSON.parse(stdout) as { readonly billed: readonly { readonly what: string }[] };
+    await operator.out('forget servers.web.backup');
+    const { billed }: { readonly billed: readonly { readonly what: string }[] } =
+      await operator.json('status');
     const backups = billed.filter(({ what }) => what.startsWith('backup'));
     expect(backups.map(({ what }) => what.replace(/^backup \S+/, ''))).toEqual([' of server 2001']);
   });
@@ -419,17 +415,17 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     const { scene, operator } = await Scene.start();
     const refusal = { do: 'answer', status: 409, code: 'name_taken', effect: 'none' } as const;
     scene.emulator.setFaults([faultRule({ path: 'create_server' }, refusal)]);
-    operator.write({ servers: { web: withNew } });
-    expect(await operator.vdcsync('apply', '--yes', '--timeout', '20m')).toMatchObject({ code: 130 });
+    operator.declare({ servers: { web: withNew } });
+    await operator.refused(130, 'apply --yes --timeout 20m');
     scene.emulator.setFaults([]);
-    operator.write({ servers: {} });
+    operator.declare({ servers: {} });
     expect(await operator.apply()).toEqual({ code: 0, blocked: [] });
   });
 
   test('another user has a free address beside a named one', async () => {
     const { scene, operator } = await Scene.start();
     const { id } = scene.emulator.mutate({ do: 'add_ip' }) as { readonly id: number };
-    operator.write({
+    operator.declare({
       settings: { unmanaged: 'ignore' },
       ips: { web: {} },
       servers: { web: { ...bare, public_ipv4: { ip: 'web' } } },
@@ -449,10 +445,10 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     const settings = { ...prune.settings, unmanaged: 'ignore' };
     await operator.applied({ settings, servers: { web: { ...bare, public_ipv4: { reuse: true } } } });
     expect(scene.project.ips).toMatchObject([{ id, serverId: scene.live.servers[0] }]);
-    operator.write({ settings, servers: { web: withNew } });
+    operator.declare({ settings, servers: { web: withNew } });
     const { code } = await operator.apply();
-    const { stdout } = await operator.vdcsync('status', '--format', 'json');
-    const { resources } = JSON.parse(stdout) as { readonly resources: readonly { readonly key: string }[] };
+    const { resources }: { readonly resources: readonly { readonly key: string }[] } =
+      await operator.json('status');
     const isBound = resources.some(({ key }) => key === 'servers.web.public_ipv4');
     expect({ code, isBound }).not.toEqual({ code: 0, isBound: false });
     expect(scene.project.ips).toMatchObject([{ id, serverId: scene.live.servers[0] }]);

@@ -13,15 +13,10 @@ const strict = { sizeBounds: 'on', besideUnknownField: 'everything' } as const;
 describe('src/engine/run/plan.ts: `plan --prove`', () => {
   test('`plan --prove` names the line of a refused value, creates nothing, and changes no plan', async () => {
     const { scene, operator } = await Scene.start(strict);
-    operator.write({ ips: { web: {} }, ...servers(tooLarge, ['web'], {}) });
-    const json = async (...args: string[]) => {
-      const { code, stdout, stderr } = await operator.vdcsync('plan', '--format', 'json', ...args);
-      expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
-      return JSON.parse(stdout);
-    };
-    const { digest } = await json();
+    operator.declare({ ips: { web: {} }, ...servers(tooLarge, ['web'], {}) });
+    const { digest } = await operator.json('plan');
 
-    const proved = await json('--prove');
+    const proved = await operator.json('plan --prove');
 
     expect(proved.blocked).toMatchObject([
       {
@@ -38,17 +33,17 @@ describe('src/engine/run/plan.ts: `plan --prove`', () => {
       ]),
     });
     expect(scene.live).toMatchObject({ servers: [], ips: [] });
-    const after = await json();
+    const after = await operator.json('plan');
     expect([after.digest, after.blocked]).toEqual([digest, []]);
-    const { stdout } = await operator.vdcsync('history');
+    const { stdout } = await operator.run('history');
     expect(stdout).toContain('proof of servers.web: creates nothing');
   });
 
   test('`plan --prove` with a token that may only read is an error', async () => {
     const { operator } = await Scene.start(strict, 'readEnv');
-    operator.write(servers(1, ['web'], {}));
+    operator.declare(servers(1, ['web'], {}));
 
-    const { code, stderr } = await operator.vdcsync('plan', '--prove');
+    const { code, stderr } = await operator.run('plan --prove');
 
     expect(code).toBe(1);
     expect(stderr).toContain('needs a token that may write');

@@ -57,15 +57,15 @@ describe('src/cli: a replacement that the API refuses', () => {
     const refused: FaultAction = { do: 'answer', effect: 'none', ...answer };
     played.emulator.setFaults([faultRule({ path: 'create_server' }, refused)]);
 
-    operator.write(file(2));
-    await operator.vdcsync('apply', '--yes', '--timeout', '5m');
+    operator.declare(file(2));
+    await operator.run('apply --yes --timeout 5m');
 
     // The entry asks for the deletion first, because the old server may be the reason of the conflict.
     if (file !== oldFirst || answer.status !== 409)
       expect(shown(played), `${name}, ${order}`).toEqual(before);
     played.emulator.setFaults([]);
     if (answer.status !== 409 && file !== newFirst) {
-      const { code, stderr } = await operator.vdcsync('resolve', 'servers.web', '--retry');
+      const { code, stderr } = await operator.run('resolve servers.web --retry');
       expect(code, stderr).toBe(0);
     }
     await operator.converge({});
@@ -84,8 +84,8 @@ describe('src/cli: a replacement that the API refuses', () => {
     for (const { packages } of played.emulator.world.serverTypes)
       for (const sold of packages) sold.capacity = 0;
 
-    operator.write(gpu({ gpu_package, image }));
-    await operator.vdcsync('apply', '--yes', '--timeout', '10m');
+    operator.declare(gpu({ gpu_package, image }));
+    await operator.run('apply --yes --timeout 10m');
 
     // The deletion of the old server frees the cards that the same package needs.
     if (gpu_package === 'l40s-1')
@@ -103,14 +103,14 @@ describe('src/cli: an edit after the first half of a replacement', () => {
   test('renames the entry whose new server waits for a payment: the retired address is released', async () => {
     const { scene: played, operator } = await applied(oldFirst(1));
     played.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
-    operator.write(oldFirst(2));
+    operator.declare(oldFirst(2));
     await operator.apply();
     expect(played.live.servers).toEqual([]);
     played.emulator.mutate({ do: 'set_standing', standing: 'active' });
 
     const { networks: nets, servers } = oldFirst(2);
     const shop = { ...servers.web, moved: { from: 'servers.web' } };
-    operator.write({ networks: nets, servers: { shop } });
+    operator.declare({ networks: nets, servers: { shop } });
     await operator.converge({});
 
     expectOne(played, 2);
@@ -128,12 +128,10 @@ describe('src/cli: a retired server that cannot be deleted', () => {
     played.emulator.setFaults([
       faultRule({ path: 'delete_server' }, { do: 'answer', status: 403, code: 'locked', effect: 'none' }),
     ]);
-    operator.write(newFirst(2));
+    operator.declare(newFirst(2));
     const { code, blocked } = await operator.apply();
     const retired = `servers.web~${old}`;
-    const json = async (command: string) =>
-      JSON.parse((await operator.vdcsync(command, '--format', 'json')).stdout);
-    const [plan, status] = [await json('plan'), await json('status')];
+    const [plan, status] = [await operator.json('plan'), await operator.json('status')];
 
     const keysOf = (each: readonly { readonly key: string }[]) => each.map(({ key }) => key);
     expect(code).toBe(3);
@@ -161,12 +159,12 @@ describe('src/cli: a retired server that cannot be deleted', () => {
         { do: 'answer', status: 403, code: 'insufficient_privileges', effect: 'none' },
       ),
     ]);
-    operator.write(newFirst(2));
+    operator.declare(newFirst(2));
     await operator.apply();
     played.emulator.setFaults([]);
-    operator.write(newFirst(1));
+    operator.declare(newFirst(1));
 
-    const { stdout } = await operator.vdcsync('plan');
+    const { stdout } = await operator.run('plan');
 
     const [project] = played.emulator.world.projects;
     const [server] = played.live.servers;

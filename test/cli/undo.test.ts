@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Plan } from '../../src/core/plan.ts';
 import { type Operator, Scene, type Sections } from './edits-scene.ts';
 
 const settings = { prune: true };
@@ -9,8 +10,7 @@ const first = { settings, servers: { web } };
 
 /** The names of the runs, newest first. */
 async function runs(operator: Operator): Promise<readonly string[]> {
-  const { stdout } = await operator.vdcsync('history', '--format', 'json');
-  const { writes } = JSON.parse(stdout) as { readonly writes: readonly { readonly run: string }[] };
+  const { writes }: { readonly writes: readonly { readonly run: string }[] } = await operator.json('history');
   return [...new Set(writes.map(({ run }) => run))];
 }
 
@@ -27,10 +27,10 @@ describe('src/cli/settings/selection.ts', () => {
     const opened = { ...web, firewall: { ...firewall, policy_in: 'accept' } };
     const { scene, operator, run } = await edited({ settings, ips: { api: {} }, servers: { web: opened } });
     expect(await runs(operator)).toHaveLength(2);
-    const planned = await operator.vdcsync('plan', '--undo', run, '--detailed-exitcode');
+    const planned = await operator.run(`plan --undo ${run} --detailed-exitcode`);
     expect(planned).toMatchObject({ code: 2, stderr: '' });
     expect(planned.stdout).toContain(`The plan undoes the run ${run} wholly.`);
-    const { code, stdout } = await operator.vdcsync('apply', '--undo', run, '--yes');
+    const { code, stdout } = await operator.run(`apply --undo ${run} --yes`);
     expect({ code, last: stdout.trimEnd().split('\n').slice(-2) }).toEqual({
       code: 0,
       last: [
@@ -40,18 +40,18 @@ describe('src/cli/settings/selection.ts', () => {
     });
     expect(scene.project.servers).toMatchObject([{ id: 2001, firewall: { policyIn: 'drop' } }]);
     expect(scene.project.ips).toMatchObject([{ serverId: 2001 }]);
-    operator.write(first);
-    expect(await operator.vdcsync('plan', '--detailed-exitcode')).toMatchObject({ code: 0 });
+    operator.declare(first);
+    await operator.out('plan --detailed-exitcode');
   });
 
   test('the plan names what a deletion has lost, before and after', async () => {
     const { scene, operator, run } = await edited({ settings });
     expect(scene.project.servers).toEqual([]);
-    const planned = await operator.vdcsync('plan', '--undo', run);
+    const planned = await operator.out(`plan --undo ${run}`);
     const losses =
       '  delete servers.web (data lost)\n  delete servers.web.public_ipv4 (with another address)\n';
-    expect(planned.stdout).toContain(`The plan undoes the run ${run}, except:\n${losses}`);
-    const { stdout } = await operator.vdcsync('apply', '--undo', run, '--yes');
+    expect(planned).toContain(`The plan undoes the run ${run}, except:\n${losses}`);
+    const { stdout } = await operator.run(`apply --undo ${run} --yes`);
     expect(stdout).toContain(
       `The run ${run} is undone, except: delete servers.web (data lost), delete servers.web.public_ipv4 (with another address).`,
     );
@@ -60,11 +60,8 @@ describe('src/cli/settings/selection.ts', () => {
 
   test('every operation of a plan says how far it can be undone', async () => {
     const { operator } = await edited({ settings, ips: { api: {} }, servers: { web } });
-    operator.write({ settings, networks: { a: { cidr: '10.20.0.0/24' } } });
-    const { stdout } = await operator.vdcsync('plan', '--format', 'json');
-    const { operations } = JSON.parse(stdout) as {
-      readonly operations: readonly { readonly id: string; readonly undo: string }[];
-    };
+    operator.declare({ settings, networks: { a: { cidr: '10.20.0.0/24' } } });
+    const { operations }: Plan = await operator.json('plan');
     expect(Object.fromEntries(operations.map(({ id, undo }) => [id, undo]))).toEqual({
       'create:networks.a': 'wholly',
       'delete:servers.web': 'data_lost',
@@ -76,7 +73,7 @@ describe('src/cli/settings/selection.ts', () => {
   test('an undo that a guard holds back is not called undone', async () => {
     const none = { ...settings, max_deletions: 0 };
     const { scene, operator, run } = await edited({ settings: none, servers: { web, db: size } });
-    const { code, stdout } = await operator.vdcsync('apply', '--undo', run, '--yes');
+    const { code, stdout } = await operator.run(`apply --undo ${run} --yes`);
     expect(code).toBe(3);
     expect(stdout).toContain(`The run ${run} is not undone.`);
     expect(scene.project.servers).toHaveLength(2);
@@ -95,22 +92,19 @@ describe('src/cli/settings/selection.ts', () => {
     ['renames by id', { web, api: { ...size, id: 2002 } }, 'renames servers.db to servers.api'],
   ])('refuses a run with a server that the present spec %s', async (_what, servers, text) => {
     const { scene, operator, run } = await edited({ settings, servers: { web, db: size } });
-    operator.write({ settings, servers });
-    const { code, stderr } = await operator.vdcsync('apply', '--undo', run, '--yes');
-    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(text) });
+    operator.declare({ settings, servers });
+    expect(await operator.refused(1, `apply --undo ${run} --yes`)).toContain(text);
     expect(scene.project.servers).toHaveLength(2);
   });
 
   test.each([
-    ['a run that the state does not know', ['--undo', '2020-01-01T00:00:00Z'], 64, 'this state knows no run'],
-    ['a name that is none', ['--undo', 'last'], 64, 'names no run'],
-    ['a selection', ['--undo', '2020-01-01T00:00:00Z', '--target', 'ips.api'], 64, 'leave out --target'],
-  ])('refuses %s', async (_what, flags, exit, text) => {
+    ['a run that the state does not know', '2020-01-01T00:00:00Z', 'this state knows no run'],
+    ['a name that is none', 'last', 'names no run'],
+    ['a selection', '2020-01-01T00:00:00Z --target ips.api', 'leave out --target'],
+  ])('refuses %s', async (_what, flags, text) => {
     const { operator } = await Scene.start();
-    operator.write(first);
-    const { code, stderr } = await operator.vdcsync('plan', ...flags);
-    expect(code).toBe(exit);
-    expect(stderr).toContain(text);
+    operator.declare(first);
+    expect(await operator.refused(64, `plan --undo ${flags}`)).toContain(text);
   });
 
   test('refuses a run whose resources a later run has changed, and then undoes both, the last one first', async () => {
@@ -118,13 +112,13 @@ describe('src/cli/settings/selection.ts', () => {
     const { scene, operator, run } = await edited({ settings, ips: addresses(['a']), servers: { web } });
     const larger = { ...web, public_ipv4: { ip: 'a' }, replace: 'allowed' };
     await operator.applied({ settings, ips: addresses(['a']), servers: { web: larger } });
-    const refused = await operator.vdcsync('plan', '--undo', run);
-    expect(refused.code).toBe(1);
-    expect(refused.stderr).toContain(`servers.web uses ips.a, which does not exist without the run ${run}`);
+    expect(await operator.refused(1, `plan --undo ${run}`)).toContain(
+      `servers.web uses ips.a, which does not exist without the run ${run}`,
+    );
     const [last = ''] = await runs(operator);
-    await operator.vdcsync('apply', '--undo', last, '--yes');
-    operator.write({ settings, ips: addresses(['a']), servers: { web } });
-    expect(await operator.vdcsync('apply', '--undo', run, '--yes')).toMatchObject({ code: 0 });
+    await operator.run(`apply --undo ${last} --yes`);
+    operator.declare({ settings, ips: addresses(['a']), servers: { web } });
+    await operator.out(`apply --undo ${run} --yes`);
     expect(scene.project.ips).toHaveLength(1);
     expect(scene.project.servers).toHaveLength(1);
   });
@@ -136,24 +130,20 @@ describe('src/plan/undo.ts: limits', () => {
     const [server] = scene.project.servers;
     if (server !== undefined) server.firewall.policyIn = 'accept';
     // A run of its own: the settings differ, and no entry does.
-    operator.write({ settings: { ...settings, max_deletions: 3 }, ips: { api: {} }, servers: { web } });
+    operator.declare({ settings: { ...settings, max_deletions: 3 }, ips: { api: {} }, servers: { web } });
     expect(await operator.apply()).toMatchObject({ code: 0 });
     const [run = ''] = await runs(operator);
-    const { code, stderr } = await operator.vdcsync('plan', '--undo', run);
-    expect({ code, stderr }).toEqual({
-      code: 64,
-      stderr: expect.stringContaining('corrected changes from outside vdcsync'),
-    });
+    expect(await operator.refused(64, `plan --undo ${run}`)).toContain(
+      'corrected changes from outside vdcsync',
+    );
   });
 
   test('a resource that was renamed or released since is not undone', async () => {
     const { operator, run } = await edited({ settings, ips: { api: {} }, servers: { web } });
-    operator.write({ settings, servers: { web } });
-    await operator.vdcsync('forget', 'ips.api');
-    const { code, stderr } = await operator.vdcsync('apply', '--undo', run, '--yes');
-    expect({ code, stderr }).toEqual({
-      code: 1,
-      stderr: expect.stringContaining('ips.api has no binding any more'),
-    });
+    operator.declare({ settings, servers: { web } });
+    await operator.run('forget ips.api');
+    expect(await operator.refused(1, `apply --undo ${run} --yes`)).toContain(
+      'ips.api has no binding any more',
+    );
   });
 });
