@@ -5,9 +5,9 @@ import { PostgresSessions, type Replica } from '../../src/state/postgres-session
 import { parsePostgresUrl } from '../../src/state/postgres-url.ts';
 import { postgresServer } from '../support/postgres.ts';
 import { stateConformance } from './state.ts';
-import { type StateHarness, seen } from './state-checks.ts';
+import { close, harnessOf, type StateHarness, seen } from './state-checks.ts';
 import { stateEquivalence } from './state-equivalence.ts';
-import { backend, later, sampleBinding, sampleIntent, web } from './state-samples.ts';
+import { backend, sampleBinding, sampleIntent, web } from './state-samples.ts';
 
 const server = postgresServer();
 const urlOf = (name: string) => `${server.url()}?state=${name}`;
@@ -52,7 +52,7 @@ function neighbouredHarness(): Required<StateHarness> {
     // What the suite calls its own.
     for (const id of ['a', 'b', 'c']) {
       await store.beginIntent(sampleIntent(id, backend));
-      await store.closeIntent(id, { outcome: 'done', text: 'of a neighbour' }, [], later);
+      await close(store, id, { text: 'of a neighbour' });
     }
     await store.beginIntent(sampleIntent('d', web));
     for (const note of ['name', 'a', 'service']) await store.putNote(note, name);
@@ -100,39 +100,17 @@ async function everything(store: StateStore): Promise<unknown> {
 }
 
 /** Every state has a name of its own in one database. */
-function postgresHarness(prefix: string, replica?: () => Replica): Required<StateHarness> {
-  const stores: StateStore[] = [];
-  const names = new Map<StateStore, string>();
+function postgresHarness(prefix: string, replica?: () => Replica) {
   let count = 0;
-  const open = async (name: string, mode: 'write' | 'read') => {
-    const own = replica === undefined ? {} : { replica: replica() };
-    const store = await openPostgresState(urlOf(name), { mode, now: 1, lineage: 'born', ...own });
-    stores.push(store);
-    names.set(store, name);
-    return store;
-  };
-  const newName = () => {
-    count += 1;
-    return `${prefix}-${count}`;
-  };
-  return {
-    create: () => open(newName(), 'write'),
-    async reopen(store) {
-      await store.close();
-      return open(names.get(store) ?? '', 'write');
+  return harnessOf(
+    () => {
+      count += 1;
+      return `${prefix}-${count}`;
     },
-    async readOnly() {
-      const name = newName();
-      const store = await open(name, 'write');
-      await store.claimProject(4711);
-      await store.change([{ type: 'bind', binding: sampleBinding(web) }], 5);
-      await store.beginIntent(sampleIntent('a', web));
-      await store.close();
-      return open(name, 'read');
-    },
-    async cleanUp() {
-      for (const store of stores.splice(0)) await store.close();
-      names.clear();
-    },
-  };
+    (name, options) =>
+      openPostgresState(urlOf(name), {
+        ...options,
+        ...(replica === undefined ? {} : { replica: replica() }),
+      }),
+  );
 }

@@ -1,34 +1,30 @@
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import type { StateChange } from '../../src/core/state.ts';
-import { expectRejected, type StateHarness } from './state-checks.ts';
+import { expectRejected, type StoreTest } from './state-checks.ts';
 import { backend, later, sampleBinding, web, webFirewall } from './state-samples.ts';
 
-export function bindings(harness: StateHarness): void {
-  test('a binding comes back as it was given, sorted by key', async () => {
-    const store = await harness.create();
+export function bindings(test: StoreTest): void {
+  test('a binding comes back as it was given, sorted by key', async ({ store }) => {
     const full = sampleBinding(web, { parentId: '9', tainted: 'its task failed', protect: true, keep: true });
     await store.change([{ type: 'bind', binding: full }], later);
     await store.change([{ type: 'bind', binding: sampleBinding(backend, { kind: 'network' }) }], later);
     expect(await store.bindings()).toEqual([sampleBinding(backend, { kind: 'network' }), full]);
   });
 
-  test('binding a key again replaces what it was bound to', async () => {
-    const store = await harness.create();
+  test('binding a key again replaces what it was bound to', async ({ store }) => {
     await store.change([{ type: 'bind', binding: sampleBinding(web, { tainted: 'x' }) }], later);
     await store.change([{ type: 'bind', binding: sampleBinding(web, { id: '18' }) }], later);
     expect(await store.bindings()).toEqual([sampleBinding(web, { id: '18' })]);
   });
 
-  test('what the caller does to a value afterwards does not reach the state', async () => {
-    const store = await harness.create();
+  test('what the caller does to a value afterwards does not reach the state', async ({ store }) => {
     const applied = { cores: 4 };
     await store.change([{ type: 'bind', binding: sampleBinding(web, { applied }) }], later);
     applied.cores = 8;
     expect((await store.bindings())[0]?.applied).toEqual({ cores: 4 });
   });
 
-  test('changes of one call are applied in their order', async () => {
-    const store = await harness.create();
+  test('changes of one call are applied in their order', async ({ store }) => {
     const bind = { type: 'bind', binding: sampleBinding(web) } as const;
     const release = { type: 'release', key: web, gone: false, reason: 'moved' } as const;
     await store.change([bind, release], later);
@@ -37,8 +33,9 @@ export function bindings(harness: StateHarness): void {
     expect(await store.bindings()).toHaveLength(1);
   });
 
-  test('releasing what still exists keeps the incarnation, releasing what is gone raises it', async () => {
-    const store = await harness.create();
+  test('releasing what still exists keeps the incarnation, releasing what is gone raises it', async ({
+    store,
+  }) => {
     expect(await store.incarnation(web)).toBe(0);
     await store.change([{ type: 'release', key: web, gone: false, reason: 'left alone' }], later);
     expect(await store.incarnation(web)).toBe(0);
@@ -49,15 +46,13 @@ export function bindings(harness: StateHarness): void {
     expect(await store.incarnation(backend)).toBe(0);
   });
 
-  test('the next incarnation leaves the binding as it is', async () => {
-    const store = await harness.create();
+  test('the next incarnation leaves the binding as it is', async ({ store }) => {
     await store.change([{ type: 'bind', binding: sampleBinding(web) }], later);
     await store.change([{ type: 'next_incarnation', key: web }], later);
     expect(await store.bindings()).toHaveLength(1);
   });
 
-  test("releasing a server leaves its children's bindings and incarnations", async () => {
-    const store = await harness.create();
+  test("releasing a server leaves its children's bindings and incarnations", async ({ store }) => {
     const firewall = sampleBinding(webFirewall, { kind: 'firewall', parentId: '17' });
     await store.change(
       [
@@ -71,8 +66,7 @@ export function bindings(harness: StateHarness): void {
     expect(await store.incarnation(webFirewall)).toBe(0);
   });
 
-  test('one change that cannot be recorded takes the others of its call with it', async () => {
-    const store = await harness.create();
+  test('one change that cannot be recorded takes the others of its call with it', async ({ store }) => {
     const broken = sampleBinding(backend, { applied: 1n as unknown as number });
     const changes: StateChange[] = [
       { type: 'bind', binding: sampleBinding(web) },

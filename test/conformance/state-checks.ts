@@ -1,7 +1,8 @@
-import { expect } from 'vitest';
+import { expect, type TestAPI } from 'vitest';
 import { StateError } from '../../src/core/errors.ts';
-import type { StateChange, StateStore } from '../../src/core/state.ts';
+import type { IntentOutcome, StateChange, StateStore } from '../../src/core/state.ts';
 import { replay } from '../../src/state/replay.ts';
+import { later, sampleBinding, sampleIntent, web } from './state-samples.ts';
 
 /** How the suite gets at stores of one sort. */
 export interface StateHarness {
@@ -15,8 +16,61 @@ export interface StateHarness {
   cleanUp?(): Promise<void>;
 }
 
-/** For ends of intents that change nothing else. */
-export const none: readonly StateChange[] = [];
+/** Stores that outlive their process, each at a place of its own. */
+export function harnessOf(
+  newPlace: () => string,
+  openAt: (place: string, options: OpenOptions) => Promise<StateStore>,
+): Required<StateHarness> {
+  const places = new Map<StateStore, string>();
+  const open = async (place: string, mode: OpenOptions['mode']) => {
+    const store = await openAt(place, { mode, now: 1, lineage: 'born' });
+    places.set(store, place);
+    return store;
+  };
+  return {
+    create: () => open(newPlace(), 'write'),
+    async reopen(store) {
+      await store.close();
+      return open(places.get(store) ?? '', 'write');
+    },
+    async readOnly() {
+      const place = newPlace();
+      const store = await open(place, 'write');
+      await store.claimProject(4711);
+      await store.change([{ type: 'bind', binding: sampleBinding(web) }], 5);
+      await store.beginIntent(sampleIntent('a', web));
+      await store.close();
+      return open(place, 'read');
+    },
+    async cleanUp() {
+      for (const store of places.keys()) await store.close();
+      places.clear();
+    },
+  };
+}
+
+interface OpenOptions {
+  readonly mode: 'write' | 'read';
+  readonly now: number;
+  readonly lineage: string;
+}
+
+/** A test of a new and empty state. */
+export type StoreTest = TestAPI<{ readonly store: StateStore }>;
+
+/** Ends an intent, done and without further changes unless told otherwise. */
+export function close(
+  store: StateStore,
+  id: string,
+  {
+    outcome = 'done',
+    text = '',
+    changes = [],
+    at = later,
+  }: { outcome?: IntentOutcome; text?: string; changes?: readonly StateChange[]; at?: number } = {},
+): Promise<void> {
+  return store.closeIntent(id, { outcome, text }, changes, at);
+}
 
 /** All that can be seen of a store, to tell that a rejected call left no trace. */
 export async function seen(store: StateStore): Promise<unknown> {

@@ -1,6 +1,6 @@
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
-import { expectRejected, expectReplayed, none, type StateHarness } from './state-checks.ts';
+import { close, expectRejected, expectReplayed, type StoreTest } from './state-checks.ts';
 import { later, sampleBinding, sampleClaim, sampleIntent, web } from './state-samples.ts';
 
 const db = 'servers.db' as ResourceKey;
@@ -11,9 +11,10 @@ const claim = (id: string, more: Parameters<typeof sampleClaim>[1] = {}) =>
 const unclaim = (id: string) =>
   ({ type: 'unclaim', object: { kind: 'server', id }, reason: 'gone' }) as const;
 
-export function claims(harness: StateHarness): void {
-  test('a claim comes back as it was given, and a second one of the object takes its place', async () => {
-    const store = await harness.create();
+export function claims(test: StoreTest): void {
+  test('a claim comes back as it was given, and a second one of the object takes its place', async ({
+    store,
+  }) => {
     await store.change([claim('18'), claim('17', { missedAt: 5 })], later);
     expect(await store.claims()).toEqual([sampleClaim('17', { missedAt: 5 }), sampleClaim('18')]);
     const holder = { is: 'released', by: 'file', formerKey: web } as const;
@@ -23,28 +24,27 @@ export function claims(harness: StateHarness): void {
     await expectReplayed(store);
   });
 
-  test('an object has one holder: another key and a claim beside a binding are rejected', async () => {
-    const store = await harness.create();
+  test('an object has one holder: another key and a claim beside a binding are rejected', async ({
+    store,
+  }) => {
     await store.change([bind(web, '17'), claim('18')], later);
     await expectRejected(store, () => store.change([bind(db, '17')], later), /server 17 is bound to servers/);
     await expectRejected(store, () => store.change([claim('17')], later), /server 17 is bound to servers/);
     await expectRejected(store, () => store.change([bind(db, '18')], later), /server 18 is claimed already/);
     await store.beginIntent(sampleIntent('a', db));
-    await expectRejected(
-      store,
-      () => store.closeIntent('a', { outcome: 'done', text: '' }, [bind(db, '17')], later),
-      /server 17 is bound to servers/,
-    );
+    const bound = () => close(store, 'a', { changes: [bind(db, '17')] });
+    await expectRejected(store, bound, /server 17 is bound to servers/);
   });
 
-  test('an object passes on from holder to holder in one call, and with the end of an intent', async () => {
-    const store = await harness.create();
+  test('an object passes on from holder to holder in one call, and with the end of an intent', async ({
+    store,
+  }) => {
     const release = (key: ResourceKey) => ({ type: 'release', key, gone: false, reason: 'because' }) as const;
     await store.change([bind(web, '17')], later);
     await store.change([release(web), claim('17')], later);
     expect([await store.bindings(), await store.claims()]).toEqual([[], [sampleClaim('17')]]);
     await store.beginIntent(sampleIntent('a', db));
-    await store.closeIntent('a', { outcome: 'done', text: '' }, [unclaim('17'), bind(db, '17')], later);
+    await close(store, 'a', { changes: [unclaim('17'), bind(db, '17')] });
     expect([await store.bindings(), await store.claims()]).toEqual([[sampleBinding(db)], []]);
     await store.change([release(db), bind(web, '17'), bind(web, '18'), claim('17')], later);
     expect(await store.bindings()).toEqual([sampleBinding(web, { id: '18' })]);
@@ -52,8 +52,7 @@ export function claims(harness: StateHarness): void {
     await expectReplayed(store);
   });
 
-  test('what is inside a server is told by the server, and an address by its id alone', async () => {
-    const store = await harness.create();
+  test('what is inside a server is told by the server, and an address by its id alone', async ({ store }) => {
     const inside = (kind: 'backup' | 'ip', parentId: string) => claim('1', { kind, parentId });
     await store.change([inside('backup', '17'), inside('backup', '18')], later);
     expect(await store.claims()).toHaveLength(2);
@@ -61,8 +60,7 @@ export function claims(harness: StateHarness): void {
     expect((await store.claims()).filter(({ kind }) => kind === 'ip')).toHaveLength(1);
   });
 
-  test('pruning keeps the last claim of an object, and nothing of one that has ended', async () => {
-    const store = await harness.create();
+  test('pruning keeps the last claim of an object, and nothing of one that has ended', async ({ store }) => {
     await store.change([claim('17'), claim('18')], 1);
     await store.change([claim('17', { missedAt: 5 }), unclaim('18')], 2);
     await store.prune(100);
@@ -70,7 +68,7 @@ export function claims(harness: StateHarness): void {
       ['claimed', 'server 17'],
     ]);
     await expectReplayed(store);
-    await store.change(none, later);
+    await store.change([], later);
     expect(await store.claims()).toEqual([sampleClaim('17', { missedAt: 5 })]);
   });
 }

@@ -4,7 +4,7 @@ import type { Json } from '../../src/core/json.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { IntentOutcome, IntentPatch, StateChange, StateStore } from '../../src/core/state.ts';
 import { memoryState } from '../../src/state/sqlite-driver.ts';
-import { expectReplayed, type StateHarness } from './state-checks.ts';
+import { expectReplayed, type StateHarness, seen } from './state-checks.ts';
 import { sampleAnswer, sampleBinding, sampleClaim, sampleIntent } from './state-samples.ts';
 
 type Step = (store: StateStore) => Promise<unknown>;
@@ -84,14 +84,8 @@ async function answer(store: StateStore, run: Step): Promise<unknown> {
 }
 
 async function everything(store: StateStore): Promise<unknown> {
-  const limit = Number.POSITIVE_INFINITY;
   return {
-    info: await store.info(),
-    bindings: await store.bindings(),
-    claims: await store.claims(),
-    open: await store.openIntents(),
-    intents: await store.intents({ limit }),
-    journal: await store.journal({ limit }),
+    seen: await seen(store),
     ofKeys: await Promise.all(
       keys.map(async (each) => [
         await store.incarnation(each),

@@ -1,7 +1,7 @@
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { IntentPatch, StateChange, StateStore } from '../../src/core/state.ts';
-import { expectRejected, expectReplayed, none, type StateHarness } from './state-checks.ts';
+import { close, expectRejected, expectReplayed, type StoreTest } from './state-checks.ts';
 import {
   backend,
   later,
@@ -19,17 +19,15 @@ const unknown = {
 } as const;
 const blocked = { code: 'ambiguous', reason: 'two candidates', candidates: ['1', '2'] };
 
-export function intents(harness: StateHarness): void {
-  test('an intent comes back as it was given', async () => {
-    const store = await harness.create();
+export function intents(test: StoreTest): void {
+  test('an intent comes back as it was given', async ({ store }) => {
     const intent = sampleIntent('a', web, { parentId: '9' }, unknown);
     await store.beginIntent(intent);
     expect(await store.openIntents()).toEqual([intent]);
     expect(await store.intents({ limit: 1 })).toEqual([intent]);
   });
 
-  test('a key has one open intent at most', async () => {
-    const store = await harness.create();
+  test('a key has one open intent at most', async ({ store }) => {
     await store.beginIntent(sampleIntent('a', web));
     const second = sampleIntent('b', web, { verb: 'delete' });
     await expectRejected(
@@ -38,27 +36,26 @@ export function intents(harness: StateHarness): void {
       /servers\.web-1 has an open write \(create, .*, id a\)/,
     );
     await store.beginIntent(sampleIntent('c', webFirewall));
-    await store.closeIntent('a', { outcome: 'refused', text: '422' }, none, later);
+    await close(store, 'a', { outcome: 'refused' });
     await store.beginIntent(second);
     expect((await store.openIntents()).map(({ id }) => id)).toEqual(['c', 'b']);
   });
 
-  test('a blocked intent still keeps its key', async () => {
-    const store = await harness.create();
+  test('a blocked intent still keeps its key', async ({ store }) => {
     await store.beginIntent(sampleIntent('a', web));
     await store.updateIntent('a', { stage: { phase: 'blocked', blocked } }, later);
     await expectRejected(store, () => store.beginIntent(sampleIntent('b', web)), /has an open write/);
   });
 
-  test('an id is used once', async () => {
-    const store = await harness.create();
+  test('an id is used once', async ({ store }) => {
     await store.beginIntent(sampleIntent('a', web));
-    await store.closeIntent('a', { outcome: 'done', text: '' }, none, later);
+    await close(store, 'a');
     await expectRejected(store, () => store.beginIntent(sampleIntent('a', backend)), /intent a already/);
   });
 
-  test('an intent does not begin closed, nor is it closed by an update, nor without a time', async () => {
-    const store = await harness.create();
+  test('an intent does not begin closed, nor is it closed by an update, nor without a time', async ({
+    store,
+  }) => {
     const stage = { phase: 'closed', outcome: 'done', closedAt: 1 } as const;
     const closed = sampleIntent('a', web, {}, stage);
     await expectRejected(store, () => store.beginIntent(closed), /cannot begin closed/);
@@ -73,8 +70,9 @@ export function intents(harness: StateHarness): void {
     await expectRejected(store, () => store.updateIntent('a', {}, Number.NaN), /no time/);
   });
 
-  test('an update changes the fields it names, and a new stage replaces the fields of the previous one', async () => {
-    const store = await harness.create();
+  test('an update changes the fields it names, and a new stage replaces the fields of the previous one', async ({
+    store,
+  }) => {
     await store.beginIntent(sampleIntent('a', web, {}, unknown));
     const stages = [
       { phase: 'blocked', blocked, unconfirmed: unknown.unconfirmed },
@@ -89,41 +87,25 @@ export function intents(harness: StateHarness): void {
     }
   });
 
-  test('an unknown intent is neither updated nor closed', async () => {
-    const store = await harness.create();
+  test('an unknown intent is neither updated nor closed', async ({ store }) => {
     await expectRejected(store, () => store.updateIntent('x', {}, later), /no intent x/);
-    await expectRejected(
-      store,
-      () => store.closeIntent('x', { outcome: 'done', text: '' }, none, later),
-      /no intent x/,
-    );
+    await expectRejected(store, () => close(store, 'x'), /no intent x/);
   });
 
-  test('a closed intent does not change any more', async () => {
-    const store = await harness.create();
+  test('a closed intent does not change any more', async ({ store }) => {
     await store.beginIntent(sampleIntent('a', web));
-    await store.closeIntent('a', { outcome: 'absent', text: 'seen twice' }, none, later);
+    await close(store, 'a', { outcome: 'absent' });
     await expectRejected(store, () => store.updateIntent('a', { sends: 2 }, later), /closed \(absent\)/);
-    await expectRejected(
-      store,
-      () => store.closeIntent('a', { outcome: 'done', text: '' }, none, later),
-      /closed \(absent\)/,
-    );
+    await expectRejected(store, () => close(store, 'a'), /closed \(absent\)/);
   });
 }
 
-export function closing(harness: StateHarness): void {
-  test('closing keeps the outcome and applies its changes', async () => {
-    const store = await harness.create();
+export function closing(test: StoreTest): void {
+  test('closing keeps the outcome and applies its changes', async ({ store }) => {
     await store.beginIntent(
       sampleIntent('a', web, {}, { phase: 'accepted', answer: sampleAnswer, notSeenAt: 5 }),
     );
-    await store.closeIntent(
-      'a',
-      { outcome: 'done', text: 'task 5' },
-      [{ type: 'bind', binding: sampleBinding(web) }],
-      later,
-    );
+    await close(store, 'a', { text: 'task 5', changes: [{ type: 'bind', binding: sampleBinding(web) }] });
     expect(await store.openIntents()).toEqual([]);
     const closed = { phase: 'closed', outcome: 'done', closedAt: later } as const;
     expect(await store.intents({ limit: 5 })).toEqual([
@@ -132,36 +114,24 @@ export function closing(harness: StateHarness): void {
     expect(await store.bindings()).toEqual([sampleBinding(web)]);
   });
 
-  test('closing is one change: where a part cannot be recorded, the intent stays open', async () => {
-    const store = await harness.create();
+  test('closing is one change: where a part cannot be recorded, the intent stays open', async ({ store }) => {
     await store.beginIntent(sampleIntent('a', web));
     const changes: StateChange[] = [
       { type: 'release', key: web, gone: true, reason: 'replaced' },
       { type: 'bind', binding: sampleBinding(web, { applied: 1n as unknown as number }) },
     ];
-    const close = () => store.closeIntent('a', { outcome: 'done', text: '' }, changes, later);
-    await expectRejected(store, close, /cannot be recorded/);
+    await expectRejected(store, () => close(store, 'a', { changes }), /cannot be recorded/);
     expect(await store.incarnation(web)).toBe(0);
-    await expectRejected(
-      store,
-      () => store.closeIntent('a', { outcome: 'done', text: '' }, none, Number.NaN),
-      /no time/,
-    );
+    await expectRejected(store, () => close(store, 'a', { at: Number.NaN }), /no time/);
   });
 
-  test('the journal tells every step, oldest first, and gives the state when replayed', async () => {
-    const store = await harness.create();
+  test('the journal tells every step, oldest first, and gives the state when replayed', async ({ store }) => {
     await store.beginIntent(sampleIntent('a', web));
     await store.updateIntent('a', { sends: 2, lastSentAt: later }, later);
     const accepted = { phase: 'accepted', answer: sampleAnswer } as const;
     await store.updateIntent('a', { stage: accepted, requestId: 'r' }, later + 1, 'late');
     await store.updateIntent('a', { stage: { ...accepted, notSeenAt: later + 2 } }, later + 2);
-    await store.closeIntent(
-      'a',
-      { outcome: 'done', text: '' },
-      [{ type: 'bind', binding: sampleBinding(web) }],
-      later + 3,
-    );
+    await close(store, 'a', { changes: [{ type: 'bind', binding: sampleBinding(web) }], at: later + 3 });
     await store.change([{ type: 'release', key: web, gone: true, reason: 'deleted' }], later + 4);
     await store.change([{ type: 'next_incarnation', key: web }], later + 5);
     const journal = await store.journal({ limit: 99 });
@@ -180,14 +150,15 @@ export function closing(harness: StateHarness): void {
   });
 }
 
-export function looking(harness: StateHarness): void {
-  test('the last attempt is the highest recorded, open or closed, of that key, verb and incarnation', async () => {
-    const store = await harness.create();
+export function looking(test: StoreTest): void {
+  test('the last attempt is the highest recorded, open or closed, of that key, verb and incarnation', async ({
+    store,
+  }) => {
     const last = () => store.lastAttempt(web, 'create', '0');
     expect(await last()).toBe(-1);
     await store.beginIntent(sampleIntent('a', web, { attempt: 2 }));
     expect(await last()).toBe(2);
-    await store.closeIntent('a', { outcome: 'failed', text: '' }, none, later);
+    await close(store, 'a', { outcome: 'failed' });
     await store.beginIntent(sampleIntent('b', web, { attempt: 1 }));
     expect(await last()).toBe(2);
     expect(await store.lastAttempt(web, 'create', '1')).toBe(-1);
@@ -195,23 +166,23 @@ export function looking(harness: StateHarness): void {
     expect(await store.lastAttempt(backend, 'create', '0')).toBe(-1);
   });
 
-  test('an attempt that ended void may be used again', async () => {
-    const store = await harness.create();
+  test('an attempt that ended void may be used again', async ({ store }) => {
     const last = () => store.lastAttempt(web, 'create', '0');
     await store.beginIntent(sampleIntent('a', web, { attempt: 0 }));
-    await store.closeIntent('a', { outcome: 'void', text: '' }, none, later);
+    await close(store, 'a', { outcome: 'void' });
     expect(await last()).toBe(-1);
     await store.beginIntent(sampleIntent('b', web, { attempt: 0 }));
     expect(await last()).toBe(0);
-    await store.closeIntent('b', { outcome: 'absent', text: '' }, none, later);
+    await close(store, 'b', { outcome: 'absent' });
     expect(await last()).toBe(0);
   });
 
-  test('intents come newest first, the journal oldest first, both limited to the newest', async () => {
-    const store = await harness.create();
+  test('intents come newest first, the journal oldest first, both limited to the newest', async ({
+    store,
+  }) => {
     const keys = ['a', 'b', 'c'].map((name) => `networks.${name}` as ResourceKey);
     for (const key of keys) await store.beginIntent(sampleIntent(`of ${key}`, key));
-    await store.closeIntent('of networks.a', { outcome: 'done', text: '' }, none, later);
+    await close(store, 'of networks.a');
     const ids = async (filter: Parameters<StateStore['intents']>[0]) =>
       (await store.intents(filter)).map(({ id }) => id);
     expect(await ids({ limit: 2 })).toEqual(['of networks.c', 'of networks.b']);

@@ -1,6 +1,6 @@
-import { expect, test } from 'vitest';
+import { expect } from 'vitest';
 import type { Intent, StateStore } from '../../src/core/state.ts';
-import { expectReplayed, type StateHarness } from './state-checks.ts';
+import { close, expectReplayed, type StoreTest } from './state-checks.ts';
 import { backend, sampleBinding, sampleIntent, web, webFirewall } from './state-samples.ts';
 
 const all = { limit: Number.POSITIVE_INFINITY };
@@ -12,17 +12,13 @@ async function ended(store: StateStore, id: string, at: number, more: Partial<In
   await store.beginIntent(intent);
   const { key } = intent;
   const binding = sampleBinding(key, { id, boundAt: at });
-  await store.closeIntent(
-    id,
-    { outcome: 'done', text: '' },
-    intent.verb === 'delete' ? [] : [{ type: 'bind', binding }],
-    at,
-  );
+  await close(store, id, { changes: intent.verb === 'delete' ? [] : [{ type: 'bind', binding }], at });
 }
 
-export function pruned(harness: StateHarness): void {
-  test('pruning keeps what is young, and of what is old what decides the next key and tells how a resource was made', async () => {
-    const store = await harness.create();
+export function pruned(test: StoreTest): void {
+  test('pruning keeps what is young, and of what is old what decides the next key and tells how a resource was made', async ({
+    store,
+  }) => {
     await ended(store, 'made', 1, { key: web, verb: 'create' });
     await ended(store, 'again', 2, { key: web, verb: 'create', attempt: 1 });
     for (const attempt of [0, 1, 2]) await ended(store, `rule-${attempt}`, 3 + attempt, { attempt });
@@ -39,8 +35,7 @@ export function pruned(harness: StateHarness): void {
     expect(await store.prune(10)).toBe(0);
   });
 
-  test('pruning keeps what is open, however old, and every incarnation', async () => {
-    const store = await harness.create();
+  test('pruning keeps what is open, however old, and every incarnation', async ({ store }) => {
     await store.beginIntent(sampleIntent('open', backend, { createdAt: 1 }));
     for (const at of [1, 2, 3]) {
       await store.change([{ type: 'bind', binding: sampleBinding(web, { boundAt: at }) }], at);
@@ -56,12 +51,11 @@ export function pruned(harness: StateHarness): void {
       'note',
     ]);
     await expectReplayed(store);
-    await store.closeIntent('open', { outcome: 'done', text: '' }, [], 5);
+    await close(store, 'open', { at: 5 });
     await expectReplayed(store);
   });
 
-  test('only the journal has a proof, and pruning removes old proofs', async () => {
-    const store = await harness.create();
+  test('only the journal has a proof, and pruning removes old proofs', async ({ store }) => {
     const request = { name: 'create_network', path: {}, body: { name: 'a' }, probe: 'proof' } as const;
     const proof = (idempotencyKey: string) =>
       ({ type: 'proof', key: backend, proof: { idempotencyKey, request } }) as const;

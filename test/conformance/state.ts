@@ -1,35 +1,47 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, test as base, describe, expect } from 'vitest';
 import { StateError } from '../../src/core/errors.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { StateStore } from '../../src/core/state.ts';
 import { bindings } from './state-bindings.ts';
-import { expectRejected, expectReplayed, none, type StateHarness, seen } from './state-checks.ts';
+import {
+  close,
+  expectRejected,
+  expectReplayed,
+  type StateHarness,
+  type StoreTest,
+  seen,
+} from './state-checks.ts';
 import { claims } from './state-claims.ts';
 import { closing, intents, looking } from './state-intents.ts';
 import { pruned } from './state-prune.ts';
 import { backend, later, sampleAnswer, sampleBinding, sampleIntent, web } from './state-samples.ts';
 
 /** What every store has to do, whatever it keeps its state in. */
-export function stateConformance(name: string, harness: StateHarness): void {
+export function stateConformance(name: string, { create, reopen, readOnly, cleanUp }: StateHarness): void {
+  const test: StoreTest = base.extend<{ readonly store: StateStore }>({
+    // biome-ignore lint/correctness/noEmptyPattern: vitest reads from this pattern which fixtures it needs
+    store: async ({}, use) => use(await create()),
+  });
   describe(`state conformance: ${name}`, () => {
-    afterEach(async () => harness.cleanUp?.());
-    identity(harness);
-    bindings(harness);
-    claims(harness);
-    intents(harness);
-    closing(harness);
-    pruned(harness);
-    looking(harness);
-    notes(harness);
-    readingOnly(harness);
-    ending(harness);
-    if (harness.reopen !== undefined) reopening(harness, harness.reopen.bind(harness));
+    afterEach(async () => cleanUp?.());
+    identity(test, reopen ?? (async (store) => store));
+    bindings(test);
+    claims(test);
+    intents(test);
+    closing(test);
+    pruned(test);
+    looking(test);
+    notes(test);
+    readingOnly(readOnly);
+    ending(test);
+    if (reopen !== undefined) reopening(test, reopen);
   });
 }
 
-function identity(harness: StateHarness): void {
-  test('a new state has its lineage, no project and nothing in it', async () => {
-    const store = await harness.create();
+type Reopen = NonNullable<StateHarness['reopen']>;
+
+function identity(test: StoreTest, reopen: Reopen): void {
+  test('a new state has its lineage, no project and nothing in it', async ({ store }) => {
     expect(await store.info()).toEqual({
       lineage: 'born',
       serial: 0,
@@ -43,28 +55,26 @@ function identity(harness: StateHarness): void {
     expect(await store.journal({ limit: 10 })).toEqual([]);
   });
 
-  test('the first claim ties it to a project, a second one of the same changes nothing', async () => {
-    const store = await harness.create();
+  test('the first claim ties it to a project, a second one of the same changes nothing', async ({
+    store,
+  }) => {
     await store.claimProject(4711);
     await store.claimProject(4711);
     expect(await store.info()).toMatchObject({ projectId: 4711, serial: 1 });
   });
 
-  test("another project's claim is rejected", async () => {
-    const store = await harness.create();
+  test("another project's claim is rejected", async ({ store }) => {
     await store.claimProject(4711);
     await expectRejected(store, () => store.claimProject(4712), /belongs to project 4711, not 4712/);
   });
 
-  test('of two claims made side by side one is rejected', async () => {
-    const store = await harness.create();
+  test('of two claims made side by side one is rejected', async ({ store }) => {
     const claims = await Promise.allSettled([store.claimProject(1), store.claimProject(2)]);
     expect(claims.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
     expect(await store.info()).toMatchObject({ projectId: 1, serial: 1 });
   });
 
-  test('the first claim ties it to an API, a second one of the same changes nothing', async () => {
-    const store = await harness.create();
+  test('the first claim ties it to an API, a second one of the same changes nothing', async ({ store }) => {
     await store.claimService('emulator');
     await store.claimService('emulator');
     await expectRejected(
@@ -72,12 +82,10 @@ function identity(harness: StateHarness): void {
       () => store.claimService('api'),
       /belongs to the API `emulator`, not to `api`/,
     );
-    const kept = harness.reopen === undefined ? store : await harness.reopen(store);
-    expect(await kept.info()).toMatchObject({ service: 'emulator', serial: 1 });
+    expect(await (await reopen(store)).info()).toMatchObject({ service: 'emulator', serial: 1 });
   });
 
-  test('every change moves the serial on by one, and no read does', async () => {
-    const store = await harness.create();
+  test('every change moves the serial on by one, and no read does', async ({ store }) => {
     const serials: number[] = [];
     const note = async () => serials.push((await store.info()).serial);
     await store.claimProject(1);
@@ -88,20 +96,19 @@ function identity(harness: StateHarness): void {
     await note();
     await store.updateIntent('a', { stage: { phase: 'accepted', answer: sampleAnswer } }, later);
     await note();
-    await store.closeIntent('a', { outcome: 'done', text: '' }, none, later);
+    await close(store, 'a');
     await note();
     await store.putNote('n', 1);
     await note();
     await seen(store);
-    await store.change(none, later);
+    await store.change([], later);
     await note();
     expect(serials).toEqual([1, 2, 3, 4, 5, 6, 6]);
   });
 }
 
-function notes(harness: StateHarness): void {
-  test('a note is any JSON, and the last one counts', async () => {
-    const store = await harness.create();
+function notes(test: StoreTest): void {
+  test('a note is any JSON, and the last one counts', async ({ store }) => {
     expect(await store.note('tasks')).toBeUndefined();
     await store.putNote('tasks', null);
     expect(await store.note('tasks')).toBeNull();
@@ -111,19 +118,15 @@ function notes(harness: StateHarness): void {
   });
 }
 
-function readingOnly(harness: StateHarness): void {
-  test('a state opened for reading rejects every change and answers every question', async () => {
-    const store = await harness.readOnly();
+function readingOnly(readOnly: StateHarness['readOnly']): void {
+  base('a state opened for reading rejects every change and answers every question', async () => {
+    const store = await readOnly();
     const refused = /opened for reading only/;
     await expectRejected(store, () => store.claimProject(1), refused);
-    await expectRejected(store, () => store.change(none, later), refused);
+    await expectRejected(store, () => store.change([], later), refused);
     await expectRejected(store, () => store.beginIntent(sampleIntent('z', web)), refused);
     await expectRejected(store, () => store.updateIntent('z', {}, later), refused);
-    await expectRejected(
-      store,
-      () => store.closeIntent('z', { outcome: 'done', text: '' }, none, later),
-      refused,
-    );
+    await expectRejected(store, () => close(store, 'z'), refused);
     await expectRejected(store, () => store.putNote('n', 1), refused);
     expect(await store.note('never put')).toBeUndefined();
     expect(await store.incarnation('networks.never' as ResourceKey)).toBe(0);
@@ -131,9 +134,8 @@ function readingOnly(harness: StateHarness): void {
   });
 }
 
-function ending(harness: StateHarness): void {
-  test('a closed store can be closed again and does nothing else', async () => {
-    const store = await harness.create();
+function ending(test: StoreTest): void {
+  test('a closed store can be closed again and does nothing else', async ({ store }) => {
     await store.close();
     await store.close();
     await expect(store.info()).rejects.toThrow(StateError);
@@ -142,9 +144,9 @@ function ending(harness: StateHarness): void {
   });
 }
 
-function reopening(harness: StateHarness, reopen: (store: StateStore) => Promise<StateStore>): void {
-  test('a state opened again is as it was left, and goes on', async () => {
-    let store = await harness.create();
+function reopening(test: StoreTest, reopen: Reopen): void {
+  test('a state opened again is as it was left, and goes on', async ({ store: first }) => {
+    let store = first;
     await store.claimProject(4711);
     await store.beginIntent(sampleIntent('a', web, { attempt: 3 }));
     await store.updateIntent('a', { stage: { phase: 'accepted', answer: sampleAnswer } }, later);
@@ -166,7 +168,7 @@ function reopening(harness: StateHarness, reopen: (store: StateStore) => Promise
     await expectRejected(store, () => store.beginIntent(sampleIntent('b', web)), /has an open write/);
     await expectRejected(store, () => store.claimProject(1), /belongs to project 4711/);
 
-    await store.closeIntent('a', { outcome: 'done', text: '' }, none, later);
+    await close(store, 'a');
     store = await reopen(store);
     expect(await store.openIntents()).toEqual([]);
     await expectReplayed(store);

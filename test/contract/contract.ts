@@ -1,28 +1,23 @@
 import { test as base, expect, onTestFinished } from 'vitest';
 import type { HttpRequest, HttpResponse } from '../../src/core/transport.ts';
+import type { Emulator } from '../../src/emulator/emulator.ts';
+import { faultRule } from '../../src/emulator/faults.ts';
+import type { RunningEmulator } from '../../src/emulator/http-server.ts';
+import { type VirtualClock, virtualClock } from '../support/virtual-clock.ts';
 import { OpenApiDocument } from './document.ts';
 import { Seen } from './seen.ts';
-import { type Service, type ServiceOptions, startService } from './service.ts';
+import { type ServiceOptions, startService } from './service.ts';
 import { violations } from './violations.ts';
-import type {
-  Backup,
-  ImageEntry,
-  Ip,
-  Iso,
-  Network,
-  NetworkInterface,
-  Problem,
-  Server,
-  ServerType,
-  Task,
-} from './wire.ts';
 
 export const document = OpenApiDocument.read();
+export const reads = document.operations.filter(({ method }) => method === 'GET');
+export const writes = document.operations.filter(({ method }) => method !== 'GET');
 export const seen = new Seen();
 
 /** How long background work may take at most before a test calls it stuck, in virtual time. */
 const PATIENCE_MS = 30 * 60_000;
 const POLL_MS = 5_000;
+const STEP_MS = 100;
 
 export interface SendOptions {
   /** Sent as JSON. */
@@ -36,14 +31,21 @@ export interface SendOptions {
   readonly token?: string | null;
 }
 
+/** A resource, or a list of them. Its shape is that of schemas/openapi.yaml, which the answer was checked against. */
+// biome-ignore lint/suspicious/noExplicitAny: the document declares the shapes, and no test declares them again
+export interface Data extends ReadonlyArray<any> {
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  readonly [field: string]: any;
+}
+
 /** An answer that has been checked against the document. */
-export interface Answer<T = unknown> {
+export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly data: T;
+  readonly data: Data;
   /** Undefined: the answer has no such member. */
-  readonly task: Task | null | undefined;
-  readonly problem: Problem | undefined;
+  readonly task: Data | null | undefined;
+  readonly problem: Data | undefined;
   readonly code: string | undefined;
   /** The names of `invalid_params`. */
   readonly invalidParams: readonly string[];
@@ -52,57 +54,72 @@ export interface Answer<T = unknown> {
 
 /** Serves a fresh world for the running test, over HTTP and on a clock that only the test moves. */
 export async function open(options: ServiceOptions = {}): Promise<Contract> {
-  const service = await startService(options);
-  onTestFinished(() => service.close());
-  return new Contract(service);
+  const api = await Contract.start(options);
+  onTestFinished(() => api.close());
+  return api;
 }
 
 /** A test of a fresh world, and of a finished server in it. */
-export const test = base.extend<{ readonly api: Contract; readonly server: Server }>({
+export const test = base.extend<{ readonly api: Contract; readonly server: Data }>({
   // biome-ignore lint/correctness/noEmptyPattern: vitest reads from this pattern which fixtures it needs
   api: async ({}, use) => {
-    const service = await startService();
-    await use(new Contract(service));
-    await service.close();
+    const api = await Contract.start();
+    await use(api);
+    await api.close();
   },
   server: async ({ api }, use) => use(await api.server()),
 });
 
+const START_MS = Date.parse('2026-03-02T08:00:00Z');
+
 /** Plain HTTP to one service, in which every answer is checked and noted. */
 export class Contract {
   readonly baseUrl: string;
-  readonly tokens: Service['tokens'];
-  private readonly service: Service;
+  /** For what happens other than through the API. */
+  readonly emulator: Emulator;
+  readonly tokens: ReturnType<Emulator['tokens']>;
+  /** A token of another project of the same account. */
+  readonly otherProjectToken: string;
+  readonly close: () => Promise<void>;
+  private readonly clock: VirtualClock;
 
-  constructor(service: Service) {
-    this.service = service;
-    this.baseUrl = service.baseUrl;
-    this.tokens = service.tokens;
+  private constructor({ baseUrl, emulator, close }: RunningEmulator, clock: VirtualClock) {
+    this.baseUrl = baseUrl;
+    this.emulator = emulator;
+    this.tokens = emulator.tokens(4711);
+    this.otherProjectToken = emulator.tokens(4712).readWrite;
+    this.close = close;
+    this.clock = clock;
   }
 
-  get<T = unknown>(path: string, options: SendOptions = {}): Promise<Answer<T>> {
+  static async start(options: ServiceOptions = {}): Promise<Contract> {
+    const clock = virtualClock(START_MS);
+    return new Contract(await startService(clock, options), clock);
+  }
+
+  get(path: string, options: SendOptions = {}): Promise<Answer> {
     return this.send('GET', path, options);
   }
 
-  post<T = unknown>(path: string, json?: unknown, options: SendOptions = {}): Promise<Answer<T>> {
+  post(path: string, json?: unknown, options: SendOptions = {}): Promise<Answer> {
     return this.send('POST', path, json === undefined ? options : { ...options, json });
   }
 
-  put<T = unknown>(path: string, json: unknown, options: SendOptions = {}): Promise<Answer<T>> {
+  put(path: string, json: unknown, options: SendOptions = {}): Promise<Answer> {
     return this.send('PUT', path, { ...options, json });
   }
 
-  delete<T = unknown>(path: string, options: SendOptions = {}): Promise<Answer<T>> {
+  delete(path: string, options: SendOptions = {}): Promise<Answer> {
     return this.send('DELETE', path, options);
   }
 
-  async send<T = unknown>(method: string, path: string, options: SendOptions = {}): Promise<Answer<T>> {
+  async send(method: string, path: string, options: SendOptions = {}): Promise<Answer> {
     const request = this.request(method, `${this.baseUrl}${path}`, options);
     const answer = await exchange(request);
     const found = violations(document, this.baseUrl, request, answer);
     if (found.length > 0)
       throw new Error(`Against schemas/openapi.yaml:\n${found.join('\n')}\n${answer.body}`);
-    const read = readAnswer<T>(answer);
+    const read = readAnswer(answer);
     const documented = document.pathOf(path.split('?', 1)[0] ?? '');
     seen.note(documented === undefined ? `${method} ?` : `${method} ${documented}`, read.status, read.code);
     return read;
@@ -114,26 +131,27 @@ export class Contract {
   }
 
   /** An operation that the document names without showing it, and so cannot check. */
-  async undocumented<T = unknown>(method: string, path: string, json?: unknown): Promise<Answer<T>> {
+  async undocumented(method: string, path: string, json?: unknown): Promise<Answer> {
     return readAnswer(await exchange(this.request(method, `${this.baseUrl}${path}`, { json })));
   }
 
   /** Reads what `Location` names. */
-  follow<T>(answer: Answer): Promise<Answer<T>> {
+  follow(answer: Answer): Promise<Answer> {
     const location = answer.headers.location ?? '';
     const path = new URL(location, this.baseUrl).pathname;
     expect(path).toMatch(/^\/v1\//);
-    return this.get<T>(path.slice('/v1'.length));
+    return this.get(path.slice('/v1'.length));
   }
 
   // ---- time ------------------------------------------------------------------------------------------------------
 
   now(): number {
-    return this.service.clock.now();
+    return this.clock.now();
   }
 
+  /** Moves time on while nothing waits inside the service. */
   advance(ms: number): void {
-    this.service.clock.advance(ms);
+    this.clock.jump(ms);
   }
 
   /** Runs what may wait inside the service, moving time on whenever the service sleeps. */
@@ -142,10 +160,7 @@ export class Contract {
     const result = run().finally(() => {
       settled = true;
     });
-    while (!settled) {
-      await new Promise((resolve) => setImmediate(resolve));
-      this.service.clock.advanceToNext();
-    }
+    while (!settled) await this.clock.advance(this.clock.sleeping > 0 ? STEP_MS : 0);
     return result;
   }
 
@@ -158,12 +173,12 @@ export class Contract {
   }
 
   /** Polls the task of an answer until it is terminal. */
-  async ended(answer: Answer): Promise<Task> {
+  async ended(answer: Answer): Promise<Data> {
     const id = answer.task?.id;
     if (id === undefined) throw new Error(`An answer of ${answer.status} (${answer.code}) without a task`);
-    let task = answer.task as Task;
+    let task = answer.task as Data;
     await this.until(async () => {
-      task = (await this.get<Task>(`/tasks/${id}`)).data;
+      task = (await this.get(`/tasks/${id}`)).data;
       return task.is_terminal;
     });
     return task;
@@ -177,127 +192,92 @@ export class Contract {
   // ---- what happens other than through the API -------------------------------------------------------------------
 
   standing(standing: 'active' | 'suspended' | 'unpaid'): void {
-    this.service.mutate({ do: 'set_standing', standing });
+    this.emulator.mutate({ do: 'set_standing', standing });
   }
 
   failNextTask(): void {
-    this.service.mutate({ do: 'fail_next_task' });
+    this.emulator.mutate({ do: 'fail_next_task' });
   }
 
   failNextRequest(status: number, effect: 'none' | 'done' = 'none'): void {
-    this.service.failNext(status, effect);
+    this.emulator.setFaults([faultRule({ nth: 1 }, { do: 'answer', status, effect })]);
   }
 
   /** What costs money now: `ip 5001`, `server 2001`, `backup 2001/<id>`. */
   billed(): readonly string[] {
-    return this.service.billed();
-  }
-
-  memory(): string {
-    return this.service.memory();
+    return this.emulator.billed().map(({ kind, id }) => `${kind} ${id}`);
   }
 
   /** Sets how many hosts have the cards of a package free. */
-  gpuCapacity(key: unknown, capacity: number): void {
-    this.service.mutate({ do: 'set_capacity', package: key, capacity });
-  }
-
-  withdraw(key: unknown): void {
-    this.service.mutate({ do: 'withdraw_package', package: key });
-  }
-
-  revoke(token: string): void {
-    this.service.mutate({ do: 'revoke_token', token });
-  }
-
-  /** A token of another project of the same account. */
-  get otherProjectToken(): string {
-    return this.service.otherProject.readWrite;
+  gpuCapacity(key: string, capacity: number): void {
+    this.emulator.mutate({ do: 'set_capacity', package: key, capacity });
   }
 
   // ---- a world to test in ----------------------------------------------------------------------------------------
 
-  async serverType(pricingMode: string): Promise<ServerType> {
-    const types = (await this.get<ServerType[]>('/server-types')).data;
+  async serverType(pricingMode: string): Promise<Data> {
+    const types = (await this.get('/server-types')).data;
     const type = types.find((candidate) => candidate.pricing_mode === pricingMode);
     if (type === undefined) throw new Error(`The catalogue has no type of pricing mode ${pricingMode}`);
     return type;
   }
 
   async osImage(typeId: number): Promise<string> {
-    const entries = (await this.get<ImageEntry[]>(`/server-types/${typeId}/images`)).data;
+    const entries = (await this.get(`/server-types/${typeId}/images`)).data;
     const image = entries.find((entry) => entry.type === 'os');
     if (image === undefined) throw new Error(`Server type ${typeId} has no image`);
     return image.id;
   }
 
   /** The body of an ordinary creation, of a slider type. */
-  async serverBody(over: Record<string, unknown> = {}): Promise<Record<string, unknown>> {
-    const type = await this.serverType('sliders');
-    const image = await this.osImage(type.id);
-    return {
-      name: 'server',
-      server_type_id: type.id,
-      image,
-      cores: 2,
-      memory_mb: 2048,
-      disk_gb: 40,
-      ...over,
-    };
+  serverBody(over: object = {}): Promise<Data> {
+    return this.body('sliders', () => ({ cores: 2, memory_mb: 2048, disk_gb: 40 }), over);
   }
 
-  async planBody(over: Record<string, unknown> = {}): Promise<Record<string, unknown>> {
-    const type = await this.serverType('plans');
-    const image = await this.osImage(type.id);
+  planBody(over: object = {}): Promise<Data> {
     // The fields of a plan type's pricing are not shown (A39); the emulator lists its plans there.
-    const pricing = (await this.get<{ plans: { id: number }[] }>(`/server-types/${type.id}/pricing`)).data;
-    return { name: 'server', server_type_id: type.id, image, plan_id: pricing.plans[0]?.id, ...over };
+    return this.body('plans', ({ plans }) => ({ plan_id: plans[0].id }), over);
   }
 
-  async gpuBody(over: Record<string, unknown> = {}): Promise<Record<string, unknown>> {
-    const type = await this.serverType('fixed');
+  gpuBody(over: object = {}): Promise<Data> {
+    return this.body('fixed', ({ gpu_packages }) => ({ gpu_package: gpu_packages[0].key }), over);
+  }
+
+  private async body(mode: string, size: (pricing: Data) => object, over: object): Promise<Data> {
+    const type = await this.serverType(mode);
     const image = await this.osImage(type.id);
-    const pricing = (await this.get<{ gpu_packages: { key: string }[] }>(`/server-types/${type.id}/pricing`))
-      .data;
-    return {
-      name: 'server',
-      server_type_id: type.id,
-      image,
-      gpu_package: pricing.gpu_packages[0]?.key,
-      ...over,
-    };
+    const pricing = (await this.get(`/server-types/${type.id}/pricing`)).data;
+    return { name: 'server', server_type_id: type.id, image, ...size(pricing), ...over } as unknown as Data;
   }
 
   /** A finished server. */
-  async server(over: Record<string, unknown> = {}): Promise<Server> {
-    return this.created(await this.post<Server>('/servers', await this.serverBody(over)));
+  async server(over: object = {}): Promise<Data> {
+    return this.created(await this.post('/servers', await this.serverBody(over)));
   }
 
-  async gpuServer(over: Record<string, unknown> = {}): Promise<Server> {
-    return this.created(await this.post<Server>('/servers', await this.gpuBody(over)));
+  async gpuServer(over: object = {}): Promise<Data> {
+    return this.created(await this.post('/servers', await this.gpuBody(over)));
   }
 
-  async network(name: string): Promise<Network> {
+  async network(name: string): Promise<Data> {
     await this.finish(await this.post('/networks', { name, cidr: '10.20.0.0/24' }));
     const network = await this.networkNamed(name);
     if (network === undefined) throw new Error(`The network ${name} was not created`);
     return network;
   }
 
-  async networkNamed(name: string): Promise<Network | undefined> {
-    return (await this.get<Network[]>('/networks')).data.find((network) => network.name === name);
+  async networkNamed(name: string): Promise<Data | undefined> {
+    return (await this.get('/networks')).data.find((network) => network.name === name);
   }
 
-  async attach(serverId: number, networkId: number): Promise<NetworkInterface> {
-    const answer = await this.post<NetworkInterface>(`/servers/${serverId}/network-interfaces`, {
-      network_id: networkId,
-    });
-    return this.created(answer);
+  async attach(serverId: number, networkId: number): Promise<Data> {
+    const path = `/servers/${serverId}/network-interfaces`;
+    return this.created(await this.post(path, { network_id: networkId }));
   }
 
-  async iso(): Promise<Iso> {
+  async iso(): Promise<Data> {
     return this.created(
-      await this.post<Iso>('/isos', { url: 'https://images.example/rescue.iso', name: 'rescue' }),
+      await this.post('/isos', { url: 'https://images.example/rescue.iso', name: 'rescue' }),
     );
   }
 
@@ -311,8 +291,8 @@ export class Contract {
     return this.post('/server-images', { server_id: serverId, name: 'image' });
   }
 
-  async backups(serverId: number): Promise<readonly Backup[]> {
-    return (await this.get<Backup[]>(`/servers/${serverId}/backups`)).data;
+  async backups(serverId: number): Promise<Data> {
+    return (await this.get(`/servers/${serverId}/backups`)).data;
   }
 
   /** A path of the document with the id of something that exists. */
@@ -322,7 +302,7 @@ export class Contract {
   }
 
   private async someId(path: string): Promise<string | number> {
-    if (path.startsWith('/ips/')) return (await this.post<Ip>('/ips', {})).data.id;
+    if (path.startsWith('/ips/')) return (await this.post('/ips', {})).data.id;
     if (path.startsWith('/isos/')) return (await this.iso()).id;
     if (path.startsWith('/networks/')) return (await this.network('some')).id;
     if (path.startsWith('/servers/')) return (await this.server()).id;
@@ -331,7 +311,7 @@ export class Contract {
     return answer.task?.id ?? '';
   }
 
-  private async created<T>(answer: Answer<T>): Promise<T> {
+  private async created(answer: Answer): Promise<Data> {
     expect([answer.status, answer.code]).toEqual([expect.toBeOneOf([200, 201, 202]), undefined]);
     if (answer.task) await this.finish(answer);
     return answer.data;
@@ -368,25 +348,25 @@ async function exchange(request: HttpRequest): Promise<HttpResponse> {
   };
 }
 
-function readAnswer<T>(answer: HttpResponse): Answer<T> {
-  const body = parsed(answer.body);
-  const problem = answer.status >= 400 ? (body as unknown as Problem) : undefined;
+function readAnswer({ status, headers, body }: HttpResponse): Answer {
+  const { data, task, ...others } = parsed(body);
+  const problem = status >= 400 ? (others as unknown as Data) : undefined;
   return {
-    status: answer.status,
-    headers: answer.headers,
-    data: body.data as T,
-    task: body.task as Task | null | undefined,
+    status,
+    headers,
+    data,
+    task,
     problem,
     code: problem?.code,
-    invalidParams: problem?.invalid_params?.map((param) => param.name) ?? [],
-    replayed: answer.headers['idempotency-replayed'] === 'true',
+    invalidParams: problem?.invalid_params?.map(({ name }: Data) => name) ?? [],
+    replayed: headers['idempotency-replayed'] === 'true',
   };
 }
 
-function parsed(text: string): { readonly [member: string]: unknown } {
+function parsed(text: string): Data {
   try {
-    return JSON.parse(text) as { readonly [member: string]: unknown };
+    return JSON.parse(text) as Data;
   } catch {
-    return {};
+    return {} as Data;
   }
 }

@@ -21,13 +21,10 @@ const task = {
   poll: '/v1/tasks/t-1',
   created_at: '2026-01-01T00:00:00+00:00',
 };
-const refusal = {
-  type: 'https://docs.test/errors/ip_in_use',
-  title: 'The address is in use',
-  status: 409,
-  code: 'ip_in_use',
-  request_id: 'r-1',
-};
+const refusalBy = (code: string, status = 409) => ({
+  ...{ type: `https://docs.test/errors/${code}`, title: 'No', status, code, request_id: 'r-1' },
+});
+const refusal = refusalBy('ip_in_use');
 
 function request(method: string, path: string, over: Partial<HttpRequest> = {}): HttpRequest {
   return { method, url: `${BASE}${path}`, headers: { authorization: 'Bearer x' }, ...over };
@@ -80,28 +77,15 @@ describe('schemas/openapi.yaml: the check of an answer against schemas/openapi.y
       'page',
     ],
     ['a known code under another status', problem(422, { ...refusal, status: 422 }), 'answered with 409'],
-    [
-      'server_busy without Retry-After',
-      problem(409, { ...refusal, code: 'server_busy', type: 'https://docs.test/errors/server_busy' }),
-      'carries Retry-After',
-    ],
+    ['server_busy without Retry-After', problem(409, refusalBy('server_busy')), 'carries Retry-After'],
     [
       'no_gpu_capacity with Retry-After',
-      problem(
-        409,
-        { ...refusal, code: 'no_gpu_capacity', type: 'https://docs.test/errors/no_gpu_capacity' },
-        { 'retry-after': '3' },
-      ),
+      problem(409, refusalBy('no_gpu_capacity'), { 'retry-after': '3' }),
       'carries no Retry-After',
     ],
     [
       'invalid_request that names no field',
-      problem(422, {
-        ...refusal,
-        status: 422,
-        code: 'invalid_request',
-        type: 'https://docs.test/errors/invalid_request',
-      }),
+      problem(422, refusalBy('invalid_request', 422)),
       'invalid_params',
     ],
   ])('reports %s', (_what, answer, expected) => {
@@ -109,7 +93,7 @@ describe('schemas/openapi.yaml: the check of an answer against schemas/openapi.y
   });
 
   test('reports a 429 whose Retry-After is missing or is no number', () => {
-    const limited = { ...refusal, status: 429, code: 'limit', type: 'https://docs.test/errors/limit' };
+    const limited = refusalBy('limit', 429);
     expect(found(request('GET', '/ips'), problem(429, limited))).toContain('no Retry-After');
     expect(found(request('GET', '/ips'), problem(429, limited, { 'retry-after': 'soon' }))).toContain(
       'Retry-After',
@@ -118,7 +102,7 @@ describe('schemas/openapi.yaml: the check of an answer against schemas/openapi.y
 
   test('reports a wrong answer to an unknown path or method', () => {
     expect(found(request('GET', '/nowhere'), json(200, { data: 1 }))).toContain('unknown path');
-    const refused = { ...refusal, status: 405, code: 'm', type: 'https://docs.test/errors/m' };
+    const refused = refusalBy('m', 405);
     expect(found(request('DELETE', '/project'), problem(405, refused))).toContain('no Allow');
     expect(found(request('DELETE', '/ips'), problem(405, refused, { allow: 'GET' }))).toContain(
       'does not list POST',

@@ -46,7 +46,7 @@ describe('src/emulator/faults.ts', () => {
     const { clock, emulator } = stage({ faults: [faultRule({ nth: 1 }, { do: 'slow', ms: 5000 })] });
     const sent = emulator.transport().send(request(emulator), { timeoutMs: 1000 });
     const failed = expect(sent).rejects.toMatchObject({ effect: 'unknown', code: 'ETIMEDOUT' });
-    await clock.forward(1000);
+    await clock.advance(1000);
     await failed;
     expect(emulator.world.projects[0]?.ips).toHaveLength(1);
   });
@@ -64,9 +64,9 @@ describe('src/emulator/faults.ts', () => {
   test('a late request has its effect after its client is gone', async () => {
     const { call, clock, emulator } = stage({ faults: [faultRule({ nth: 1 }, { do: 'late', ms: 90_000 })] });
     await expect(call('POST', '/ips', {}, { key: 'key-00001' })).rejects.toThrow('reset');
-    await clock.forward(89_999);
+    await clock.advance(89_999);
     expect((await call('GET', '/ips')).body.data).toHaveLength(0);
-    await clock.forward(1);
+    await clock.advance(1);
     expect((await call('GET', '/ips')).body.data).toHaveLength(1);
     expect(emulator.requests.map(({ delivery }) => delivery)).toEqual(['reset', 'answer', 'late', 'answer']);
   });
@@ -93,7 +93,7 @@ describe('src/emulator/faults.ts', () => {
   test('a stored 429 is replayed for ever after', async () => {
     const { call, clock } = stage({ faults: [faultRule({ nth: 1 }, { do: 'stored_429' })] });
     await call('POST', '/ips', {}, { key: 'key-00001' });
-    await clock.forward(120_000);
+    await clock.advance(120_000);
     const again = await call('POST', '/ips', {}, { key: 'key-00001' });
     expect(again.status).toBe(429);
     expect(again.headers['idempotency-replayed']).toBe('true');
@@ -127,7 +127,7 @@ describe('src/emulator/faults.ts', () => {
         faultRule({ path: '/ips/*' }, { do: 'decorate', fields: { colour: 'red' } }),
       ],
     });
-    await clock.forward(60_000);
+    await clock.advance(60_000);
     const ip = (await call('POST', '/ips', {})).body.data;
     expect((await call('GET', '/ips')).body.data).toHaveLength(0);
     expect((await call('GET', '/ips')).body.data).toHaveLength(1);
@@ -140,12 +140,12 @@ describe('src/emulator/faults.ts', () => {
 
   test('staleReadsMs makes every read lag, tasks advancing in the past too', async () => {
     const { call, clock } = stage({ readings: { staleReadsMs: 10_000 } });
-    await clock.forward(60_000);
+    await clock.advance(60_000);
     const { data, task } = (await call('POST', '/servers', await sliderServer(call))).body;
     expect((await call('GET', `/servers/${data.id}/firewall`)).status).toBe(404);
-    await clock.forward(45_000);
+    await clock.advance(45_000);
     expect((await call('GET', `/servers/${data.id}/firewall`)).status).toBe(200);
-    await clock.forward(10_000);
+    await clock.advance(10_000);
     expect((await call('GET', `/tasks/${task.id}`)).body.data.status).toBe('succeeded');
   });
 

@@ -28,7 +28,7 @@ describe('src/emulator/idempotency.ts', () => {
     const { call, clock, emulator } = stage({ readings: { retentionFrom: 'last' } });
     await call('POST', '/ips', {}, { key: 'key-00001' });
     for (let day = 0; day < 3; day += 1) {
-      await clock.forward(23 * HOUR);
+      await clock.advance(23 * HOUR);
       await call('POST', '/ips', {}, { key: 'key-00001' });
     }
     expect(emulator.world.projects[0]?.ips).toHaveLength(1);
@@ -39,7 +39,7 @@ describe('src/emulator/idempotency.ts', () => {
       const { call, clock } = stage({ readings: { stored429 } });
       for (let write = 0; write < 20; write += 1) await call('POST', '/ips', {});
       expect((await call('POST', '/ips', {}, { key: 'key-00001' })).status).toBe(429);
-      await clock.forward(60_000);
+      await clock.advance(60_000);
       expect((await call('POST', '/ips', {}, { key: 'key-00001' })).status).toBe(stored429 ? 429 : 201);
     }
   });

@@ -64,7 +64,7 @@ describe('src/emulator/pipeline.ts: a key in flight', () => {
         const refused = await call('POST', '/ips', body, { key });
         expect([refused.status, refused.headers['retry-after']]).toEqual([409, seconds]);
       }
-      await clock.forward(5_000);
+      await clock.advance(5_000);
       const again = await call('POST', '/ips', {}, { key });
       expect([again.status, again.headers['idempotency-replayed']]).toEqual([201, 'true']);
       expect(addresses()).toBe(1);
@@ -75,14 +75,14 @@ describe('src/emulator/pipeline.ts: a key in flight', () => {
     const { call, clock } = await lose({ inFlightKey: 'wait' });
     const answer = call('POST', '/ips', probe, { key });
     await settled();
-    await clock.forward(5_000);
+    await clock.advance(5_000);
     expect((await answer).body.code).toBe('idempotency_key_reused');
   });
 
   test('a body that is checked first and not stored is refused meanwhile, whatever is in flight', async () => {
     const { call, clock, addresses } = await lose({ bodyCheck: 'beforeKeyUnstored' });
     expect((await call('POST', '/ips', probe, { key })).status).toBe(422);
-    await clock.forward(5_000);
+    await clock.advance(5_000);
     expect(addresses()).toBe(1);
   });
 
@@ -94,7 +94,7 @@ describe('src/emulator/pipeline.ts: a key in flight', () => {
     ] as const) {
       const { call, clock, addresses } = await lose({ bodyCheck }, false);
       expect((await call('POST', '/ips', probe, { key })).status).toBe(422);
-      await clock.forward(5_000);
+      await clock.advance(5_000);
       expect(addresses()).toBe(bought);
     }
   });

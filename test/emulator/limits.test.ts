@@ -15,14 +15,14 @@ describe('src/emulator/limits.ts', () => {
     await call('GET', '/project');
     await call('GET', '/project');
     expect((await call('GET', '/project')).headers['retry-after']).toBe('4');
-    await clock.forward(4000);
+    await clock.advance(4000);
     expect((await call('GET', '/project')).status).toBe(200);
   });
 
   test('a 429 takes from the next minute only where the reading says so', async () => {
     const { call, clock } = stage({ readings: { refusalsCost: true } });
     for (let write = 0; write < 25; write += 1) await call('POST', '/ips', {});
-    await clock.forward(60_000);
+    await clock.advance(60_000);
     const statuses = [];
     for (let write = 0; write < 16; write += 1) statuses.push((await call('POST', '/ips', {})).status);
     expect(statuses.filter((status) => status === 201)).toHaveLength(15);
@@ -30,7 +30,7 @@ describe('src/emulator/limits.ts', () => {
 
   test('the Date header is the clock of the emulator', async () => {
     const { call, clock } = stage({ speed: 60 });
-    await clock.forward(1000);
+    await clock.advance(1000);
     expect(Date.parse((await call('GET', '/project')).headers.date ?? '')).toBe(NOON + 60_000);
   });
 });

@@ -5,17 +5,18 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createEmulator } from '../../src/emulator/emulator.ts';
 import { type ServeOptions, startEmulator } from '../../src/emulator/http-server.ts';
 import { DataFileError } from '../../src/emulator/persistence.ts';
-import { caller, StillClock, sliderServer, stage } from './support.ts';
+import { virtualClock } from '../support/virtual-clock.ts';
+import { caller, NOON, sliderServer, stage } from './support.ts';
 
 describe('src/emulator/persistence.ts', () => {
   let folder = '';
   let dataFile = '';
-  let clock = new StillClock();
+  let clock = virtualClock(NOON);
 
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'emulator-'));
     dataFile = join(folder, 'deep', 'world.json');
-    clock = new StillClock();
+    clock = virtualClock(NOON);
   });
   afterEach(() => rmSync(folder, { recursive: true }));
 
@@ -39,7 +40,7 @@ describe('src/emulator/persistence.ts', () => {
       await call('POST', '/ips', {}, { key: 'key-00001' });
       await call('POST', '/servers', await sliderServer(call, { public_ipv4: { new: true } }));
     });
-    await clock.forward(45_000);
+    await clock.advance(45_000);
     await run({ seed: 8 }, async ({ projects, emulator }) => {
       expect(projects[0]?.tokens).toEqual(tokens);
       expect(emulator.world.projects[0]?.servers).toMatchObject([{ status: 'active', power: true }]);
@@ -62,12 +63,12 @@ describe('src/emulator/persistence.ts', () => {
   test('another speed does not turn the clock back', async () => {
     let before = 0;
     await run({ speed: 100 }, async ({ emulator }) => {
-      await clock.forward(60_000);
+      await clock.advance(60_000);
       before = emulator.now();
     });
     await run({ speed: 1 }, async ({ emulator }) => {
       expect(emulator.now()).toBe(before);
-      await clock.forward(1000);
+      await clock.advance(1000);
       expect(emulator.now()).toBe(before + 1000);
     });
   });
@@ -105,7 +106,7 @@ describe('src/emulator/persistence.ts: determinism', () => {
       ['GET', '/networks', undefined],
     ] as const) {
       answers.push(await call(method, path, body));
-      await clock.forward(20_000);
+      await clock.advance(20_000);
     }
     return JSON.stringify([answers, emulator.world, emulator.requests]);
   }
@@ -133,7 +134,7 @@ describe('src/emulator/persistence.ts: determinism', () => {
 
   test('without a seed, the injected chance draws it', () => {
     const tokens = (value: number) =>
-      createEmulator({ clock: new StillClock(), random: { next: () => value } }).tokens();
+      createEmulator({ clock: virtualClock(NOON), random: { next: () => value } }).tokens();
     expect(tokens(0.25)).toEqual(tokens(0.25));
     expect(tokens(0.25)).not.toEqual(tokens(0.75));
   });

@@ -69,7 +69,7 @@ describe('src/emulator/readings.ts', () => {
     expect((await call('PUT', `/servers/${id}/firewall`, enabled)).body.code).toBe(
       'firewall_no_public_iface',
     );
-    await clock.forward(45_000);
+    await clock.advance(45_000);
     expect(await cards()).toEqual(['net0', 'net1']);
     expect((await call('PUT', `/servers/${id}/firewall`, enabled)).status).toBe(200);
   });
@@ -81,7 +81,7 @@ describe('src/emulator/readings.ts', () => {
     ];
     const body = { enabled: true, policy_in: 'drop', rules };
     expect((await call('PUT', `/servers/${id}/firewall`, body)).status).toBe(409);
-    await clock.forward(45_000);
+    await clock.advance(45_000);
     expect((await call('PUT', `/servers/${id}/firewall`, body)).body.data.rules).toEqual([
       { id: 1, ...rules[0] },
     ]);
@@ -97,7 +97,7 @@ describe('src/emulator/readings.ts', () => {
     const [ip] = created.body.data.ips;
     expect((await call('DELETE', `/servers/${id}`)).body.data.billable_ips).toEqual([ip]);
     expect((await call('DELETE', `/ips/${ip.id}`)).status).toBe(200);
-    await clock.forward(20_000);
+    await clock.advance(20_000);
     expect((await call('GET', `/servers/${id}/backups`)).body.data).toHaveLength(1);
   });
 
@@ -118,7 +118,7 @@ describe('src/emulator/readings.ts', () => {
       const { call, clock, emulator } = stage({ readings });
       emulator.mutate({ do: 'fail_next_task' });
       await call('POST', '/servers', await sliderServer(call, { public_ipv4: { new: true } }));
-      await clock.forward(45_000);
+      await clock.advance(45_000);
       expect(emulator.billed().map(({ kind }) => kind)).toEqual(kinds);
     }
   });

@@ -54,7 +54,7 @@ operations:
     expect((await call('POST', '/servers', body)).body.code).toBe('ip_in_use');
     expect((await call('GET', '/servers')).body.data).toMatchObject([{ id: server.id, status: 'creating' }]);
     const iso = (await call('POST', '/isos', { url: 'https://example.com/a.iso' })).body.data;
-    await clock.forward(60_000);
+    await clock.advance(60_000);
     expect((await call('GET', `/servers/${server.id}`)).body.data).toMatchObject({
       status: 'active',
       power: true,
@@ -64,7 +64,7 @@ operations:
     const policy = { enabled: true, days: ['sun'], hour: 3, minute: 30, keep: 2 };
     const set = await call('PUT', `/servers/${server.id}/backup-policy`, policy);
     expect(set.body.data).toEqual({ ...policy, next_run: '2026-08-02T05:30:00+02:00', last_run: null });
-    await clock.forward(21 * 86_400_000);
+    await clock.advance(21 * 86_400_000);
     expect((await call('GET', `/servers/${server.id}/backups`)).body.data).toMatchObject(
       [
         { id: '2026-08-16T03:30:00Z', status: 'available' },

@@ -1,50 +1,11 @@
-import type { Clock } from '../../src/core/clock.ts';
+import * as fc from 'fast-check';
 import type { HttpResponse } from '../../src/core/transport.ts';
 import { createEmulator, type Emulator, type EmulatorOptions } from '../../src/emulator/emulator.ts';
+import { type Readings, readingValues } from '../../src/emulator/readings.ts';
+import { virtualClock } from '../support/virtual-clock.ts';
 
 /** Saturday 1 August 2026, 12:00:00 UTC: a full minute. */
 export const NOON = Date.UTC(2026, 7, 1, 12);
-
-/** A clock that stands still until it is moved. */
-export class StillClock implements Clock {
-  #now = NOON;
-  #sleepers: { atMs: number; wake: () => void }[] = [];
-
-  now(): number {
-    return this.#now;
-  }
-
-  monotonic(): number {
-    return this.#now - NOON;
-  }
-
-  sleep(ms: number, signal?: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (signal?.aborted) return reject(signal.reason);
-      const sleeper = { atMs: this.#now + ms, wake: resolve };
-      this.#sleepers.push(sleeper);
-      signal?.addEventListener('abort', () => {
-        this.#sleepers = this.#sleepers.filter((other) => other !== sleeper);
-        reject(signal.reason);
-      });
-    });
-  }
-
-  /** Moves time, waking each sleeper at its moment. */
-  async forward(ms: number): Promise<void> {
-    const end = this.#now + ms;
-    for (;;) {
-      await settled();
-      const next = this.#sleepers.toSorted((one, other) => one.atMs - other.atMs)[0];
-      if (next === undefined || next.atMs > end) break;
-      this.#sleepers = this.#sleepers.filter((sleeper) => sleeper !== next);
-      this.#now = Math.max(this.#now, next.atMs);
-      next.wake();
-    }
-    this.#now = end;
-    await settled();
-  }
-}
 
 /** Lets everything that waits for nothing but other promises come to an end. */
 export async function settled(): Promise<void> {
@@ -64,9 +25,9 @@ export interface CallOptions {
   headers?: Record<string, string>;
 }
 
-/** An emulator under a still clock, and a short way to call it. */
+/** An emulator under a clock that only the test moves, and a short way to call it. */
 export function stage(options: Partial<EmulatorOptions> = {}) {
-  const clock = new StillClock();
+  const clock = virtualClock(NOON);
   const emulator = createEmulator({ clock, seed: 'tests', ...options });
   return { clock, emulator, call: caller(emulator) };
 }
@@ -108,3 +69,15 @@ export async function sliderServer(call: ReturnType<typeof caller>, more: object
   const image = await imageOf(call, 3);
   return { name: 'web-1', server_type_id: 3, image, cores: 2, memory_mb: 4096, disk_gb: 40, ...more };
 }
+
+/** Any readings; a list that is cut off shows too little to compare. */
+export const anyReadings = fc.record(
+  Object.fromEntries(
+    Object.entries(readingValues)
+      .filter(([name]) => name !== 'pageSize')
+      .map(([name, values]) => [
+        name,
+        fc.constantFrom(...values.map((value) => (value === 'number' ? 20_000 : value))),
+      ]),
+  ),
+) as unknown as fc.Arbitrary<Readings>;

@@ -8,14 +8,14 @@ describe('src/emulator/tasks.ts', () => {
     const { task } = (await call('POST', '/networks', { name: 'backend', cidr: '10.20.0.0/24' })).body;
     expect(task).toMatchObject({ status: 'pending', is_terminal: false, poll: `/v1/tasks/${task.id}` });
     expect(task.created_at).toBe('2026-08-01T14:00:00+02:00');
-    await clock.forward(1500);
+    await clock.advance(1500);
     expect((await call('GET', `/tasks/${task.id}`)).body.data.status).toBe('running');
-    await clock.forward(6500);
+    await clock.advance(6500);
     expect((await call('GET', `/tasks/${task.id}`)).body.data).toMatchObject({
       status: 'succeeded',
       is_terminal: true,
     });
-    await clock.forward(86_400_000);
+    await clock.advance(86_400_000);
     expect((await call('GET', `/tasks/${task.id}`)).status).toBe(404);
   });
 
@@ -30,7 +30,7 @@ describe('src/emulator/tasks.ts', () => {
       });
       const body = await sliderServer(call, { public_ipv4: { new: true } });
       const { task } = (await call('POST', '/servers', body)).body;
-      await clock.forward(45_000);
+      await clock.advance(45_000);
       expect((await call('GET', `/tasks/${task.id}`)).body.data).toMatchObject({
         status: 'failed',
         is_terminal: true,
@@ -44,7 +44,7 @@ describe('src/emulator/tasks.ts', () => {
     await call('POST', '/ips', {});
     emulator.mutate({ do: 'fail_next_task' });
     await call('POST', '/servers', await sliderServer(call, { public_ipv4: { reuse: true } }));
-    await clock.forward(45_000);
+    await clock.advance(45_000);
     expect(emulator.world.projects[0]?.servers).toEqual([]);
     expect(emulator.world.projects[0]?.ips).toMatchObject([{ serverId: null, primary: false }]);
   });
@@ -58,7 +58,7 @@ describe('src/emulator/tasks.ts', () => {
     });
     const stuck = (await call('POST', '/networks', { name: 'a', cidr: '10.1.0.0/24' })).body.task;
     const forgotten = (await call('POST', '/networks', { name: 'b', cidr: '10.2.0.0/24' })).body.task;
-    await clock.forward(7 * 86_400_000);
+    await clock.advance(7 * 86_400_000);
     expect((await call('GET', `/tasks/${stuck.id}`)).body.data.status).toBe('running');
     expect((await call('GET', `/tasks/${forgotten.id}`)).status).toBe(404);
     expect(emulator.world.projects[0]?.networks.map(({ name }) => name)).toEqual(['default', 'b']);

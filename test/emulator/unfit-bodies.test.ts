@@ -2,9 +2,9 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { KNOWN_OPERATIONS } from '../../src/emulator/profile.ts';
-import { type Readings, readingValues } from '../../src/emulator/readings.ts';
+import type { Readings } from '../../src/emulator/readings.ts';
 import { share } from '../support/drawn.ts';
-import { caller, imageOf, stage } from './support.ts';
+import { anyReadings, caller, imageOf, stage } from './support.ts';
 
 type Json = 'string' | 'number' | 'boolean' | 'object' | 'array' | 'null';
 
@@ -92,18 +92,6 @@ function unfitBodies({ body, fields }: Creation): fc.Arbitrary<unknown> {
     .map(([extra, fields]) => Object.fromEntries([...Object.entries(body ?? {}), ...fields, extra]));
 }
 
-const readings = fc.record(
-  Object.fromEntries(
-    Object.entries(readingValues)
-      // A list that is cut off shows too little to compare.
-      .filter(([name]) => name !== 'pageSize')
-      .map(([name, values]) => [
-        name,
-        fc.constantFrom(...values.map((value) => (value === 'number' ? 20_000 : value))),
-      ]),
-  ),
-) as unknown as fc.Arbitrary<Readings>;
-
 /** A server and a network that creations can be made in. */
 function stageFor(given: Readings, faults: Parameters<typeof stage>[0] = {}) {
   const limits = { windowMs: 60_000, reads: 10_000, writes: 10_000 };
@@ -127,13 +115,13 @@ describe('src/emulator/validate.ts', () => {
   test('a body with an unknown field and a wrong type is never carried out, under any reading', async () => {
     const cases = anyCreation.chain((creation) => fc.tuple(fc.constant(creation), unfitBodies(creation)));
     await fc.assert(
-      fc.asyncProperty(cases, readings, async ([creation, body], given) => {
+      fc.asyncProperty(cases, anyReadings, async ([creation, body], given) => {
         const { post, things, clock, emulator } = stageFor(given);
         const before = things();
 
         for (let time = 0; time < 3; time += 1) {
           expect((await post(creation, body)).status).toBe(422);
-          await clock.forward(10 * 60_000);
+          await clock.advance(10 * 60_000);
         }
 
         expect(things()).toEqual(before);
@@ -145,7 +133,7 @@ describe('src/emulator/validate.ts', () => {
 
   test('a body as the document has it is carried out, under any reading', async () => {
     await fc.assert(
-      fc.asyncProperty(anyCreation, readings, async (creation, given) => {
+      fc.asyncProperty(anyCreation, anyReadings, async (creation, given) => {
         if (creation.path === '/server-images' && given.omittedIpv4 === 'new') return;
         const { post, emulator } = stageFor(given);
 
@@ -172,7 +160,7 @@ describe('src/emulator/idempotency.ts', () => {
     let bought = 0;
     let fenced = 0;
     await fc.assert(
-      fc.asyncProperty(anyCreation, readings, steps, async (creation, given, sent) => {
+      fc.asyncProperty(anyCreation, anyReadings, steps, async (creation, given, sent) => {
         const faults = sent.flatMap(({ late }, at) =>
           late === null
             ? []
@@ -189,9 +177,9 @@ describe('src/emulator/idempotency.ts', () => {
             isFenced = true;
             expect(before).toBe(0);
           }
-          await clock.forward(afterMs);
+          await clock.advance(afterMs);
         }
-        await clock.forward(60 * 60_000);
+        await clock.advance(60 * 60_000);
         const { length } = emulator.world.executions;
         expect(length).toBeLessThanOrEqual(isFenced ? 0 : 1);
         bought += length;

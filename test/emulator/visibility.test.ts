@@ -31,7 +31,7 @@ describe('src/emulator/visibility.ts', () => {
     expect((await call('GET', '/ips/5001')).status).toBe(404);
     expect((await call('DELETE', '/ips/5001')).status).toBe(404);
     expect(emulator.billed().map(({ kind }) => kind)).toEqual(['server', 'ip']);
-    await clock.forward(45_000);
+    await clock.advance(45_000);
     expect(await list('/ips')).toMatchObject([{ id: 5001, server_id: id, primary: true }]);
   });
 
@@ -43,7 +43,7 @@ describe('src/emulator/visibility.ts', () => {
     expect(await list('/ips')).toMatchObject([free]);
     expect((await call('GET', '/ips/5001')).body.data).toMatchObject(free);
     expect((await call('DELETE', '/ips/5001')).body.code).toBe('ip_in_use');
-    await clock.forward(45_000);
+    await clock.advance(45_000);
     expect(await list('/ips')).toMatchObject([{ server_id: id, primary: true }]);
   });
 
@@ -52,7 +52,7 @@ describe('src/emulator/visibility.ts', () => {
     await call('POST', '/ips', { server_type_id: 3 });
     await call('POST', '/servers', await sliderServer(call, { public_ipv4: { reuse: true } }));
     expect((await call('GET', '/ips')).body.data).toMatchObject([{ id: 5001, server_id: null }]);
-    await clock.forward(45_000);
+    await clock.advance(45_000);
     expect((await call('GET', '/ips')).body.data).toMatchObject([{ id: 5001, server_id: 2001 }]);
   });
 
@@ -60,7 +60,7 @@ describe('src/emulator/visibility.ts', () => {
     const { list, clock, call, id } = await creating({ serverListedAt: 'taskDone' });
     expect(await list('/servers')).toEqual([]);
     expect((await call('GET', `/servers/${id}`)).status).toBe(200);
-    await clock.forward(45_000);
+    await clock.advance(45_000);
     expect(await list('/servers')).toMatchObject([{ id }]);
   });
 
@@ -74,10 +74,10 @@ describe('src/emulator/visibility.ts', () => {
       const path = `/servers/${id}/network-interfaces`;
       await call('POST', path, { network_id: 31 });
       // The end of the server's task shows nothing of it.
-      await clock.forward(minute);
+      await clock.advance(minute);
       expect(await list(path)).toHaveLength(before);
       expect((await list('/networks'))[0].server_count).toBe(before - 1);
-      await clock.forward(minute);
+      await clock.advance(minute);
       expect(await list(path)).toHaveLength(2);
     }
   });
@@ -91,12 +91,12 @@ describe('src/emulator/visibility.ts', () => {
       const networks = async () => (await call('GET', '/networks')).body.data;
       await call('POST', '/networks', { name: 'a', cidr: '10.1.0.0/24' });
       expect(await networks()).toHaveLength(before);
-      await clock.forward(8_000);
+      await clock.advance(8_000);
       expect(await networks()).toHaveLength(2);
       expect(emulator.world.executions).toMatchObject([{ kind: 'network', id: '32' }]);
       emulator.mutate({ do: 'fail_next_task' });
       await call('POST', '/networks', { name: 'b', cidr: '10.2.0.0/24' });
-      await clock.forward(8_000);
+      await clock.advance(8_000);
       expect(await networks()).toHaveLength(2);
     }
   });
@@ -111,7 +111,7 @@ describe('src/emulator/visibility.ts', () => {
       expect(made.body.data.id).toBe('uiso-1');
       expect((await call('GET', '/isos/uiso-1')).status).toBe(before);
       expect((await call('GET', '/isos')).body.data).toHaveLength(before === 200 ? 1 : 0);
-      await clock.forward(minute);
+      await clock.advance(minute);
       expect((await call('GET', '/isos/uiso-1')).status).toBe(200);
       expect((await call('GET', '/isos')).body.data).toHaveLength(1);
     }
@@ -128,13 +128,13 @@ describe('src/emulator/tasks.ts: work that shows after its task was reported as 
       { faults: [later('create_server')] },
     );
     expect(await list('/ips')).toHaveLength(1);
-    await clock.forward(minute);
+    await clock.advance(minute);
     expect((await call('GET', `/tasks/${created.body.task.id}`)).body.data.status).toBe('failed');
     for (const path of ['/ips', '/servers']) expect(await list(path)).toEqual([]);
     expect((await call('GET', `/servers/${id}/network-interfaces`)).status).toBe(404);
     expect((await call('DELETE', `/servers/${id}`)).status).toBe(404);
     expect(emulator.billed()).toHaveLength(2);
-    await clock.forward(7 * minute);
+    await clock.advance(7 * minute);
     expect(await list('/ips')).toMatchObject([{ server_id: id }]);
     expect(await list('/servers')).toMatchObject([{ id, status: 'active' }]);
     expect(await list(`/servers/${id}/network-interfaces`)).toMatchObject([{ id: 'net0' }]);
@@ -143,9 +143,9 @@ describe('src/emulator/tasks.ts: work that shows after its task was reported as 
 
   test('a resource that is deleted in the meantime does not come back', async () => {
     const { list, clock, emulator, id } = await creating({}, { faults: [later('create_server')] });
-    await clock.forward(minute);
+    await clock.advance(minute);
     emulator.mutate({ do: 'delete_server', id });
-    await clock.forward(7 * minute);
+    await clock.advance(7 * minute);
     expect(await list('/servers')).toEqual([]);
     expect(await list('/ips')).toMatchObject([{ server_id: null }]);
   });
@@ -157,16 +157,16 @@ describe('src/emulator/tasks.ts: work that shows after its task was reported as 
     ] as const) {
       const faults = ['create_network', 'add_network_interface', 'add_iso'].map(later);
       const { list, call, clock, id } = await creating(readings, { faults });
-      await clock.forward(minute);
+      await clock.advance(minute);
       await call('POST', '/networks', { name: 'a', cidr: '10.1.0.0/24' });
       await call('POST', `/servers/${id}/network-interfaces`, { network_id: 31 });
       await call('POST', '/isos', { url: 'https://images.example/a.iso' });
-      await clock.forward(minute);
+      await clock.advance(minute);
       expect(await list('/networks')).toHaveLength(1);
       expect((await call('DELETE', '/networks/32')).status).toBe(404);
       expect(await list(`/servers/${id}/network-interfaces`)).toHaveLength(1);
       expect(await list('/isos')).toMatchObject([{ status: 'failed' }]);
-      await clock.forward(7 * minute);
+      await clock.advance(7 * minute);
       expect(await list('/networks')).toHaveLength(2);
       expect(await list(`/servers/${id}/network-interfaces`)).toHaveLength(2);
       expect(await list('/isos')).toMatchObject([{ status: 'available', error: null }]);
@@ -177,9 +177,9 @@ describe('src/emulator/tasks.ts: work that shows after its task was reported as 
     const { call, clock, emulator } = stage({ readings: { failedTaskLeaves: 'later' } });
     emulator.mutate({ do: 'fail_next_task' });
     await call('POST', '/networks', { name: 'a', cidr: '10.1.0.0/24' });
-    await clock.forward(minute);
+    await clock.advance(minute);
     expect((await call('GET', '/networks')).body.data).toHaveLength(1);
-    await clock.forward(5 * minute);
+    await clock.advance(5 * minute);
     expect((await call('GET', '/networks')).body.data).toHaveLength(2);
   });
 });
@@ -193,9 +193,9 @@ describe('src/emulator/durations.ts', () => {
     });
     const { call, clock } = stage({ durations });
     const { task } = (await call('POST', '/networks', { name: 'a', cidr: '10.1.0.0/24' })).body;
-    await clock.forward(5 * minute - 1);
+    await clock.advance(5 * minute - 1);
     expect((await call('GET', `/tasks/${task.id}`)).body.data.status).toBe('running');
-    await clock.forward(1);
+    await clock.advance(1);
     expect((await call('GET', `/tasks/${task.id}`)).body.data.status).toBe('succeeded');
   });
 
@@ -204,9 +204,9 @@ describe('src/emulator/durations.ts', () => {
     const { call, clock } = stage({ faults: [slow] });
     await call('POST', '/networks', { name: 'a', cidr: '10.1.0.0/24' });
     await call('POST', '/networks', { name: 'b', cidr: '10.2.0.0/24' });
-    await clock.forward(24 * minute);
+    await clock.advance(24 * minute);
     expect((await call('GET', '/networks')).body.data).toHaveLength(2);
-    await clock.forward(minute);
+    await clock.advance(minute);
     expect((await call('GET', '/networks')).body.data).toHaveLength(3);
   });
 

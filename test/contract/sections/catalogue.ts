@@ -1,6 +1,5 @@
 import { describe, expect } from 'vitest';
-import { test } from '../contract.ts';
-import type { ImageEntry, Pricing, ServerType } from '../wire.ts';
+import { type Data, test } from '../contract.ts';
 
 describe('§4 /project, /server-types and /tasks', () => {
   test('§2 GET /project answers id, name and status `Active`', async ({ api }) => {
@@ -11,13 +10,13 @@ describe('§4 /project, /server-types and /tasks', () => {
 
   test('§2 a suspended project does not read Active', async ({ api }) => {
     api.standing('suspended');
-    expect((await api.get<{ status: string }>('/project')).data.status).not.toBe('Active');
+    expect((await api.get('/project')).data.status).not.toBe('Active');
   });
 
   test('§2 the catalogue shows the pricing modes sliders, plans and fixed, and marks graphics cards', async ({
     api,
   }) => {
-    const types = (await api.get<ServerType[]>('/server-types')).data;
+    const types = (await api.get('/server-types')).data;
     expect([...new Set(types.map((type) => type.pricing_mode))].toSorted()).toEqual([
       'fixed',
       'plans',
@@ -30,8 +29,8 @@ describe('§4 /project, /server-types and /tasks', () => {
   test('§4 GET /server-types/{id}/pricing answers the pricing of that type, in its pricing mode', async ({
     api,
   }) => {
-    for (const type of (await api.get<ServerType[]>('/server-types')).data) {
-      const pricing = (await api.get<Pricing>(`/server-types/${type.id}/pricing`)).data;
+    for (const type of (await api.get('/server-types')).data) {
+      const pricing = (await api.get(`/server-types/${type.id}/pricing`)).data;
       expect(pricing).toMatchObject({ server_type_id: type.id, pricing_mode: type.pricing_mode });
     }
   });
@@ -39,9 +38,9 @@ describe('§4 /project, /server-types and /tasks', () => {
   test('§2 a withdrawn package stops appearing, and is not sold any more', async ({ api }) => {
     const type = await api.serverType('fixed');
     const body = await api.gpuBody();
-    api.withdraw(body.gpu_package);
-    const pricing = (await api.get<Pricing>(`/server-types/${type.id}/pricing`)).data;
-    expect(pricing.gpu_packages?.map((entry) => entry.key)).not.toContain(body.gpu_package);
+    api.emulator.mutate({ do: 'withdraw_package', package: body.gpu_package });
+    const pricing = (await api.get(`/server-types/${type.id}/pricing`)).data;
+    expect(pricing.gpu_packages.map(({ key }: Data) => key)).not.toContain(body.gpu_package);
     expect((await api.post('/servers', body)).code).toBe('gpu_package_not_found');
   });
 
@@ -50,11 +49,11 @@ describe('§4 /project, /server-types and /tasks', () => {
   }) => {
     const type = await api.serverType('sliders');
     const path = `/server-types/${type.id}/images`;
-    const before = (await api.get<ImageEntry[]>(path)).data;
+    const before = (await api.get(path)).data;
     expect(before.length).toBeGreaterThan(0);
     expect(before.every((entry) => entry.type === 'os')).toBe(true);
     const iso = await api.iso();
-    expect((await api.get<ImageEntry[]>(path)).data).toContainEqual(
+    expect((await api.get(path)).data).toContainEqual(
       expect.objectContaining({ id: iso.id, type: 'useriso' }),
     );
   });

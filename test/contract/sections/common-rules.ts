@@ -1,10 +1,8 @@
 import { describe, expect } from 'vitest';
-import { document, open, test } from '../contract.ts';
+import { document, open, reads, test, writes } from '../contract.ts';
 
 const IDS: Record<string, string> = { '/isos/{id}': 'uiso-1', '/tasks/{id}': 'no-such-task' };
 const concrete = (path: string) => path.replace('{id}', IDS[path] ?? '1');
-const writes = document.operations.filter((operation) => operation.method !== 'GET');
-const reads = document.operations.filter((operation) => operation.method === 'GET');
 
 describe('§4 common rules', () => {
   test('§4.2 every response carries an X-Request-Id, each its own; §7 request_id is the same', async ({
@@ -17,8 +15,8 @@ describe('§4 common rules', () => {
   });
 
   test.each(
-    writes.map((operation) => [operation.id, operation] as const),
-  )('§4.3 form-encoded bodies are refused with 415, declared on every write operation: %s', async (_id, operation) => {
+    writes,
+  )('§4.3 form-encoded bodies are refused with 415, declared on every write operation: $id', async (operation) => {
     const api = await open();
     const answer = await api.send(operation.method, concrete(operation.path), {
       raw: 'name=backend&cidr=10.0.0.0%2F24',
@@ -96,9 +94,7 @@ describe('§4 common rules', () => {
     }
   });
 
-  test.each(
-    reads.map((operation) => [operation.id, operation] as const),
-  )('§4.3 unknown query parameters are refused with 422: %s', async (_id, operation) => {
+  test.each(reads)('§4.3 unknown query parameters are refused with 422: $id', async (operation) => {
     const api = await open();
     const answer = await api.get(`${await api.existing(operation.path)}?colour=red`);
     expect([answer.status, answer.code, answer.invalidParams]).toEqual([422, 'invalid_request', ['colour']]);
@@ -151,7 +147,7 @@ describe('§4 common rules', () => {
   });
 
   test('§7 type links to the page of the code, and code is a word of its own', async ({ api }) => {
-    const answer = await api.get<never>('/server-types/987654/images');
+    const answer = await api.get('/server-types/987654/images');
     expect(answer.problem).toMatchObject({
       type: expect.stringMatching(/^https?:\/\/.+\/errors\/server_type_not_found$/),
       status: 404,

@@ -1,13 +1,12 @@
 import { describe, expect } from 'vitest';
 import { test } from '../contract.ts';
-import type { Ip, Task } from '../wire.ts';
 
 describe('§4 /ips', () => {
   test('§4 POST /ips answers 201 with the Ip and a Location that leads to it', async ({ api }) => {
-    const answer = await api.post<Ip>('/ips', {});
+    const answer = await api.post('/ips', {});
     expect(answer.status).toBe(201);
     expect(answer.data).toMatchObject({ server_id: null });
-    expect((await api.follow<Ip>(answer)).data).toEqual(answer.data);
+    expect((await api.follow(answer)).data).toEqual(answer.data);
   });
 
   test('§4 POST /ips: the JSON body is optional', async ({ api }) => {
@@ -35,14 +34,14 @@ describe('§4 /ips', () => {
   test('§4 GET /ips lists the addresses; §4.1 the collection is an array also when empty', async ({
     api,
   }) => {
-    expect((await api.get<Ip[]>('/ips')).data).toEqual([]);
-    const taken = (await api.post<Ip>('/ips', {})).data;
-    expect((await api.get<Ip[]>('/ips')).data).toEqual([taken]);
+    expect((await api.get('/ips')).data).toEqual([]);
+    const taken = (await api.post('/ips', {})).data;
+    expect((await api.get('/ips')).data).toEqual([taken]);
   });
 
   test('§4 GET /ips/{id} answers the Ip; an unknown id is not found (§7, 404)', async ({ api }) => {
-    const taken = (await api.post<Ip>('/ips', {})).data;
-    expect((await api.get<Ip>(`/ips/${taken.id}`)).data).toEqual(taken);
+    const taken = (await api.post('/ips', {})).data;
+    expect((await api.get(`/ips/${taken.id}`)).data).toEqual(taken);
     expect((await api.get('/ips/987654')).status).toBe(404);
   });
 
@@ -51,17 +50,17 @@ describe('§4 /ips', () => {
   });
 
   test('§2 DELETE /ips/{id} answers deleted, the released address id; then it is gone', async ({ api }) => {
-    const taken = (await api.post<Ip>('/ips', {})).data;
-    const answer = await api.delete<{ deleted: number }>(`/ips/${taken.id}`);
+    const taken = (await api.post('/ips', {})).data;
+    const answer = await api.delete(`/ips/${taken.id}`);
     expect([answer.status, answer.data.deleted]).toEqual([200, taken.id]);
     expect((await api.get(`/ips/${taken.id}`)).status).toBe(404);
-    expect((await api.get<Ip[]>('/ips')).data).toEqual([]);
+    expect((await api.get('/ips')).data).toEqual([]);
     expect((await api.delete(`/ips/${taken.id}`)).status).toBe(404);
   });
 
   test('§3.2 an address attached to a server cannot be released: 409 ip_in_use', async ({ api }) => {
     const server = await api.server({ public_ipv4: { new: true } });
-    const [ip] = (await api.get<Ip[]>('/ips')).data;
+    const [ip] = (await api.get('/ips')).data;
     expect(ip).toMatchObject({ server_id: server.id, primary: true, address: server.ipv4 });
     const answer = await api.delete(`/ips/${ip?.id}`);
     expect([answer.status, answer.code]).toEqual([409, 'ip_in_use']);
@@ -71,9 +70,9 @@ describe('§4 /ips', () => {
     api,
   }) => {
     const server = await api.server({ public_ipv4: { new: true } });
-    const [ip] = (await api.get<Ip[]>('/ips')).data;
+    const [ip] = (await api.get('/ips')).data;
     const deletion = await api.delete(`/servers/${server.id}`);
-    expect((await api.get<Task>(`/tasks/${deletion.task?.id}`)).data.is_terminal).toBe(false);
+    expect((await api.get(`/tasks/${deletion.task?.id}`)).data.is_terminal).toBe(false);
     const early = await api.delete(`/ips/${ip?.id}`, { key: 'release-of-the-address' });
     expect([early.status, early.code]).toEqual([409, 'ip_in_use']);
     await api.finish(deletion);
@@ -85,18 +84,16 @@ describe('§4 /ips', () => {
     api,
   }) => {
     const server = await api.server({ public_ipv4: { new: true } });
-    const deletion = await api.delete<{ server_id: number; billable_ips: unknown[] }>(
-      `/servers/${server.id}`,
-    );
+    const deletion = await api.delete(`/servers/${server.id}`);
     await api.finish(deletion);
-    const [ip, ...others] = (await api.get<Ip[]>('/ips')).data;
+    const [ip, ...others] = (await api.get('/ips')).data;
     expect(others).toEqual([]);
     expect(ip).toMatchObject({ address: server.ipv4, server_id: null });
   });
 
   test('§1.4 a public address is billed from the moment it is taken, attached or not', async ({ api }) => {
     expect(api.billed()).toEqual([]);
-    const ip = (await api.post<Ip>('/ips', {})).data;
+    const ip = (await api.post('/ips', {})).data;
     expect(api.billed()).toContain(`ip ${ip.id}`);
     const server = await api.server({ public_ipv4: { reuse: true } });
     expect(server.ipv4).toBe(ip.address);
@@ -108,8 +105,8 @@ describe('§4 /ips', () => {
 
   test('§4 POST /ips: the pool is the one that serves servers of that type', async ({ api }) => {
     const body = await api.gpuBody({ public_ipv4: { reuse: true } });
-    const ip = (await api.post<Ip>('/ips', { server_type_id: body.server_type_id })).data;
-    const server = (await api.post<{ ipv4: string }>('/servers', body)).data;
+    const ip = (await api.post('/ips', { server_type_id: body.server_type_id })).data;
+    const server = (await api.post('/servers', body)).data;
     expect(server.ipv4).toBe(ip.address);
   });
 });

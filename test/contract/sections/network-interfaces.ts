@@ -1,24 +1,23 @@
 import { describe, expect } from 'vitest';
 import { test } from '../contract.ts';
-import type { NetworkInterface } from '../wire.ts';
 
 describe('§4 /servers/{id}/network-interfaces', () => {
   test('§4 POST answers the card plus a task; the card’s network is a field on the card', async ({ api }) => {
     const network = await api.network('backend');
     const server = await api.server();
-    const answer = await api.post<NetworkInterface>(`/servers/${server.id}/network-interfaces`, {
+    const answer = await api.post(`/servers/${server.id}/network-interfaces`, {
       network_id: network.id,
     });
     expect([200, 201, 202]).toContain(answer.status);
     expect(answer.data).toMatchObject({ public: false, network_id: network.id });
     await api.finish(answer);
-    const cards = (await api.get<NetworkInterface[]>(`/servers/${server.id}/network-interfaces`)).data;
+    const cards = (await api.get(`/servers/${server.id}/network-interfaces`)).data;
     expect(cards).toContainEqual(expect.objectContaining({ id: answer.data.id, network_id: network.id }));
   });
 
   test('§2 cards are named net0, net1, … by the platform', async ({ api, server }) => {
     for (const name of ['one', 'two']) await api.attach(server.id, (await api.network(name)).id);
-    const cards = (await api.get<NetworkInterface[]>(`/servers/${server.id}/network-interfaces`)).data;
+    const cards = (await api.get(`/servers/${server.id}/network-interfaces`)).data;
     const ids = cards.map((card) => card.id);
     expect(ids.every((id) => /^net\d+$/.test(id))).toBe(true);
     expect(new Set(ids).size).toBe(ids.length);
@@ -27,7 +26,7 @@ describe('§4 /servers/{id}/network-interfaces', () => {
 
   test('§2 a server with a public address has a public card that carries it', async ({ api }) => {
     const server = await api.server({ public_ipv4: { new: true } });
-    const cards = (await api.get<NetworkInterface[]>(`/servers/${server.id}/network-interfaces`)).data;
+    const cards = (await api.get(`/servers/${server.id}/network-interfaces`)).data;
     const card = cards.find((candidate) => candidate.public);
     expect(card).toMatchObject({ id: 'net0' });
     expect(JSON.stringify(card)).toContain(server.ipv4);

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { readingValues } from '../../../src/emulator/readings.ts';
-import { type Contract, open } from '../contract.ts';
-import type { Ip, Iso, Server } from '../wire.ts';
+import { type Answer, type Contract, open } from '../contract.ts';
 
 /** A number to try where any number will do. */
 const SAMPLE: Record<string, number> = {
@@ -26,14 +25,14 @@ async function walk(api: Contract): Promise<void> {
   await settled(api, await api.post('/networks', network, { key: 'create-backend' }));
   await api.post('/networks', { ...network, name: 'another' }, { key: 'create-backend' });
   await api.post('/networks', network);
-  const networks = (await api.get<{ id: number }[]>('/networks?skip_vm_count=1')).data;
-  const iso = await api.post<Iso>('/isos', { url: 'https://images.example/rescue.iso' });
+  const networks = (await api.get('/networks?skip_vm_count=1')).data;
+  const iso = await api.post('/isos', { url: 'https://images.example/rescue.iso' });
   await settled(api, iso);
   await api.get('/isos');
   await api.post('/servers', await api.serverBody({ ssh_keys: [999] }));
   await api.post('/servers', await api.gpuBody({ gpus: 1 }));
   await api.post('/servers', await api.serverBody({ cores: 10_000 }));
-  const server = await api.post<Server>('/servers', await api.serverBody({ public_ipv4: { new: true } }));
+  const server = await api.post('/servers', await api.serverBody({ public_ipv4: { new: true } }));
   const path = `/servers/${server.data.id}`;
   const rule = { direction: 'in', action: 'accept', enabled: true, protocol: 'tcp', destination_port: '22' };
   await api.put(`${path}/firewall`, { enabled: true, policy_in: 'drop', rules: [rule] });
@@ -48,7 +47,7 @@ async function walk(api: Contract): Promise<void> {
   await settled(api, await api.delete(path));
   await api.get(`${path}/backups`);
   for (const { id } of networks) await settled(api, await api.delete(`/networks/${id}`));
-  for (const { id } of (await api.get<Ip[]>('/ips')).data) await api.delete(`/ips/${id}`);
+  for (const { id } of (await api.get('/ips')).data) await api.delete(`/ips/${id}`);
   api.failNextTask();
   await settled(api, await api.post('/servers', await api.serverBody({ public_ipv4: { new: true } })));
   await api.delete(`/isos/${iso.data.id}`);
@@ -56,13 +55,10 @@ async function walk(api: Contract): Promise<void> {
   await api.get('/project');
 }
 
-async function settled(
-  api: Contract,
-  answer: { readonly task: { readonly id: string } | null | undefined },
-): Promise<void> {
-  if (answer.task) await api.get(`/tasks/${answer.task.id}`);
+async function settled(api: Contract, { task }: Answer): Promise<void> {
+  if (task) await api.get(`/tasks/${task.id}`);
   api.advance(120_000);
-  if (answer.task) await api.get(`/tasks/${answer.task.id}`);
+  if (task) await api.get(`/tasks/${task.id}`);
 }
 
 describe('what the document leaves open (docs/contributing/assumptions.md)', () => {

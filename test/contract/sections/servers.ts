@@ -1,12 +1,11 @@
 import { describe, expect } from 'vitest';
 import { test } from '../contract.ts';
-import type { ImageEntry, Ip, Server } from '../wire.ts';
 
 describe('§4 /servers', () => {
   test('§3 creation answers 202 with the server id at once, status `creating` and power false', async ({
     api,
   }) => {
-    const answer = await api.post<Server>('/servers', await api.serverBody({ name: 'web-1' }));
+    const answer = await api.post('/servers', await api.serverBody({ name: 'web-1' }));
     expect(answer.status).toBe(202);
     expect(answer.data).toMatchObject({ name: 'web-1', status: 'creating', power: false });
     expect(answer.task).toMatchObject({ is_terminal: false });
@@ -17,14 +16,14 @@ describe('§4 /servers', () => {
   test('§4.8 the Location of a creation, where there is one, is the path of the created resource', async ({
     api,
   }) => {
-    const answer = await api.post<Server>('/servers', await api.serverBody());
+    const answer = await api.post('/servers', await api.serverBody());
     expect(answer.headers.location ?? `/v1/servers/${answer.data.id}`).toMatch(
       new RegExp(`/v1/servers/${answer.data.id}$`),
     );
   });
 
   test('§4.3 the name is trimmed', async ({ api }) => {
-    const answer = await api.post<Server>('/servers', await api.serverBody({ name: '  web-1\n' }));
+    const answer = await api.post('/servers', await api.serverBody({ name: '  web-1\n' }));
     expect(answer.data.name).toBe('web-1');
   });
 
@@ -41,27 +40,27 @@ describe('§4 /servers', () => {
   });
 
   test('§4 public_ipv4 {new: true} allocates a fresh address, also when one is free', async ({ api }) => {
-    const free = (await api.post<Ip>('/ips', {})).data;
+    const free = (await api.post('/ips', {})).data;
     const server = await api.server({ public_ipv4: { new: true } });
     expect(server.ipv4).not.toBe(free.address);
-    const ips = (await api.get<Ip[]>('/ips')).data;
+    const ips = (await api.get('/ips')).data;
     expect(ips.map((ip) => ip.server_id).toSorted()).toEqual([null, server.id].toSorted());
   });
 
   test('§4 public_ipv4 {reuse: true} takes a free address of the project, and a new one only when none is free', async ({
     api,
   }) => {
-    const free = (await api.post<Ip>('/ips', {})).data;
+    const free = (await api.post('/ips', {})).data;
     const first = await api.server({ name: 'a', public_ipv4: { reuse: true } });
     expect(first.ipv4).toBe(free.address);
-    expect((await api.get<Ip[]>('/ips')).data).toHaveLength(1);
+    expect((await api.get('/ips')).data).toHaveLength(1);
     const second = await api.server({ name: 'b', public_ipv4: { reuse: true } });
     expect(second.ipv4).not.toBe(free.address);
-    expect((await api.get<Ip[]>('/ips')).data).toHaveLength(2);
+    expect((await api.get('/ips')).data).toHaveLength(2);
   });
 
   test('§2 ips are the addresses of the server, and ipv4 is the primary one', async ({ api }) => {
-    const answer = await api.post<Server>('/servers', await api.serverBody({ public_ipv4: { new: true } }));
+    const answer = await api.post('/servers', await api.serverBody({ public_ipv4: { new: true } }));
     const [ip] = answer.data.ips;
     expect(answer.data.ips).toHaveLength(1);
     expect(ip).toMatchObject({ address: answer.data.ipv4, primary: true, server_id: answer.data.id });
@@ -75,7 +74,7 @@ describe('§4 /servers', () => {
   test('§7 image_not_supported: an entry of type useriso is refused with 422', async ({ api }) => {
     const iso = await api.iso();
     const type = await api.serverType('sliders');
-    const entries = (await api.get<ImageEntry[]>(`/server-types/${type.id}/images`)).data;
+    const entries = (await api.get(`/server-types/${type.id}/images`)).data;
     expect(entries).toContainEqual(expect.objectContaining({ id: iso.id, type: 'useriso' }));
     const answer = await api.post('/servers', await api.serverBody({ image: iso.id }));
     expect([answer.status, answer.code]).toEqual([422, 'image_not_supported']);
@@ -88,9 +87,7 @@ describe('§4 /servers', () => {
 
   test('§4 image is an id from the type’s own image list: another type’s is refused', async ({ api }) => {
     const [sliders, fixed] = [await api.serverType('sliders'), await api.serverType('fixed')];
-    const own = (await api.get<ImageEntry[]>(`/server-types/${sliders.id}/images`)).data.map(
-      (entry) => entry.id,
-    );
+    const own = (await api.get(`/server-types/${sliders.id}/images`)).data.map((entry) => entry.id);
     const foreign = await api.osImage(fixed.id);
     if (own.includes(foreign)) return;
     expect([404, 422]).toContain(
@@ -146,12 +143,12 @@ describe('§4 /servers', () => {
   test('§2 deleting answers server_id and billable_ips, the addresses that stay', async ({ api }) => {
     const server = await api.server({ public_ipv4: { new: true } });
     const bare = await api.server({ name: 'bare' });
-    const answer = await api.delete<{ server_id: number; billable_ips: unknown[] }>(`/servers/${server.id}`);
+    const answer = await api.delete(`/servers/${server.id}`);
     expect(answer.status).toBe(202);
     expect(answer.data.server_id).toBe(server.id);
     expect(answer.data.billable_ips).toHaveLength(1);
     expect(JSON.stringify(answer.data.billable_ips)).toContain(server.ipv4);
-    const without = await api.delete<{ billable_ips: unknown[] }>(`/servers/${bare.id}`);
+    const without = await api.delete(`/servers/${bare.id}`);
     expect(without.data.billable_ips).toEqual([]);
   });
 
