@@ -1,12 +1,12 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { test as base, describe, expect } from 'vitest';
 import type { ReadPriority } from '../../src/api/budget.ts';
 import { Budget } from '../../src/api/budget.ts';
-import { lateArrivalMs, readOnlyMemory } from '../../src/api/token-record.ts';
+import { lateArrivalMs, readOnlyMemory, type UseMemory } from '../../src/api/token-record.ts';
 import { type VirtualClock, virtualClock } from '../support/virtual-clock.ts';
-import { type Memory, memory } from './support.ts';
+import { memory } from './support.ts';
 
-function budgetOf(limit: number, clock: VirtualClock, memo: Memory = memory(), timeScale = 1) {
+function budgetOf(limit: number, clock: VirtualClock, memo: UseMemory = memory(), timeScale = 1) {
   return new Budget({ bucket: 'b:reads', limit, windowMs: 60_000, clock, timeScale, memory: memo });
 }
 
@@ -14,9 +14,12 @@ async function use(budget: ReturnType<typeof budgetOf>, priority: ReadPriority =
   (await budget.acquire(priority)).answered();
 }
 
+const test = base.extend('clock', () => virtualClock()).extend('memo', () => memory());
+
 describe('src/api/budget.ts', () => {
-  test('slots that are reserved for the reads of waiting writes are not taken by evidence, polls or refreshes', async () => {
-    const clock = virtualClock();
+  test('slots that are reserved for the reads of waiting writes are not taken by evidence, polls or refreshes', async ({
+    clock,
+  }) => {
     const budget = budgetOf(9, clock);
     budget.reserve(20);
     const deferrable = ['evidence', 'poll', 'refresh', 'poll', 'evidence', 'evidence', 'poll'] as const;
@@ -102,8 +105,7 @@ describe('src/api/budget.ts', () => {
     );
   });
 
-  test('lets the whole limit go at once and the next one only a window later', async () => {
-    const clock = virtualClock();
+  test('lets the whole limit go at once and the next one only a window later', async ({ clock }) => {
     const budget = budgetOf(60, clock);
     await clock.run(Promise.all(Array.from({ length: 60 }, () => use(budget))));
     expect(clock.monotonic()).toBe(0);
@@ -112,8 +114,7 @@ describe('src/api/budget.ts', () => {
     expect(clock.monotonic()).toBeLessThan(60_200);
   });
 
-  test('frees a slot a window after the end of its request, not after its start', async () => {
-    const clock = virtualClock();
+  test('frees a slot a window after the end of its request, not after its start', async ({ clock }) => {
     const budget = budgetOf(1, clock);
     const slot = await clock.run(budget.acquire('operation'));
     await clock.advance(25_000);
@@ -122,8 +123,7 @@ describe('src/api/budget.ts', () => {
     expect(clock.monotonic()).toBeGreaterThan(85_000);
   });
 
-  test('gives a slot back at once when nothing was sent', async () => {
-    const clock = virtualClock();
+  test('gives a slot back at once when nothing was sent', async ({ clock }) => {
     const budget = budgetOf(1, clock);
     (await clock.run(budget.acquire('operation'))).unsent();
     await clock.run(use(budget));
@@ -167,9 +167,7 @@ describe('src/api/budget.ts', () => {
     ]);
   });
 
-  test('counts the requests of an earlier process', async () => {
-    const clock = virtualClock();
-    const memo = memory();
+  test('counts the requests of an earlier process', async ({ clock, memo }) => {
     await clock.run(use(budgetOf(2, clock, memo)));
     await clock.advance(10_000);
     const next = budgetOf(2, clock, memo);
@@ -179,18 +177,14 @@ describe('src/api/budget.ts', () => {
     expect(clock.monotonic()).toBeGreaterThan(60_000);
   });
 
-  test('counts a request in whose midst the process died', async () => {
-    const clock = virtualClock();
-    const memo = memory();
+  test('counts a request in whose midst the process died', async ({ clock, memo }) => {
     await clock.run(budgetOf(1, clock, memo).acquire('operation'));
     await clock.advance(1_000);
     await clock.run(use(budgetOf(1, clock, memo)));
     expect(clock.monotonic()).toBeGreaterThan(62_000);
   });
 
-  test('a lost request counts for longer, in this process and in the next', async () => {
-    const clock = virtualClock();
-    const memo = memory();
+  test('a lost request counts for longer, in this process and in the next', async ({ clock, memo }) => {
     const first = budgetOf(1, clock, memo);
     (await clock.run(first.acquire('operation'))).lost();
     await clock.advance(0);
@@ -198,9 +192,7 @@ describe('src/api/budget.ts', () => {
     expect(clock.monotonic()).toBeGreaterThan(60_000 + lateArrivalMs);
   });
 
-  test('a slow request counts from its end in the next process too', async () => {
-    const clock = virtualClock();
-    const memo = memory();
+  test('a slow request counts from its end in the next process too', async ({ clock, memo }) => {
     const slot = await clock.run(budgetOf(1, clock, memo).acquire('operation'));
     await clock.advance(25_000);
     slot.answered();
@@ -209,9 +201,7 @@ describe('src/api/budget.ts', () => {
     expect(clock.monotonic()).toBeGreaterThan(85_000);
   });
 
-  test('takes a use in the future, after the clock was set back, as one of now', async () => {
-    const clock = virtualClock();
-    const memo = memory();
+  test('takes a use in the future, after the clock was set back, as one of now', async ({ clock, memo }) => {
     await clock.run(use(budgetOf(1, clock, memo)));
     clock.jump(-25 * 3_600_000);
     await clock.run(use(budgetOf(1, clock, memo)));
@@ -219,9 +209,7 @@ describe('src/api/budget.ts', () => {
     expect(clock.monotonic()).toBeLessThan(65_000 + lateArrivalMs);
   });
 
-  test('stays closed for the time of `Retry-After`, also in the next process', async () => {
-    const clock = virtualClock();
-    const memo = memory();
+  test('stays closed for the time of `Retry-After`, also in the next process', async ({ clock, memo }) => {
     const first = budgetOf(5, clock, memo);
     await clock.run(use(first));
     await first.close(42_000);
@@ -230,21 +218,12 @@ describe('src/api/budget.ts', () => {
     expect(clock.monotonic()).toBe(42_000);
   });
 
-  test('holds back a granted request that is not sent when it is closed', async () => {
-    const clock = virtualClock();
-    const memo = memory();
+  test('holds back a granted request that is not sent when it is closed', async ({ clock, memo }) => {
     const slow = {
       ...memo,
       putNote: async (name: string) => (name.startsWith('used:') ? clock.sleep(5) : undefined),
     };
-    const budget = new Budget({
-      bucket: 'b',
-      limit: 9,
-      windowMs: 60_000,
-      clock,
-      timeScale: 1,
-      memory: slow,
-    });
+    const budget = budgetOf(9, clock, slow);
     const sending = budget.acquire('operation');
     await clock.advance(1);
     await budget.close(30_000);
@@ -252,8 +231,7 @@ describe('src/api/budget.ts', () => {
     expect(clock.monotonic()).toBeGreaterThanOrEqual(30_000);
   });
 
-  test('an aborted wait holds no slot and leaves no timer', async () => {
-    const clock = virtualClock();
+  test('an aborted wait holds no slot and leaves no timer', async ({ clock }) => {
     const budget = budgetOf(1, clock);
     await clock.run(use(budget));
     const stop = new AbortController();
@@ -267,8 +245,7 @@ describe('src/api/budget.ts', () => {
     expect(clock.sleeping).toBe(0);
   });
 
-  test('room waits for a free slot and takes none', async () => {
-    const clock = virtualClock();
+  test('room waits for a free slot and takes none', async ({ clock }) => {
     const budget = budgetOf(1, clock);
     await clock.run(budget.room());
     await clock.run(use(budget));
@@ -277,12 +254,8 @@ describe('src/api/budget.ts', () => {
     expect(clock.monotonic()).toBeGreaterThan(60_000);
   });
 
-  test('a process that runs for days forgets the uses of the days before', async () => {
-    const clock = virtualClock();
-    const memo = memory();
-    const budget = new Budget({
-      ...{ bucket: 'b', limit: 1, windowMs: 60_000, clock, timeScale: 1, memory: memo },
-    });
+  test('a process that runs for days forgets the uses of the days before', async ({ clock, memo }) => {
+    const budget = budgetOf(1, clock, memo);
     for (let day = 0; day < 5; day++) {
       await clock.run(use(budget));
       await clock.advance(24 * 3_600_000);
@@ -290,36 +263,18 @@ describe('src/api/budget.ts', () => {
     expect(memo.uses.length).toBeLessThanOrEqual(2);
   });
 
-  test('a use that cannot be recorded is not sent', async () => {
-    const clock = virtualClock();
-    const memo = memory();
+  test('a use that cannot be recorded is not sent', async ({ clock, memo }) => {
     const broken = { ...memo, putNote: () => Promise.reject(new Error('disk full')) };
-    const budget = new Budget({
-      bucket: 'b',
-      limit: 1,
-      windowMs: 60_000,
-      clock,
-      timeScale: 1,
-      memory: broken,
-    });
+    const budget = budgetOf(1, clock, broken);
     await expect(clock.run(budget.acquire('operation'))).rejects.toThrow('disk full');
     await clock.run(budget.room());
     expect(clock.monotonic()).toBe(0);
   });
 
-  test('a dry run reads the recorded requests, and records none', async () => {
-    const clock = virtualClock();
-    const memo = memory();
+  test('a dry run reads the recorded requests, and records none', async ({ clock, memo }) => {
     await clock.run(use(budgetOf(1, clock, memo)));
     const before = structuredClone(memo.uses);
-    const dry = new Budget({
-      bucket: 'b:reads',
-      limit: 1,
-      windowMs: 60_000,
-      clock,
-      timeScale: 1,
-      memory: readOnlyMemory(memo),
-    });
+    const dry = budgetOf(1, clock, readOnlyMemory(memo));
     await clock.run(use(dry));
     await dry.close(1_000);
     expect(clock.monotonic()).toBeGreaterThan(60_000);

@@ -2,19 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { StateError } from '../../src/core/errors.ts';
 import type { TaskWait } from '../../src/core/ports.ts';
 import type { TaskId } from '../../src/core/resources.ts';
+import { chance } from '../../src/simulation/chance.ts';
 import type { VirtualClock } from '../support/virtual-clock.ts';
 import { memory, ok, problem, proxyPage, type Rig, type RigOptions, rig } from './support.ts';
-
-/** A generator of numbers in [0, 1) that a seed reproduces. */
-function mulberry(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
-}
 
 /** An API whose tasks end at given moments of the clock. */
 function world(options: RigOptions = {}): Rig & { endsAt: Map<string, number>; polls: Map<string, number> } {
@@ -51,7 +41,7 @@ describe('src/api/tasks.ts', () => {
     ['immediate', quick],
   ])('asks less than twice a task, on average, where durations are %s', async (_what, duration) => {
     for (const seed of [1, 2, 3]) {
-      const random = mulberry(seed);
+      const random = chance(seed).next;
       const { clock, client, endsAt, polls } = world();
       let waited = 0;
       let lasted = 0;
@@ -74,7 +64,7 @@ describe('src/api/tasks.ts', () => {
   });
 
   test('tasks that run together are one lesson: the next ones are not asked for far too early', async () => {
-    const random = mulberry(1);
+    const random = chance(1).next;
     const { clock, client, endsAt, polls } = world();
     for (let round = 0; round < 5; round++) {
       const ids = Array.from({ length: 40 }, (_, index) => `t${round}-${index}`);
@@ -101,7 +91,7 @@ describe('src/api/tasks.ts', () => {
   });
 
   test('an urgent task is asked for from the time on at which few tasks have ended, each few seconds', async () => {
-    const random = mulberry(1);
+    const random = chance(1).next;
     const { clock, client, endsAt, polls } = world();
     const late: number[] = [];
     for (let index = 0; index < 60; index++) {

@@ -1,4 +1,4 @@
-import { expect, type TestAPI } from 'vitest';
+import { expect, test } from 'vitest';
 import { StateError } from '../../src/core/errors.ts';
 import type { IntentOutcome, StateChange, StateStore } from '../../src/core/state.ts';
 import { replay } from '../../src/state/replay.ts';
@@ -56,7 +56,8 @@ interface OpenOptions {
 }
 
 /** A test of a new and empty state. */
-export type StoreTest = TestAPI<{ readonly store: StateStore }>;
+export const storeTest = (create: StateHarness['create']) => test.extend('store', () => create());
+export type StoreTest = ReturnType<typeof storeTest>;
 
 /** Ends an intent, done and without further changes unless told otherwise. */
 export function close(

@@ -1,7 +1,6 @@
 import { afterEach, test as base, describe, expect } from 'vitest';
 import { StateError } from '../../src/core/errors.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
-import type { StateStore } from '../../src/core/state.ts';
 import { bindings } from './state-bindings.ts';
 import {
   close,
@@ -10,6 +9,7 @@ import {
   type StateHarness,
   type StoreTest,
   seen,
+  storeTest,
 } from './state-checks.ts';
 import { claims } from './state-claims.ts';
 import { closing, intents, looking } from './state-intents.ts';
@@ -18,10 +18,7 @@ import { backend, later, sampleAnswer, sampleBinding, sampleIntent, web } from '
 
 /** What every store has to do, whatever it keeps its state in. */
 export function stateConformance(name: string, { create, reopen, readOnly, cleanUp }: StateHarness): void {
-  const test: StoreTest = base.extend<{ readonly store: StateStore }>({
-    // biome-ignore lint/correctness/noEmptyPattern: vitest reads from this pattern which fixtures it needs
-    store: async ({}, use) => use(await create()),
-  });
+  const test = storeTest(create);
   describe(`state conformance: ${name}`, () => {
     afterEach(async () => cleanUp?.());
     identity(test, reopen ?? (async (store) => store));

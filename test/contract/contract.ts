@@ -60,15 +60,9 @@ export async function open(options: ServiceOptions = {}): Promise<Contract> {
 }
 
 /** A test of a fresh world, and of a finished server in it. */
-export const test = base.extend<{ readonly api: Contract; readonly server: Data }>({
-  // biome-ignore lint/correctness/noEmptyPattern: vitest reads from this pattern which fixtures it needs
-  api: async ({}, use) => {
-    const api = await Contract.start();
-    await use(api);
-    await api.close();
-  },
-  server: async ({ api }, use) => use(await api.server()),
-});
+export const test = base
+  .extend('api', () => open())
+  .extend('server', ({ api }): Promise<Data> => api.server());
 
 const START_MS = Date.parse('2026-03-02T08:00:00Z');
 
@@ -92,7 +86,7 @@ export class Contract {
     this.clock = clock;
   }
 
-  static async start(options: ServiceOptions = {}): Promise<Contract> {
+  static async start(options: ServiceOptions): Promise<Contract> {
     const clock = virtualClock(START_MS);
     return new Contract(await startService(clock, options), clock);
   }
