@@ -58,7 +58,7 @@ function execute(step: Step, key: string | null): HttpResponse {
   const body = readRequest(step);
   changeStanding(step);
   const context = contextOf(step, key, body);
-  const reply = route.handle(context);
+  const reply = route.handle(context, route.read?.(context) ?? {});
   if (['add_iso', 'delete_iso', 'take_server_image'].includes(route.name)) {
     project.libraryBusyUntilMs = nowMs + between(world, settings.durations.image_submission);
   }
@@ -68,7 +68,7 @@ function execute(step: Step, key: string | null): HttpResponse {
 /** The refusal of a body that is not JSON, has unknown fields or wrong types; null: accepted. This check comes first. */
 export function refusedBody(step: Step): HttpResponse | null {
   try {
-    step.routed.route.check?.(contextOf(step, null, readRequest(step)));
+    step.routed.route.read?.(contextOf(step, null, readRequest(step)));
     return null;
   } catch (error) {
     return refused(error, step.call.requestId);
@@ -92,7 +92,7 @@ function readRequest(step: Step): unknown {
   if (call.method !== 'GET') refuseMediaType(step);
   readQuery(call.query, route.query ?? []);
   const body = call.method === 'GET' ? undefined : parseBody(call.request.body);
-  if (route.takesBody !== true) refuseMembers(body);
+  if (route.read === undefined) refuseMembers(body);
   return body;
 }
 

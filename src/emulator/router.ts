@@ -11,14 +11,15 @@ export interface Route {
   readonly path: string;
   /** Query parameters it knows. */
   readonly query?: readonly string[];
-  /** False: a body with members is refused. */
-  readonly takesBody?: boolean;
-  /** Throws for a body with unknown fields or wrong types. It reads only the body. */
-  readonly check?: (context: Context) => unknown;
+  /** Reads the body, and nothing else. Throws for unknown fields or wrong types. Without it, a body with members is refused. */
+  readonly read?: (context: Context) => Fields;
   /** Is it new spending, independent of its body? `@source API §1.6` */
   readonly spends?: (readings: Readings) => boolean;
-  readonly handle: (context: Context) => Reply;
+  readonly handle: (context: Context, fields: Fields) => Reply;
 }
+
+/** The fields of a body that has been read. */
+export type Fields = Readonly<Record<string, unknown>>;
 
 /** An operation that shows a part of the world. */
 export function shows(

@@ -99,25 +99,6 @@ describe('src/emulator/faults.ts', () => {
     expect(again.headers['idempotency-replayed']).toBe('true');
   });
 
-  test('no capacity: a 409 without Retry-After that costs nothing', async () => {
-    const { call, emulator } = stage({
-      faults: [faultRule({ path: 'create_server', nth: 1 }, { do: 'no_gpu_capacity' })],
-    });
-    const { body } = await call('GET', '/server-types/8/images');
-    const wanted = {
-      name: 'gpu-1',
-      server_type_id: 8,
-      image: body.data[0].id,
-      gpu_package: 'l40s-1',
-      public_ipv4: { new: true },
-    };
-    const refused = await call('POST', '/servers', wanted, { key: 'key-00001' });
-    expect(refused.body.code).toBe('no_gpu_capacity');
-    expect(refused.headers['retry-after']).toBeUndefined();
-    expect(emulator.billed()).toEqual([]);
-    expect((await call('POST', '/servers', wanted, { key: 'key-00001' })).status).toBe(202);
-  });
-
   test('stale reads show the past, truncated lists a part, decorated answers more than they should', async () => {
     const { call, clock } = stage({
       faults: [

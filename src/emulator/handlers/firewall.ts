@@ -1,6 +1,6 @@
-import { type Context, findServer, idIn, type Reply, refuseDeleting, serverIn } from '../context.ts';
+import { type Context, type Reply, refuseDeleting, serverIn } from '../context.ts';
 import { invalid, Refusal } from '../problem.ts';
-import { type Route, shows } from '../router.ts';
+import { type Fields, type Route, shows } from '../router.ts';
 import { type FieldRules, readBody } from '../validate.ts';
 import { firewallView } from '../views.ts';
 
@@ -13,8 +13,7 @@ export const firewallRoutes: readonly Route[] = [
     name: 'replace_firewall',
     method: 'PUT',
     path: '/servers/{id}/firewall',
-    takesBody: true,
-    check: readFirewall,
+    read: readFirewall,
     handle: replaceFirewall,
   },
 ];
@@ -34,7 +33,7 @@ const RULE_FIELDS: FieldRules = {
 };
 
 /** `@assumption A45` `@assumption A46` */
-function readFirewall({ body, readings }: Context): Record<string, unknown> {
+function readFirewall({ body, readings }: Context): Fields {
   return readBody(body, {
     enabled: { type: 'boolean', required: true },
     policy_in: { type: 'string', required: true, oneOf: ['drop', 'accept', 'reject'] },
@@ -50,13 +49,11 @@ function readFirewall({ body, readings }: Context): Record<string, unknown> {
 }
 
 /** Replaces the whole firewall. `@assumption A43` */
-function replaceFirewall(context: Context): Reply {
+function replaceFirewall(context: Context, body: Fields): Reply {
   const { readings } = context;
-  const serverId = idIn(context);
-  const body = readFirewall(context);
   const rules = body.rules as Record<string, unknown>[];
   refuseImpossiblePorts(rules);
-  const server = findServer(context, serverId);
+  const server = serverIn(context);
   refuseDeleting(server);
   if (server.status === 'creating' && readings.firewallWhileCreating === 409) {
     throw new Refusal(409, 'server_not_ready', 'The server is still being created.');

@@ -15,11 +15,9 @@ export const ipRoutes: readonly Route[] = [
     name: 'allocate_ip',
     method: 'POST',
     path: '/ips',
-    takesBody: true,
     spends: () => true,
-    check: readAllocation,
-    handle: (context) => {
-      const body = readAllocation(context);
+    read: ({ body }) => readBody(body, ALLOCATION),
+    handle: (context, body) => {
       const typeId = body.server_type_id as number | undefined;
       const pool = typeId === undefined ? context.project.pool : findType(context, typeId).pool;
       spend(context);
@@ -48,10 +46,6 @@ export const ipRoutes: readonly Route[] = [
 ];
 
 const ALLOCATION: FieldRules = { server_type_id: { type: 'integer', least: 1 } };
-
-function readAllocation({ body }: Context): Record<string, unknown> {
-  return readBody(body, ALLOCATION);
-}
 
 /** An address of the project; 404 also for an address that reads do not show yet. `@assumption A59` */
 export function findIp({ project, readings }: Context, id: number): Ip {

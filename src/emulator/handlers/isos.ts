@@ -1,6 +1,6 @@
 import { type Context, finishAtOnce, type Reply, recordExecution, spend, startTask } from '../context.ts';
 import { invalid, Refusal } from '../problem.ts';
-import { type Route, shows } from '../router.ts';
+import { type Fields, type Route, shows } from '../router.ts';
 import { type FieldRules, readBody } from '../validate.ts';
 import { isoView } from '../views.ts';
 import { showsIso } from '../visibility.ts';
@@ -15,9 +15,8 @@ export const isoRoutes: readonly Route[] = [
     name: 'add_iso',
     method: 'POST',
     path: '/isos',
-    takesBody: true,
     spends: ({ spending }) => spending === 'everything',
-    check: readIso,
+    read: ({ body, readings }) => readBody(body, ISO, readings.normalise),
     handle: addIso,
   },
   shows('read_iso', '/isos/{id}', (context) =>
@@ -41,14 +40,9 @@ const ISO: FieldRules = {
   name: { type: 'string', least: 1, most: 50 },
 };
 
-function readIso({ body, readings }: Context): Record<string, unknown> {
-  return readBody(body, ISO, readings.normalise);
-}
-
 /** `@assumption A23`, `@assumption A66` */
-function addIso(context: Context): Reply {
+function addIso(context: Context, body: Fields): Reply {
   const { project, world, readings } = context;
-  const body = readIso(context);
   const url = parseUrl(body.url as string, readings.isoSchemes);
   if (url === null) throw invalid({ name: 'url', reason: 'must be an http or https address' });
   if (readings.spending === 'everything') spend(context);

@@ -1,8 +1,6 @@
 import { addressIn } from '../addresses.ts';
 import {
   type Context,
-  findServer,
-  idIn,
   type Reply,
   recordExecution,
   refuseDeleting,
@@ -11,7 +9,7 @@ import {
   startTask,
 } from '../context.ts';
 import { Refusal } from '../problem.ts';
-import { type Route, shows } from '../router.ts';
+import { type Fields, type Route, shows } from '../router.ts';
 import { type FieldRules, readBody } from '../validate.ts';
 import { cardView } from '../views.ts';
 import { seenCards } from '../visibility.ts';
@@ -29,9 +27,8 @@ export const networkInterfaceRoutes: readonly Route[] = [
     name: 'add_network_interface',
     method: 'POST',
     path: '/servers/{id}/network-interfaces',
-    takesBody: true,
     spends: () => true,
-    check: readInterface,
+    read: ({ body }) => readBody(body, INTERFACE),
     handle: addNetworkInterface,
   },
 ];
@@ -53,15 +50,9 @@ export function plugCard(server: Server, network: Network): Card {
 
 const INTERFACE: FieldRules = { network_id: { type: 'integer', required: true, least: 1 } };
 
-function readInterface({ body }: Context): Record<string, unknown> {
-  return readBody(body, INTERFACE);
-}
-
 /** `@assumption A27` `@assumption A44` */
-function addNetworkInterface(context: Context): Reply {
-  const serverId = idIn(context);
-  const body = readInterface(context);
-  const server = findServer(context, serverId);
+function addNetworkInterface(context: Context, body: Fields): Reply {
+  const server = serverIn(context);
   const network = findNetwork(context, body.network_id as number);
   spend(context);
   refuseDeleting(server);

@@ -10,7 +10,7 @@ import {
   takeId,
 } from '../context.ts';
 import { invalid, Refusal } from '../problem.ts';
-import { type Route, shows } from '../router.ts';
+import { type Fields, type Route, shows } from '../router.ts';
 import { addNetwork, type NewNetwork } from '../tasks.ts';
 import { type FieldRules, readBody } from '../validate.ts';
 import { networkView, serversOn } from '../views.ts';
@@ -32,9 +32,8 @@ export const networkRoutes: readonly Route[] = [
     name: 'create_network',
     method: 'POST',
     path: '/networks',
-    takesBody: true,
     spends: ({ spending }) => spending === 'everything',
-    check: readNetwork,
+    read: ({ body, readings }) => readBody(body, NETWORK, readings.normalise),
     handle: createNetwork,
   },
   { name: 'delete_network', method: 'DELETE', path: '/networks/{id}', handle: deleteNetwork },
@@ -67,14 +66,9 @@ const NETWORK: FieldRules = {
   },
 };
 
-function readNetwork({ body, readings }: Context): Record<string, unknown> {
-  return readBody(body, NETWORK, readings.normalise);
-}
-
 /** `@assumption A13` `@assumption A16` `@assumption A19` `@assumption A62` */
-function createNetwork(context: Context): Reply {
+function createNetwork(context: Context, body: Fields): Reply {
   const { project, readings, world } = context;
-  const body = readNetwork(context);
   const name = body.name as string;
   const given = body.cidr as string;
   const masked = parseCidr(given.trim());

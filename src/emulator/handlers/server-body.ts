@@ -1,5 +1,6 @@
 import type { Context } from '../context.ts';
 import { type InvalidParam, invalid, Refusal } from '../problem.ts';
+import type { Fields } from '../router.ts';
 import { bindTemplate, namedAddressTemplate } from '../template.ts';
 import { type FieldRules, readBody } from '../validate.ts';
 import type { GpuPackage, Server, ServerType } from '../world.ts';
@@ -23,8 +24,7 @@ interface WantedServer {
 }
 
 /** `@source API §4 POST /servers body` */
-export function readServerBody(context: Context): WantedServer {
-  const body = readServerFields(context);
+export function readServerBody(context: Context, body: Fields): WantedServer {
   const type = findType(context, body.server_type_id as number);
   const sold = type.pricingMode === 'fixed' ? readPackage(context, type, body) : null;
   const sizes = sold === null ? readSizes(context, type, body) : NO_SIZES;
@@ -40,7 +40,7 @@ export function readServerBody(context: Context): WantedServer {
 }
 
 /** The fields of the body, checked without any context: the names are known and the types are right. */
-export function readServerFields(context: Context): Record<string, unknown> {
+export function readServerFields(context: Context): Fields {
   const { normalise } = context.readings;
   const fields = { ...FIELDS, ...addressFields(context) };
   try {
@@ -72,7 +72,7 @@ function besideUnknown(context: Context, fields: FieldRules, refusal: Refusal): 
 }
 
 /** Values beyond the range of their field. */
-function beyondLimits(body: Record<string, unknown>): InvalidParam[] {
+function beyondLimits(body: Fields): InvalidParam[] {
   return SIZES.filter((name) => Number(body[name]) > 1_000_000).map((name) => ({
     name,
     reason: 'must be at most 1000000',
@@ -80,7 +80,7 @@ function beyondLimits(body: Record<string, unknown>): InvalidParam[] {
 }
 
 /** One refusal with all faults of the body without the unknown field. A refusal with its own code comes alone. */
-function withChecks(context: Context, body: Record<string, unknown>, named: InvalidParam[]): Refusal {
+function withChecks(context: Context, body: Fields, named: InvalidParam[]): Refusal {
   const params = [...named];
   try {
     const type = findType(context, body.server_type_id as number);
@@ -129,7 +129,7 @@ const NO_SIZES = { cores: null, memoryMb: null, diskGb: null, planId: null };
 const BOUNDS = { cores: [1, 32], memory_mb: [512, 262_144], disk_gb: [10, 4096] } as const;
 
 /** The rules of packaged graphics-card types. `@source API §4` `@assumption A25` */
-function readPackage(context: Context, type: ServerType, body: Record<string, unknown>): GpuPackage {
+function readPackage(context: Context, type: ServerType, body: Fields): GpuPackage {
   const status = context.readings.unshownStatus;
   const refuse = (code: string, detail: string): never => {
     throw new Refusal(status, code, detail);
@@ -152,7 +152,7 @@ function readPackage(context: Context, type: ServerType, body: Record<string, un
 function readSizes(
   context: Context,
   type: ServerType,
-  body: Record<string, unknown>,
+  body: Fields,
 ): Pick<Server, 'cores' | 'memoryMb' | 'diskGb' | 'planId'> {
   const needed = type.pricingMode === 'sliders' ? SIZES : (['plan_id'] as const);
   const foreign = [...SIZES, 'plan_id', 'gpu_package'].filter(

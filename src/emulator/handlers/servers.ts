@@ -11,7 +11,7 @@ import {
 } from '../context.ts';
 import { attach, newContents } from '../mutations.ts';
 import { Refusal } from '../problem.ts';
-import type { Route } from '../router.ts';
+import type { Fields, Route } from '../router.ts';
 import { detach } from '../tasks.ts';
 import { billableIps, serverView } from '../views.ts';
 import type { GpuPackage, Ip, Server, ServerType } from '../world.ts';
@@ -25,9 +25,8 @@ export const serverRoutes: readonly Route[] = [
     name: 'create_server',
     method: 'POST',
     path: '/servers',
-    takesBody: true,
     spends: () => true,
-    check: readServerFields,
+    read: readServerFields,
     handle: createServer,
   },
   { name: 'delete_server', method: 'DELETE', path: '/servers/{id}', handle: deleteServer },
@@ -48,9 +47,9 @@ function deleteServer(context: Context): Reply {
 }
 
 /** A new server. The answer has its id, and the task creates the machine. `@source API §4 POST /servers` */
-export function createServer(context: Context): Reply {
+function createServer(context: Context, body: Fields): Reply {
   const { world, project, readings } = context;
-  const wanted = readServerBody(context);
+  const wanted = readServerBody(context, body);
   spend(context);
   const { ip, fresh } = takeAddress(context, wanted.address, wanted.type);
   if (wanted.sold !== null && !hasCapacity(context, wanted.sold)) {

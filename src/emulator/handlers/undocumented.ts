@@ -9,7 +9,7 @@ import {
 } from '../context.ts';
 import { invalid, Refusal } from '../problem.ts';
 import type { Profile, ProfileOperation } from '../profile.ts';
-import type { Route } from '../router.ts';
+import type { Fields, Route } from '../router.ts';
 import { nextRun } from '../schedule.ts';
 import { bindTemplate } from '../template.ts';
 import { readBody, readId } from '../validate.ts';
@@ -17,9 +17,6 @@ import { policyView, serverView } from '../views.ts';
 import { listsServer } from '../visibility.ts';
 import type { Server } from '../world.ts';
 import { findIso } from './isos.ts';
-
-type Values = Readonly<Record<string, unknown>>;
-type Handler = (context: Context, values: Values) => Reply;
 
 /**
  * The operations that the document does not show, at the places the profile
@@ -34,16 +31,15 @@ export function undocumentedRoutes(profile: Profile): Route[] {
         name,
         method: operation.method,
         path: operation.path,
-        takesBody: operation.method !== 'GET',
         spends: () => name === 'take_server_image',
-        check: (context) => readValues(context, operation),
-        handle: (context) => handler(context, readValues(context, operation)),
+        read: (context) => readValues(context, operation),
+        handle: handler,
       },
     ];
   });
 }
 
-const HANDLERS: Readonly<Record<string, Handler>> = {
+const HANDLERS: Readonly<Record<string, Route['handle']>> = {
   list_servers: ({ project, readings }) => ({
     status: 200,
     data: project.servers
@@ -81,7 +77,7 @@ const HANDLERS: Readonly<Record<string, Handler>> = {
 };
 
 /** Path parameters and, if the profile gives a body template, the values at its placeholders. */
-function readValues(context: Context, operation: ProfileOperation): Values {
+function readValues(context: Context, operation: ProfileOperation): Fields {
   const { body } = context;
   const bound =
     operation.body === undefined ? {} : bindTemplate(operation.body, body === undefined ? {} : body);
@@ -101,7 +97,7 @@ function readValues(context: Context, operation: ProfileOperation): Values {
 const TYPES = { server_id: 'number', iso_id: 'string', name: 'string' } as const;
 
 /** The server is `server_id`, or the first parameter of the path. */
-function serverOf(context: Context, values: Values): Server {
+function serverOf(context: Context, values: Fields): Server {
   const id = values.server_id ?? Object.values(context.params)[0];
   return findServer(context, readId(String(id), 'server_id'));
 }
@@ -119,7 +115,7 @@ function change(context: Context, server: Server, to: Partial<Server>, view: () 
   return { status: 202, data: view(), task };
 }
 
-function removeNetworkInterface(context: Context, values: Values): Reply {
+function removeNetworkInterface(context: Context, values: Fields): Reply {
   const server = serverOf(context, values);
   const id = lastParam(context);
   if (!server.cards.some((card) => card.id === id)) {
@@ -131,7 +127,7 @@ function removeNetworkInterface(context: Context, values: Values): Reply {
 }
 
 /** Switching scheduled backups on is new spending, off is not. `@source API §1.6` */
-function updateBackupPolicy(context: Context, values: Values): Reply {
+function updateBackupPolicy(context: Context, values: Fields): Reply {
   const server = serverOf(context, values);
   const given = typeof values.policy === 'object' && values.policy !== null ? values.policy : context.body;
   const body = readBody(given, {
@@ -150,7 +146,7 @@ function updateBackupPolicy(context: Context, values: Values): Reply {
   return change(context, server, changed, () => policyView(server.policy));
 }
 
-function takeServerImage(context: Context, values: Values): Reply {
+function takeServerImage(context: Context, values: Fields): Reply {
   const { world, project, readings } = context;
   const server = serverOf(context, values);
   refuseDeleting(server);
@@ -177,7 +173,7 @@ function takeServerImage(context: Context, values: Values): Reply {
 }
 
 /** A packaged server is not resized. A resize to a smaller size reduces the bill. `@source API §4` `@source API §1.6` */
-function resizeServer(context: Context, values: Values): Reply {
+function resizeServer(context: Context, values: Fields): Reply {
   const server = serverOf(context, values);
   if (server.gpuPackage !== null) {
     throw new Refusal(422, 'resources_managed_by_package', 'The package sets the size.');

@@ -49,12 +49,6 @@ describe('§4 /servers/{id}/backups and /backup-policy', () => {
     expect(await api.backups(server.id)).toHaveLength(1);
   });
 
-  test('§4.3 POST has no body: an unknown field is refused', async ({ api, server }) => {
-    const answer = await api.post(`/servers/${server.id}/backups`, { name: 'nightly' });
-    expect([answer.status, answer.code]).toEqual([422, 'invalid_request']);
-    expect(await api.backups(server.id)).toEqual([]);
-  });
-
   test('§2 the policy has enabled, days, hour, minute, keep, next_run and last_run', async ({
     api,
     server,

@@ -66,7 +66,7 @@ describe('§4 /ips', () => {
     expect([answer.status, answer.code]).toEqual([409, 'ip_in_use']);
   });
 
-  test('§3.2 the address leaves the server inside the detaching task: a release before it finishes is 409 ip_in_use', async ({
+  test('§3.2 the address leaves the server inside the detaching task: a release before it finishes is 409 ip_in_use, which §8.3 does not store', async ({
     api,
   }) => {
     const server = await api.server({ public_ipv4: { new: true } });

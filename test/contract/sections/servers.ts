@@ -27,13 +27,6 @@ describe('§4 /servers', () => {
     expect(answer.data.name).toBe('web-1');
   });
 
-  test('§4 slider types take cores, memory_mb and disk_gb', async ({ api }) => {
-    const type = await api.serverType('sliders');
-    const image = await api.osImage(type.id);
-    const body = { name: 'a', server_type_id: type.id, image, cores: 2, memory_mb: 2048, disk_gb: 40 };
-    expect((await api.post('/servers', body)).status).toBe(202);
-  });
-
   test('§4 plan types take plan_id', async ({ api }) => {
     const body = await api.planBody();
     expect((await api.post('/servers', body)).status).toBe(202);
