@@ -1,12 +1,11 @@
 import type { Blocked } from '../core/plan.ts';
 import type { Remedy } from '../core/remedy.ts';
-import type { Project } from '../emulator/world.ts';
 import { mutate } from './disturbances.ts';
 import type { StoryStage } from './stage.ts';
 
 /** The operator deletes the leftover of a failed write in the client area. */
 export function cleanUp(stage: StoryStage, { key }: Blocked): void {
-  const project = stage.emulator.world.projects[0] as Project;
+  const { project } = stage;
   for (const made of stage.executionsOf(key)) {
     if (!stage.history.isLive(made) || made.id === null) continue;
     const id = Number(made.id);
@@ -24,7 +23,7 @@ export function cleanUp(stage: StoryStage, { key }: Blocked): void {
 /** Addresses that the remedies name as left behind and billed are released in the client area. */
 export function releaseReported(stage: StoryStage, remedies: readonly Remedy[]): void {
   const traceLineOf = remedies.flatMap((each) => (each.type === 'outside' ? (each.about ?? []) : []));
-  const project = stage.emulator.world.projects[0] as Project;
+  const { project } = stage;
   for (const ip of project.ips.filter(
     ({ address, serverId }) => traceLineOf.includes(address) && serverId === null,
   )) {

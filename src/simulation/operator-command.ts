@@ -1,55 +1,93 @@
+import type { Desired } from '../core/desired.ts';
 import { ApiProblem, NotAbsentError, StateError, StateHeldError, TooSoonError } from '../core/errors.ts';
+import type { ResourceKey } from '../core/keys.ts';
 import { type CommandResult, type Remedy, stepsOf } from '../core/remedy.ts';
 import { TransportError } from '../core/transport.ts';
 import type { Execution } from '../emulator/world.ts';
+import type { Resolution } from '../engine/deps.ts';
+import type { Engine } from '../engine/engine.ts';
 import type { Controller } from './controller.ts';
 import type { StoryStage } from './stage.ts';
 import type { SpecModel } from './story.ts';
 
-export type Work = (
-  engine: Awaited<ReturnType<StoryStage['start']>>['engine'],
-  desired: ReturnType<StoryStage['load']>,
-) => Promise<CommandResult>;
+/** An operator at a machine, and the spec that the messages are about. */
+export interface Operator {
+  readonly stage: StoryStage;
+  readonly controller: Controller;
+  readonly file: SpecModel;
+}
 
-/** A command that must succeed; gives the remedies that it names afterwards. */
-export type Command = (
-  stage: StoryStage,
-  controller: Controller,
-  file: SpecModel,
-  text: string,
-  run: Work,
-) => Promise<readonly Remedy[]>;
+/** A command of vdcsync with its arguments. */
+export type Command =
+  | { readonly do: 'forget'; readonly key: ResourceKey }
+  | { readonly do: 'adopt'; readonly key: ResourceKey; readonly id: string }
+  | { readonly do: 'ignore' | 'unignore'; readonly names: readonly string[] }
+  | { readonly do: 'resolve'; readonly key: ResourceKey; readonly as: Resolution };
 
-export const command: Command = async (stage, controller, file, text, run) =>
-  remediesOf(stage, text, await runCommand(stage, controller, file, text, run));
+function textOf(command: Command): string {
+  switch (command.do) {
+    case 'forget':
+      return `forget ${command.key}`;
+    case 'adopt':
+      return `adopt ${command.key} ${command.id}`;
+    case 'ignore':
+    case 'unignore':
+      return `${command.do} ${command.names.join(' ')}`;
+    case 'resolve':
+      return `resolve ${command.key} ${wordOf(command.as)}`;
+  }
+}
+
+/** The resolution as an argument of `vdcsync resolve`. */
+export function wordOf(resolution: Resolution): string {
+  return resolution.type === 'adopt' ? `--adopt ${resolution.id}` : `--${resolution.type}`;
+}
+
+async function carryOut(engine: Engine, desired: Desired, command: Command): Promise<CommandResult> {
+  switch (command.do) {
+    case 'forget':
+      return engine.forget(desired, command.key);
+    case 'adopt':
+      return engine.adopt(desired, command.key, command.id);
+    case 'ignore':
+    case 'unignore':
+      return engine[command.do](desired, command.names);
+    case 'resolve':
+      return engine.resolve(desired, command.key, command.as);
+  }
+}
+
+/** Gives a command that must succeed. Returns the remedies that it names afterwards. */
+export type Give = (operator: Operator, command: Command) => Promise<readonly Remedy[]>;
+
+export const give: Give = async (operator, command) =>
+  remediesOf(operator, command, await runCommand(operator, command));
 
 /** Runs a command; gives its result, its error, or `undefined` if it died. */
 export async function runCommand(
-  stage: StoryStage,
-  controller: Controller,
-  file: SpecModel,
-  text: string,
-  run: Work,
+  operator: Operator,
+  command: Command,
   tries = 1,
 ): Promise<CommandResult | Error | undefined> {
+  const { stage, controller, file } = operator;
   const desired = stage.load(file);
   const { running, engine } = await stage.start(controller, desired);
   running.byPerson = true;
-  const ended = run(engine, desired).catch((error: unknown) => error);
+  const ended = carryOut(engine, desired, command).catch((error: unknown) => error);
   const said = (await stage.clock.run(Promise.race([ended, running.crashable.died]))) as
     | CommandResult
     | Error
     | undefined;
   const told = said instanceof Error ? `failed: ${said.message}` : (said?.text ?? 'crash');
-  stage.trace.add('op', `$ vdcsync ${text} → ${told}`);
+  stage.trace.add('op', `$ vdcsync ${textOf(command)} → ${told}`);
   await stage.end(running);
   if (said instanceof TooSoonError) {
     await stage.clock.advance(Math.ceil(said.restMs / 1000) * 1000);
-    return runCommand(stage, controller, file, text, run);
+    return runCommand(operator, command);
   }
   if (isOfApi(said) && tries < mostTries) {
     await stage.clock.advance(60_000);
-    return runCommand(stage, controller, file, text, run, tries + 1);
+    return runCommand(operator, command, tries + 1);
   }
   return said;
 }
@@ -67,8 +105,8 @@ function isOfApi(said: unknown): boolean {
 
 /** The remedies of a command that must have succeeded. */
 export function remediesOf(
-  stage: StoryStage,
-  text: string,
+  { stage }: Operator,
+  command: Command,
   said: CommandResult | Error | undefined,
 ): readonly Remedy[] {
   // The API's answer to the key proves more than the client area: the next apply binds the resource that it names.
@@ -80,7 +118,7 @@ export function remediesOf(
   // The operator reads the state again, which may hold the answer or not.
   const isOfDisk = said instanceof StateError && !(said instanceof StateHeldError);
   if (said instanceof Error && !isCut && !isRevoked && !isOfDisk)
-    stage.fail('I12', `vdcsync ${text}: failed: ${said.message}`);
+    stage.fail('I12', `vdcsync ${textOf(command)}: failed: ${said.message}`);
   return said instanceof Error ? [] : (said?.remedies ?? []);
 }
 

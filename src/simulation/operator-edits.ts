@@ -1,6 +1,6 @@
 import type { Blocked } from '../core/plan.ts';
 import { type Edit, type Remedy, stepsOf } from '../core/remedy.ts';
-import { entryOf } from './spec-file.ts';
+import { entryOf, type Fields, withEntry } from './spec-file.ts';
 import type { StoryStage } from './stage.ts';
 import type { SpecModel } from './story.ts';
 
@@ -71,18 +71,8 @@ export function carryOut(
   return withFields(stage, file, path, Object.fromEntries([...fields, ...removed]));
 }
 
-type Sections = Readonly<Record<string, Readonly<Record<string, Entry>>>>;
-type Entry = Readonly<Record<string, unknown>>;
-
-export function withFields(stage: StoryStage, file: SpecModel, key: string, fields: Entry): SpecModel {
-  const [collection = '', name = '', field] = key.split('.');
+export function withFields(stage: StoryStage, file: SpecModel, key: string, fields: Fields): SpecModel {
   stage.trace.add('op', `edits ${key}: ${JSON.stringify(fields)}`);
-  const section = (file as unknown as Sections)[collection] ?? {};
-  const own = Object.fromEntries(
-    Object.entries({ ...entryOf(file, key), ...fields }).filter(([, value]) => value !== undefined),
-  );
-  return {
-    ...file,
-    [collection]: { ...section, [name]: field === undefined ? own : { ...section[name], [field]: own } },
-  };
+  const changed = Object.entries({ ...entryOf(file, key), ...fields });
+  return withEntry(file, key, Object.fromEntries(changed.filter(([, value]) => value !== undefined)));
 }

@@ -4,11 +4,10 @@ import type { Blocked } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
 import { resolveText } from '../core/remedy.ts';
 import type { Binding, Intent } from '../core/state.ts';
-import type { Execution, Project } from '../emulator/world.ts';
+import type { Execution } from '../emulator/world.ts';
 import type { Resolution } from '../engine/deps.ts';
 import { cleanUp, releaseReported } from './client-area.ts';
-import type { Controller } from './controller.ts';
-import { apiId, type Command, command, runs } from './operator-command.ts';
+import { apiId, type Give, give, type Operator, runs, wordOf } from './operator-command.ts';
 import { editEntries, editSettings, valid } from './operator-edits.ts';
 import type { OperatorAnswer } from './parts.ts';
 import { isSort } from './resource-history.ts';
@@ -22,12 +21,11 @@ import type { SpecModel } from './story.ts';
  * operator could find out. Returns the edited spec.
  */
 export async function operate(
-  stage: StoryStage,
-  controller: Controller,
-  spec: SpecModel,
+  operator: Operator,
   report: ApplyReport,
   answer: OperatorAnswer = answerOutcome,
 ): Promise<SpecModel> {
+  const { stage, file: spec } = operator;
   let file = spec;
   // The resource of a write that has not ended belongs to this spec until the write is given up. So open writes come first.
   const isOpen = ({ code }: Blocked) => Number(code === 'stuck');
@@ -37,7 +35,7 @@ export async function operate(
       'op',
       `reads ${blocked.key} ${blocked.code}: ${blocked.reason} → ${resolveText(blocked.remedies)}`,
     );
-    file = await answer(stage, controller, file, blocked, report.blocked);
+    file = await answer(operator, blocked, report.blocked);
     // The messages hold for the spec that was applied. The next run has those of the edited one.
     if (file !== spec) return file;
   }
@@ -48,23 +46,22 @@ export async function operate(
  * The answers of a rehearsal: faults alone block an operation, or a limit of the spec blocks the deletion of the resources
  * that they leave.
  */
-const answerOutcome: OperatorAnswer = async (stage, controller, file, blocked) => {
-  await expectContinuation(stage, controller, blocked);
-  if (await settleOutcome(stage, controller, file, blocked)) return file;
+const answerOutcome: OperatorAnswer = async (operator, blocked) => {
+  const { stage, file } = operator;
+  await expectContinuation(operator, blocked);
+  if (await settleOutcome(operator, blocked)) return file;
   const edited = editSettings(stage, file, blocked.remedies) ?? editEntries(stage, file, blocked);
   return valid(stage, edited) ?? file;
 };
 
 /** A code that asks no question promises that a later run continues with the write. */
 export async function expectContinuation(
-  stage: StoryStage,
-  { box }: Controller,
+  { stage, controller }: Operator,
   { key, verb, code, reason }: Blocked,
 ): Promise<void> {
   if (questionClass(code) !== 'none') return;
-  const store = await box.open(stage.clock.now());
-  const intent = (await store.openIntents()).find((each) => each.key === key && each.verb === verb);
-  await box.release();
+  const { open } = await stage.readState(controller);
+  const intent = open.find((each) => each.key === key && each.verb === verb);
   if (intent?.phase === 'blocked')
     stage.fail(
       'I16',
@@ -73,50 +70,34 @@ export async function expectContinuation(
 }
 
 /** Answers a block that asks for the outcome of a write, or for a later run. `false`: the block asks for something else. */
-export async function settleOutcome(
-  stage: StoryStage,
-  controller: Controller,
-  file: SpecModel,
-  blocked: Blocked,
-  run: Command = command,
-): Promise<boolean> {
+export async function settleOutcome(operator: Operator, blocked: Blocked, by: Give = give): Promise<boolean> {
   const { key, code, remedies } = blocked;
   if (runs(remedies, 'resolve').some(([its]) => its === key)) {
-    await settle(stage, controller, file, blocked, run);
+    await settle(operator, blocked, by);
     return true;
   }
   if (code === 'tainted') {
-    cleanUp(stage, blocked);
+    cleanUp(operator.stage, blocked);
     return true;
   }
   const waits = remedies.some(({ when }) => when?.startsWith('an hour later'));
-  if (waits) await stage.clock.advance(3_600_000);
+  if (waits) await operator.stage.clock.advance(3_600_000);
   return waits;
 }
 
 /** `vdcsync resolve`, with the truth about the write. */
-async function settle(
-  stage: StoryStage,
-  controller: Controller,
-  file: SpecModel,
-  blocked: Blocked,
-  command: Command,
-): Promise<void> {
+async function settle(operator: Operator, blocked: Blocked, by: Give): Promise<void> {
+  const { stage, controller } = operator;
   const { key } = blocked;
-  const store = await controller.box.open(stage.clock.now());
-  const intent = (await store.openIntents()).find((each) => each.key === key);
-  const bindings = await store.bindings();
-  const isAnswered = bindings.some((each) => each.key === key);
-  await controller.box.release();
+  const { open, bindings } = await stage.readState(controller);
+  const intent = open.find((each) => each.key === key);
   const words = runs(blocked.remedies, 'resolve').map(([, ...each]) => each);
   if (intent === undefined && words.some(([word]) => word === '--retry')) {
     // The refusal of an earlier run blocks it: the operator declares that the reason is gone.
-    await command(stage, controller, file, `resolve ${key} --retry`, (engine, desired) =>
-      engine.resolve(desired, key, { type: 'retry' }),
-    );
+    await by(operator, { do: 'resolve', key, as: { type: 'retry' } });
     return;
   }
-  if (intent === undefined && isAnswered) return;
+  if (intent === undefined && bindings.some((each) => each.key === key)) return;
   if (intent === undefined)
     return stage.fail('I12', `the message asks to resolve ${key}, but there is no open write`);
   const told = truth(stage, intent);
@@ -129,20 +110,17 @@ async function settle(
   const isOther = fact.type === 'adopt' && named !== 'ID' && named !== fact.id;
   const goesOn = blocked.code === 'stuck' || blocked.code === 'read_failed';
   const gives = goesOn && (fact.type === 'absent' || isOther || intent.replaces !== undefined);
-  const traceLineOf: Resolution = gives ? { type: 'abandon' } : fact;
-  const free =
-    traceLineOf.type === 'adopt' ? await freeId(stage, controller, blocked, traceLineOf.id) : undefined;
-  const resolution = free === undefined ? traceLineOf : ({ type: 'adopt', id: free } as const);
-  const text = resolution.type === 'adopt' ? `--adopt ${resolution.id}` : `--${resolution.type}`;
+  const wish: Resolution = gives ? { type: 'abandon' } : fact;
+  const free = wish.type === 'adopt' ? await freeId(operator, blocked, wish.id) : undefined;
+  const resolution = free === undefined ? wish : ({ type: 'adopt', id: free } as const);
+  const text = wordOf(resolution);
   const offered = words.some((each) => [text, '--adopt ID'].includes(each.join(' ')));
   if (resolution.type !== 'abandon' && !offered)
     stage.fail(
       'I12',
       `${key}: the truth is "${text}", and the message offers only: ${resolveText(blocked.remedies)}`,
     );
-  const said = await command(stage, controller, file, `resolve ${key} ${text}`, (engine, desired) =>
-    engine.resolve(desired, key, resolution),
-  );
+  const said = await by(operator, { do: 'resolve', key, as: resolution });
   releaseReported(stage, [...blocked.remedies, ...said]);
 }
 
@@ -152,12 +130,13 @@ function isConflict(intent: Intent): boolean {
 
 /** The server that is left where its entry has the server of this one: the state was put back between the two. */
 function exchanged(
-  { history, emulator }: StoryStage,
+  { history, project }: StoryStage,
   bindings: readonly Binding[],
   key: string,
 ): string | undefined {
-  const { servers } = emulator.world.projects[0] as Project;
-  const free = servers.map(({ id }) => String(id)).filter((id) => !bindings.some((each) => each.id === id));
+  const free = project.servers
+    .map(({ id }) => String(id))
+    .filter((id) => !bindings.some((each) => each.id === id));
   return free.find((id) => {
     const maker = history.makerOf('server', id);
     return maker !== key && bindings.some((each) => each.key === maker && each.kind === 'server');
@@ -171,7 +150,7 @@ function truth(stage: StoryStage, intent: Intent): Resolution {
     return gone ? { type: 'absent' } : { type: 'abandon' };
   }
   const { history } = stage;
-  const { servers } = stage.emulator.world.projects[0] as Project;
+  const { servers } = stage.project;
   const isRefused = partsOf(intent).blocked?.until === 'file';
   const nothing = isRefused ? ({ type: 'retry' } as const) : ({ type: 'absent' } as const);
   // A resource that is written as a whole is the same after each repetition.
@@ -216,15 +195,13 @@ function truth(stage: StoryStage, intent: Intent): Resolution {
  * other key. A binding to an earlier resource with this id does not count as bound to another key. @assumption A17
  */
 export async function freeId(
-  stage: StoryStage,
-  { box }: Controller,
+  { stage, controller }: Operator,
   { key, remedies }: Pick<Blocked, 'key' | 'remedies'>,
   own: string | undefined,
 ): Promise<string | undefined> {
-  const store = await box.open(stage.clock.now());
+  const { bindings } = await stage.readState(controller);
   const { kind } = stage.executionsOf(key)[0] ?? {};
-  const holder = (await store.bindings()).find((each) => each.kind === kind && each.id === own);
-  await box.release();
+  const holder = bindings.find((each) => each.kind === kind && each.id === own);
   if (kind === undefined || !isSort(kind) || holder === undefined || holder.key === key) return own;
   const { history } = stage;
   if (history.birthBoundAs(holder)?.number !== history.birthOf(kind, holder.id)?.number) return own;

@@ -2,6 +2,7 @@ import type { Blocked, OperationId, Plan, Selection } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
 import type { Controller, Running } from './controller.ts';
 import type { Observer } from './observer.ts';
+import type { Operator } from './operator-command.ts';
 import type { RestJudge } from './rest.ts';
 import type { StageOptions, StoryStage } from './stage.ts';
 import type { Disturbance, Incident, SpecModel, Story } from './story.ts';
@@ -29,9 +30,7 @@ export interface StoryParts extends StageOptions {
 
 /** How the operator answers a block, one of `all`. Gives the spec, edited where the message asks for an edit. */
 export type OperatorAnswer = (
-  stage: StoryStage,
-  controller: Controller,
-  file: SpecModel,
+  operator: Operator,
   blocked: Blocked,
   all: readonly Blocked[],
 ) => Promise<SpecModel>;

@@ -300,8 +300,7 @@ export class ResourceHistory {
   }
 
   #listed(sort: ResourceSort): readonly { readonly id: number | string }[] {
-    const { servers, ips, networks, isos } = this.#project();
-    return { server: servers, ip: ips, network: networks, iso: isos }[sort];
+    return listsOf(this.#project())[sort];
   }
 
   #executions(): readonly Execution[] {
@@ -315,6 +314,11 @@ export class ResourceHistory {
   #givenIn(line: string, birth: number | undefined): string | undefined {
     return this.#given.get(`${specOf(line)}${birth}`);
   }
+}
+
+/** The resources of a project by their sort. */
+export function listsOf({ servers, ips, networks, isos }: Project) {
+  return { server: servers, ip: ips, network: networks, iso: isos };
 }
 
 export function isSort(kind: string): kind is ResourceSort {

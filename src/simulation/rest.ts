@@ -4,18 +4,13 @@ import type { DesiredResource } from '../core/desired.ts';
 import { retiredFrom } from '../core/keys.ts';
 import type { KindName } from '../core/kind-facts.ts';
 import type { Warning } from '../core/plan.ts';
-import type { Binding, Intent } from '../core/state.ts';
+import type { Binding } from '../core/state.ts';
 import type { Project, Server } from '../emulator/world.ts';
 import { replay } from '../state/replay.ts';
 import type { Controller } from './controller.ts';
-import { sorts } from './resource-history.ts';
+import { listsOf, sorts } from './resource-history.ts';
 import type { StoryStage } from './stage.ts';
 import type { SpecModel } from './story.ts';
-
-interface State {
-  readonly bindings: readonly Binding[];
-  readonly open: readonly Intent[];
-}
 
 export interface Thing {
   readonly kind: KindName;
@@ -74,7 +69,7 @@ export async function checkFixedPoint(
     warnings = plan?.warnings ?? [];
     await stage.end(running);
   }
-  const { bindings } = await stateOf(stage, controller);
+  const { bindings } = await stage.readState(controller);
   const retired = bindings.find(({ kind, key }) => kind === 'server' && retiredFrom(key) !== undefined);
   if (retired !== undefined) stage.fail('I1', `${retired.key} stays although its successor is complete`);
   return warnings;
@@ -89,8 +84,8 @@ export async function checkAtRest(
   judge: RestJudge = rehearsed,
 ): Promise<void> {
   if (stage.violation !== undefined) return;
-  const { bindings } = await stateOf(stage, controller);
-  const project = stage.emulator.world.projects[0] as Project;
+  const { bindings } = await stage.readState(controller);
+  const { project } = stage;
   const known: Thing[] = [];
   for (const each of stage.controllers)
     known.push(...(await knownTo(stage, each)), ...(await judge.unknowableTo(stage, each, project)));
@@ -107,16 +102,9 @@ export async function checkAtRest(
       stage.fail('I12', `converged, but ${resource.key} does not match the spec`);
 }
 
-async function stateOf({ clock }: StoryStage, { box }: Controller): Promise<State> {
-  const store = await box.open(clock.now());
-  const state = { bindings: await store.bindings(), open: await store.openIntents() };
-  await box.release();
-  return state;
-}
-
 /** The resources that a machine knows: bound, or made by a write that is still open. */
 async function knownTo(stage: StoryStage, controller: Controller): Promise<readonly Thing[]> {
-  const { bindings, open } = await stateOf(stage, controller);
+  const { bindings, open } = await stage.readState(controller);
   const made = open.flatMap(({ idempotencyKey, kind }) =>
     stage.history
       .executionsUnder(idempotencyKey)
@@ -149,7 +137,7 @@ function checkNothingLeft(
   const areAsked = stage.controllers.length > 1 && stage.questions.all.some(isOfServers);
   const areCounted = warnings.some((each) => isOfServers(each) && each.key === null) || areAsked;
   const forgotten = stage.controllers.some(({ epoch }) => epoch > 0);
-  const lists = { server: project.servers, ip: project.ips, network: project.networks, iso: project.isos };
+  const lists = listsOf(project);
   for (const sort of sorts) {
     for (const one of lists[sort]) {
       const { id } = one;

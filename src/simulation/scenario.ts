@@ -376,7 +376,7 @@ async function settle(
     const needless = report.blocked.filter(({ code }) => !meant.has(code));
     if (calm && needless.length > 0)
       stage.fail('I15', `blocked without faults: ${describeBlocked(needless)}`);
-    spec = await operate(stage, main, spec, report, answer);
+    spec = await operate({ stage, controller: main, file: spec }, report, answer);
     if (stage.givenUp) return blocked;
     await stage.clock.advance(2 * minute);
   }

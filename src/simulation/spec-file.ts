@@ -58,3 +58,11 @@ export function entryOf(file: SpecModel, key: string): Fields | undefined {
   const entry = (file as unknown as Readonly<Record<string, Entries>>)[collection]?.[name];
   return field === undefined ? entry : (entry?.[field] as Fields | undefined);
 }
+
+/** The spec with another entry, or field of an entry, at the place that a key names. */
+export function withEntry(file: SpecModel, key: string, value: Fields): SpecModel {
+  const [collection = '', name = '', field] = key.split('.');
+  const section = (file as unknown as Readonly<Record<string, Entries>>)[collection] ?? {};
+  const entry = field === undefined ? value : { ...section[name], [field]: value };
+  return { ...file, [collection]: { ...section, [name]: entry } };
+}

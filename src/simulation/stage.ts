@@ -1,11 +1,13 @@
+import type { Claim } from '../core/claims.ts';
 import type { Desired } from '../core/desired.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import { type ApiProfile, documentedProfile } from '../core/profile.ts';
 import type { ProgressEvent } from '../core/progress.ts';
+import type { Binding, Intent } from '../core/state.ts';
 import type { Emulator } from '../emulator/emulator.ts';
 import { createEmulator } from '../emulator/emulator.ts';
 import type { Profile } from '../emulator/profile.ts';
-import type { Execution } from '../emulator/world.ts';
+import type { Execution, Project } from '../emulator/world.ts';
 import { loadSpec, type Source } from '../spec/load.ts';
 import { type Chance, chance } from './chance.ts';
 import type { Controller, Running } from './controller.ts';
@@ -34,6 +36,13 @@ const uncertainBudgetMs = 120_000;
 export interface Violation {
   readonly rule: string;
   readonly message: string;
+}
+
+/** The state of a machine. */
+export interface Knowledge {
+  readonly bindings: readonly Binding[];
+  readonly open: readonly Intent[];
+  readonly claims: readonly Claim[];
 }
 
 export interface StageOptions {
@@ -210,6 +219,23 @@ export class StoryStage {
   /** The creations of the line of a key of the spec. */
   executionsOf(key: ResourceKey): readonly Execution[] {
     return this.history.executionsOf(this.file.lines.nameOf(key));
+  }
+
+  /** The project of the spec, as the client area shows it. */
+  get project(): Project {
+    return this.emulator.world.projects[0] as Project;
+  }
+
+  /** Reads the state of a machine between its processes. */
+  async readState({ box }: Controller): Promise<Knowledge> {
+    const store = await box.open(this.clock.now());
+    const known = {
+      bindings: await store.bindings(),
+      open: await store.openIntents(),
+      claims: await store.claims(),
+    };
+    await box.release();
+    return known;
   }
 
   load(spec: SpecModel): Desired {

@@ -9,6 +9,7 @@ import {
   generateIncidents,
   generateReadings,
   generateSpec,
+  weighted,
   withProfile,
 } from './generator.ts';
 import type { EditedSection } from './lines.ts';
@@ -75,7 +76,7 @@ export function generateAction(dice: Chance): OperatorAction {
   const server: EntryPlace = { section: 'servers', place: of.place };
   const place = dice.between(0, 3);
   const id = dice.pick(['own', 'own', 'other', 'unknown'] as const);
-  const choices: readonly (readonly [weight: number, what: OperatorAction])[] = [
+  return weighted<OperatorAction>(dice, [
     [
       10,
       {
@@ -127,13 +128,7 @@ export function generateAction(dice: Chance): OperatorAction {
     [1.5, { do: 'start_other_file', scope: dice.happens(0.3) }],
     [3, { do: 'wait', ms: dice.pick([5 * minute, 25 * hour]) }],
     [1, { do: 'standing', standing: dice.pick(['unpaid', 'active'] as const) }],
-  ];
-  let ticket = dice.next() * choices.reduce((sum, [weight]) => sum + weight, 0);
-  for (const [weight, what] of choices) {
-    ticket -= weight;
-    if (ticket <= 0) return what;
-  }
-  return { do: 'answer' };
+  ]);
 }
 
 function entryPlace(dice: Chance): EntryPlace {

@@ -2,9 +2,11 @@ import { type FaultAction, type FaultRule, faultRule } from '../../src/emulator/
 import type { Readings } from '../../src/emulator/readings.ts';
 import { type Chance, chance } from '../../src/simulation/chance.ts';
 import { readFaults, writeFaults } from '../../src/simulation/fault-kinds.ts';
-import type { Disturbance, Incident, SpecModel, Story } from '../../src/simulation/story.ts';
+import { withEntry } from '../../src/simulation/spec-file.ts';
+import type { Disturbance, Entries, Incident, SpecModel, Story } from '../../src/simulation/story.ts';
 import { withApproval } from './approval-stories.ts';
 import { drillCount, drillOf } from './drill.ts';
+import { withoutEntry } from './edited-file.ts';
 import { generatedReadings, readingsApart, taskIdsOf } from './generated-readings.ts';
 import { writeNames } from './operations.ts';
 import { slowDrillCount, slowDrillOf, slowTasks, slowTasksShownLater } from './slow-drills.ts';
@@ -230,61 +232,39 @@ export function generateFirewall(dice: Chance): Record<string, unknown> {
 }
 
 export function editSpec(dice: Chance, spec: SpecModel): SpecModel {
-  const copy = structuredClone(spec) as unknown as Record<
-    'networks' | 'ips' | 'isos' | 'servers',
-    Record<string, Record<string, unknown>>
-  >;
   const how = dice.pick(['empty', 'remove', 'remove', 'add', 'resize', 'firewall', 'cidr', 'iso'] as const);
-  const servers = Object.keys(copy.servers);
+  /** The spec with these fields in each server that has one of them. */
+  const withFields = (name: string, fields: () => Entries[string]) => ({
+    ...spec,
+    servers: Object.fromEntries(
+      Object.entries(spec.servers).map(([server, entry]) => [
+        server,
+        entry[name] === undefined ? entry : { ...entry, ...fields() },
+      ]),
+    ),
+  });
   switch (how) {
     case 'empty':
       return { ...spec, networks: {}, ips: {}, isos: {}, servers: {} };
     case 'remove': {
-      const collection = dice.pick(['servers', 'servers', 'ips', 'isos', 'networks'] as const);
-      const name = Object.keys(copy[collection]).find((each) => each !== 'default');
-      if (name !== undefined) removeEntry(copy, collection, name);
-      break;
+      const section = dice.pick(['servers', 'servers', 'ips', 'isos', 'networks'] as const);
+      const name = Object.keys(spec[section]).find((each) => each !== 'default');
+      return name === undefined ? spec : withoutEntry(spec, `${section}.${name}`);
     }
-    case 'add':
-      copy.ips[`ip-${dice.between(5, 9)}`] = {};
-      if (copy.networks['net-9'] === undefined) copy.networks['net-9'] = { cidr: '10.99.0.0/24' };
-      break;
+    case 'add': {
+      const ips = { ...spec.ips, [`ip-${dice.between(5, 9)}`]: {} };
+      return withEntry({ ...spec, ips }, 'networks.net-9', { cidr: '10.99.0.0/24' });
+    }
     case 'resize':
-      for (const name of servers)
-        if (copy.servers[name]?.cores !== undefined) Object.assign(copy.servers[name], { cores: 4 });
-      break;
+      return withFields('cores', () => ({ cores: 4 }));
     case 'firewall':
-      for (const name of servers)
-        if (copy.servers[name]?.firewall !== undefined)
-          Object.assign(copy.servers[name], { firewall: generateFirewall(dice) });
-      break;
+      return withFields('firewall', () => ({ firewall: generateFirewall(dice) }));
     case 'cidr':
-      if (copy.networks['net-0'] !== undefined) copy.networks['net-0'] = { cidr: '10.77.0.0/24' };
-      break;
+      return spec.networks['net-0'] === undefined
+        ? spec
+        : withEntry(spec, 'networks.net-0', { cidr: '10.77.0.0/24' });
     case 'iso':
-      copy.isos.rescue = { url: 'https://mirror.example.com/c.iso' };
-      break;
-  }
-  return copy as unknown as SpecModel;
-}
-
-/** Removes the entry together with the entries that reference it, so that the spec stays valid. */
-function removeEntry(
-  copy: Record<string, Record<string, Record<string, unknown>>>,
-  collection: 'servers' | 'ips' | 'isos' | 'networks',
-  name: string,
-): void {
-  delete copy[collection]?.[name];
-  for (const server of Object.values(copy.servers ?? {})) {
-    const cards = server.network_interfaces as string[] | undefined;
-    if (collection === 'networks' && cards !== undefined) {
-      server.network_interfaces = cards.filter((each) => each !== name);
-    }
-    const address = server.public_ipv4 as { readonly ip?: string } | undefined;
-    if (collection === 'ips' && address?.ip === name) {
-      delete server.public_ipv4;
-      delete server.firewall;
-    }
+      return withEntry(spec, 'isos.rescue', { url: 'https://mirror.example.com/c.iso' });
   }
 }
 
@@ -345,7 +325,7 @@ export function generateIncidents(dice: Chance, specs: number): readonly Inciden
 function generateDisturbance(dice: Chance): Disturbance {
   const sort = dice.pick(['server', 'ip', 'network', 'iso'] as const);
   const place = dice.between(0, 2);
-  const disturbances: readonly (readonly [weight: number, what: Disturbance])[] = [
+  return weighted<Disturbance>(dice, [
     [12, { do: 'crash' }],
     [2, { do: 'stop' }],
     [2, { do: 'halt' }],
@@ -386,11 +366,18 @@ function generateDisturbance(dice: Chance): Disturbance {
       },
     ],
     [1, { do: 'mutate', mutation: { do: 'fail_next_task' } }],
-  ];
-  let ticket = dice.next() * disturbances.reduce((sum, [weight]) => sum + weight, 0);
-  for (const [weight, what] of disturbances) {
+  ]);
+}
+
+/** One of the values, each as often as its weight says. */
+export function weighted<Value>(
+  dice: Chance,
+  choices: readonly (readonly [weight: number, value: Value])[],
+): Value {
+  let ticket = dice.next() * choices.reduce((sum, [weight]) => sum + weight, 0);
+  for (const [weight, value] of choices) {
     ticket -= weight;
-    if (ticket <= 0) return what;
+    if (ticket <= 0) return value;
   }
-  return { do: 'crash' };
+  return (choices[0] as (typeof choices)[number])[1];
 }

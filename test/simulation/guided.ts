@@ -1,7 +1,7 @@
 import { type Chance, chance } from '../../src/simulation/chance.ts';
 import type { Incident, Story } from '../../src/simulation/story.ts';
 import { generateAction, timed } from './action-stories.ts';
-import { generateFaults, generateIncidents, generateReadings } from './generator.ts';
+import { generateFaults, generateIncidents, generateReadings, weighted } from './generator.ts';
 import { type Done, type Family, type Job, storyOf } from './worker.ts';
 
 /** Of so many stories, one is drawn by its seed alone. */
@@ -73,12 +73,10 @@ export class GuidedStories implements Iterator<Job> {
 
   #parent(): Parent {
     const weight = ({ newPairs, variations }: Parent) => newPairs / (1 + variations) ** 2;
-    let ticket = this.#dice.next() * this.#parents.reduce((sum, each) => sum + weight(each), 0);
-    for (const parent of this.#parents) {
-      ticket -= weight(parent);
-      if (ticket <= 0) return parent;
-    }
-    return this.#parents[0] as Parent;
+    return weighted(
+      this.#dice,
+      this.#parents.map((each) => [weight(each), each] as const),
+    );
   }
 }
 

@@ -5,7 +5,7 @@ import type { Binding, Intent } from '../../src/core/state.ts';
 import type { Execution } from '../../src/emulator/world.ts';
 import type { Running } from '../../src/simulation/controller.ts';
 import type { Mirror } from '../../src/simulation/durable.ts';
-import { type Birth, isSort } from '../../src/simulation/resource-history.ts';
+import { type Birth, isSort, listsOf } from '../../src/simulation/resource-history.ts';
 import { hiddenResource, unreportedServer } from '../../src/simulation/rules/purchases.ts';
 import {
   keyLifeMs,
@@ -231,17 +231,16 @@ function looksTheSame(truth: Truth, { mirror }: Running, binding: Binding, { sor
   const { history, emulator } = truth;
   const { identity } = binding;
   if (!emulator.readings.reuseIds || history.makerOf(sort, id) === undefined) return false;
-  const { ips, networks, isos } = projectOf(truth);
+  const project = projectOf(truth);
   if (sort !== 'server') {
-    const lists = { ip: ips, network: networks, iso: isos };
-    const live = lists[sort].find((each) => String(each.id) === id);
+    const live = listsOf(project)[sort].find((each) => String(each.id) === id);
     return Object.entries(identity).every(([field, value]) => member(live, field) === value);
   }
   if (isBare(truth, binding)) return true;
   const bound = new Set(
     [...mirror.bindings.values()].flatMap((each) => (each.kind === 'ip' ? [each.id] : [])),
   );
-  return ips.some(
+  return project.ips.some(
     (ip) =>
       String(ip.serverId) === id &&
       (identity.ipv4 === undefined ? bound.has(String(ip.id)) : ip.address === identity.ipv4),

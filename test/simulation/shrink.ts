@@ -1,4 +1,6 @@
+import { withEntry } from '../../src/simulation/spec-file.ts';
 import type { SpecModel, Story } from '../../src/simulation/story.ts';
+import { withoutEntry } from './edited-file.ts';
 
 /** Whether the story still fails the same way. */
 export type StillFails = (story: Story) => Promise<boolean>;
@@ -53,12 +55,9 @@ function* candidates(story: Story): Generator<Story> {
 
 /** The same entry, or field of a server, left out of every version of the spec. */
 function* smallerSpecs(specs: readonly SpecModel[]): Generator<readonly SpecModel[]> {
-  for (const collection of ['servers', 'isos', 'ips', 'networks'] as const) {
-    const names = new Set(specs.flatMap((spec) => Object.keys(spec[collection])));
-    for (const name of names) {
-      if (specs.some((spec) => isNamed(spec, collection, name))) continue;
-      yield specs.map((spec) => ({ ...spec, [collection]: omit(spec[collection], name) }));
-    }
+  for (const section of ['servers', 'isos', 'ips', 'networks'] as const) {
+    const names = new Set(specs.flatMap((spec) => Object.keys(spec[section])));
+    for (const name of names) yield specs.map((spec) => withoutEntry(spec, `${section}.${name}`));
   }
   const optional = ['backup', 'firewall', 'network_interfaces', 'protect', 'keep_ip', 'public_ipv4'];
   for (const name of new Set(specs.flatMap(({ servers }) => Object.keys(servers)))) {
@@ -68,22 +67,10 @@ function* smallerSpecs(specs: readonly SpecModel[]): Generator<readonly SpecMode
         continue;
       yield specs.map((spec) => {
         const server = spec.servers[name];
-        return server === undefined
-          ? spec
-          : { ...spec, servers: { ...spec.servers, [name]: omit(server, field) } };
+        return server === undefined ? spec : withEntry(spec, `servers.${name}`, omit(server, field));
       });
     }
   }
-}
-
-function isNamed({ servers }: SpecModel, collection: string, name: string): boolean {
-  return Object.values(servers).some((server) => {
-    const cards = (server.network_interfaces ?? []) as readonly string[];
-    const address = server.public_ipv4 as { readonly ip?: string } | undefined;
-    return (
-      (collection === 'networks' && cards.includes(name)) || (collection === 'ips' && address?.ip === name)
-    );
-  });
 }
 
 function omit<Value>(entries: Readonly<Record<string, Value>>, name: string): Record<string, Value> {

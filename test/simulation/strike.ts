@@ -1,9 +1,9 @@
 import { type FaultAction, faultRule } from '../../src/emulator/faults.ts';
 import type { Mutation } from '../../src/emulator/mutations.ts';
-import type { Project } from '../../src/emulator/world.ts';
 import type { Controller, Running } from '../../src/simulation/controller.ts';
 import { mutate } from '../../src/simulation/disturbances.ts';
 import type { Wishes } from '../../src/simulation/parts.ts';
+import { listsOf } from '../../src/simulation/resource-history.ts';
 import { checkJournal } from '../../src/simulation/rest.ts';
 import type { StoryStage } from '../../src/simulation/stage.ts';
 import type { Disturbance, Story } from '../../src/simulation/story.ts';
@@ -102,27 +102,18 @@ function afterDeath({ controller, crashable }: Running, change: () => unknown, b
 }
 
 export function mutateAt(stage: StoryStage, what: Disturbance & { do: 'remove' | 'open_firewall' }): void {
-  const project = stage.emulator.world.projects[0] as Project;
-  const at = <Value>(list: readonly Value[]): Value | undefined =>
-    list[what.place % Math.max(1, list.length)];
+  const lists = listsOf(stage.project);
+  const idIn = (list: readonly { readonly id: number | string }[]) =>
+    list[what.place % Math.max(1, list.length)]?.id;
   if (what.do === 'open_firewall') {
-    const server = at(project.servers);
-    if (server) mutate(stage, { do: 'set_firewall', server_id: server.id, policy_in: 'accept', rules: [] });
+    const id = idIn(lists.server);
+    if (id !== undefined)
+      mutate(stage, { do: 'set_firewall', server_id: Number(id), policy_in: 'accept', rules: [] });
     return;
   }
   const { sort } = what;
-  if (sort === 'iso') {
-    const iso = at(project.isos);
-    if (iso) mutate(stage, { do: 'delete_iso', id: iso.id });
-    return;
-  }
-  const lists = {
-    server: project.servers,
-    ip: project.ips,
-    network: project.networks.filter(({ isDefault }) => !isDefault),
-  };
-  const found = at<{ readonly id: number }>(lists[sort]);
-  if (found) mutate(stage, { do: `delete_${sort}`, id: found.id } as Mutation);
+  const id = idIn(sort === 'network' ? lists.network.filter(({ isDefault }) => !isDefault) : lists[sort]);
+  if (id !== undefined) mutate(stage, { do: `delete_${sort}`, id } as Mutation);
 }
 
 /** Gives the machine another state than the one it wrote last. */

@@ -1,4 +1,4 @@
-import type { Fields } from '../../../src/simulation/spec-file.ts';
+import { type Fields, withEntry } from '../../../src/simulation/spec-file.ts';
 import type { SpecModel } from '../../../src/simulation/story.ts';
 import { type EditedFile, withoutEntry, withReferences } from '../edited-file.ts';
 import type { EditedSection } from '../lines.ts';
@@ -36,7 +36,7 @@ export class FileEditor {
         if (!isApplied) return undefined;
         const moved = entriesOf(model).filter(({ entry }) => entry.moved !== undefined);
         const found = at(moved, edit.place);
-        return found && withEntry(model, found.section, found.name, { moved: null });
+        return found && withChanges(model, found.section, found.name, { moved: null });
       }
       case 'remove_entry': {
         const name = nameAt(model, edit.of);
@@ -48,15 +48,15 @@ export class FileEditor {
         const name = nameAt(model, edit.of);
         if (name === undefined) return undefined;
         const { id: _id, moved: _moved, name: _name, ...entry } = model[edit.of.section][name] as Fields;
-        return withWhole(model, edit.of.section, this.#freshName(name), entry);
+        return withEntry(model, `${edit.of.section}.${this.#freshName(name)}`, entry);
       }
       case 'give_id': {
         const { section } = edit.of;
         const name = nameAt(model, edit.of);
         if (name === undefined) return undefined;
-        if (edit.id === 'none') return withEntry(model, section, name, { id: null });
+        if (edit.id === 'none') return withChanges(model, section, name, { id: null });
         const id = ids.find(section, name, edit.id);
-        return id === undefined ? undefined : withEntry(model, section, name, { id: written(id) });
+        return id === undefined ? undefined : withChanges(model, section, name, { id: written(id) });
       }
       case 'manage':
         return this.#managed(edit, ids);
@@ -65,7 +65,7 @@ export class FileEditor {
         const chosen = edit.all ? namesIn(model, section) : [nameAt(model, edit.of)];
         const names = chosen.filter((name) => name !== undefined);
         if (names.length === 0) return undefined;
-        return names.reduce((now, name) => withEntry(now, section, name, edit.fields), model);
+        return names.reduce((now, name) => withChanges(now, section, name, edit.fields), model);
       }
       case 'change_settings':
         return { ...model, settings: merged(model.settings, edit.fields) };
@@ -110,7 +110,7 @@ export class FileEditor {
     const gone = this.#file.history.filter(({ section, name }) => this.#model[section][name] === undefined);
     const found = at(gone, place);
     if (found === undefined) return undefined;
-    return withWhole(this.#model, found.section, found.name, found.entry);
+    return withEntry(this.#model, `${found.section}.${found.name}`, found.entry);
   }
 
   #managed({ of, managed }: FileEdit & { do: 'manage' }, ids: KnownIds): SpecModel | undefined {
@@ -121,12 +121,12 @@ export class FileEditor {
     if (managed) {
       if (entry.managed !== false) return undefined;
       const before = this.#file.history.find((each) => each.section === section && each.name === name);
-      return before && withWhole(this.#model, section, name, before.entry);
+      return before && withEntry(this.#model, `${section}.${name}`, before.entry);
     }
     const id = ids.find(section, name, 'own');
     if (entry.managed === false || id === undefined) return undefined;
     this.#file.keep({ section, name, entry });
-    return withWhole(this.#model, section, name, { managed: false, id: written(id) });
+    return withEntry(this.#model, `${section}.${name}`, { managed: false, id: written(id) });
   }
 
   #freshName(like: string): string {
@@ -170,10 +170,6 @@ function merged(fields: Fields, changes: Fields): Fields {
   return Object.fromEntries(Object.entries({ ...fields, ...changes }).filter(([, value]) => value !== null));
 }
 
-function withEntry(model: SpecModel, section: EditedSection, name: string, changes: Fields): SpecModel {
-  return withWhole(model, section, name, merged(model[section][name] ?? {}, changes));
-}
-
-function withWhole(model: SpecModel, section: EditedSection, name: string, entry: Fields): SpecModel {
-  return { ...model, [section]: { ...model[section], [name]: entry } };
+function withChanges(model: SpecModel, section: EditedSection, name: string, changes: Fields): SpecModel {
+  return withEntry(model, `${section}.${name}`, merged(model[section][name] ?? {}, changes));
 }

@@ -1,18 +1,15 @@
-import { ApiProblem, ConfigError, FenceError, SpecError, StateError } from '../../../src/core/errors.ts';
+import { SpecError } from '../../../src/core/errors.ts';
 import { type ResourceKey, takeApart, topLevelKey } from '../../../src/core/keys.ts';
 import type { Plan } from '../../../src/core/plan.ts';
 import type { ApplyReport } from '../../../src/core/progress.ts';
-import type { CommandResult } from '../../../src/core/remedy.ts';
-import type { Binding, Intent } from '../../../src/core/state.ts';
-import { TransportError } from '../../../src/core/transport.ts';
-import type { Project } from '../../../src/emulator/world.ts';
-import type { Resolution } from '../../../src/engine/deps.ts';
+import type { Binding } from '../../../src/core/state.ts';
 import type { Controller, Running } from '../../../src/simulation/controller.ts';
 import { mutate } from '../../../src/simulation/disturbances.ts';
 import { operate } from '../../../src/simulation/operator.ts';
-import { runCommand } from '../../../src/simulation/operator-command.ts';
+import { type Command, type Operator, runCommand } from '../../../src/simulation/operator-command.ts';
 import type { Actions, RunCall } from '../../../src/simulation/parts.ts';
-import { type Birth, isSort, type ResourceSort } from '../../../src/simulation/resource-history.ts';
+import { type Birth, isSort, listsOf, type ResourceSort } from '../../../src/simulation/resource-history.ts';
+import { judgeEnd } from '../../../src/simulation/scenario.ts';
 import type { StoryStage } from '../../../src/simulation/stage.ts';
 import type { SpecModel } from '../../../src/simulation/story.ts';
 import { EditedFile, editedFile } from '../edited-file.ts';
@@ -153,7 +150,7 @@ export class ActionPlayer implements Actions {
   }
 
   async #edit(controller: Controller, edit: FileEdit): Promise<void> {
-    const { bindings } = await this.#stateOf(controller);
+    const { bindings } = await this.#stage.readState(controller);
     const ids = {
       find: (section: EditedSection, name: string, which: GivenId) =>
         this.#idFor(controller, bindings, topLevelKey(section, name), which),
@@ -187,13 +184,6 @@ export class ActionPlayer implements Actions {
     trace.add('op', `the file is ${JSON.stringify(model)}`);
   }
 
-  async #stateOf({ box }: Controller) {
-    const store = await box.open(this.#stage.clock.now());
-    const state = { bindings: await store.bindings(), open: await store.openIntents() };
-    await box.release();
-    return state;
-  }
-
   #idFor(
     controller: Controller,
     bindings: readonly Binding[],
@@ -213,21 +203,21 @@ export class ActionPlayer implements Actions {
     return lists[kind].map(({ id }) => String(id)).find((id) => id !== own);
   }
 
+  /** The resources that an operator may mean, by their sort. */
   #lists() {
-    const { servers, ips, networks, isos } = this.#stage.emulator.world.projects[0] as Project;
-    return { server: servers, ip: ips, network: networks.filter((each) => !each.isDefault), iso: isos };
+    const lists = listsOf(this.#stage.project);
+    return { ...lists, network: lists.network.filter((each) => !each.isDefault) };
   }
 
   async #command(controller: Controller, what: CommandAction): Promise<void> {
-    const { model } = controller.file;
     switch (what.do) {
       case 'answer':
         if (this.#report === undefined || controller !== this.#main) return;
-        this.#write(controller, await operate(this.#stage, controller, model, this.#report, answer));
+        this.#write(controller, await operate(this.#operator(controller), this.#report, answer));
         return;
       case 'apply_target':
       case 'apply_exclude': {
-        const key = keyAt(model, what.of);
+        const key = keyAt(controller.file.model, what.of);
         if (key === undefined) return;
         const selection = { targets: [], excludes: [] };
         const part = what.do === 'apply_target' ? { targets: [key] } : { excludes: [key] };
@@ -267,16 +257,14 @@ export class ActionPlayer implements Actions {
   }
 
   async #forget(controller: Controller, place: number): Promise<void> {
-    const { bindings } = await this.#stateOf(controller);
+    const { bindings } = await this.#stage.readState(controller);
     const keys = bindings.map(({ key }) => key).sort();
     const key = keys[place % Math.max(1, keys.length)];
-    if (key !== undefined) await this.#say(controller, `forget ${key}`, 'forget', [key]);
+    if (key !== undefined) await this.#say(controller, { do: 'forget', key });
   }
 
-  async #ignore(
-    controller: Controller,
-    { of, place, undo }: CommandAction & { do: 'ignore' },
-  ): Promise<void> {
+  async #ignore(controller: Controller, what: CommandAction & { do: 'ignore' }): Promise<void> {
+    const { of, place, undo } = what;
     const list = this.#lists()[of];
     const one = list[place % Math.max(1, list.length)];
     if (one === undefined) return;
@@ -286,12 +274,7 @@ export class ActionPlayer implements Actions {
     if (of === 'server')
       for (const ip of this.#lists().ip)
         if (ip.serverId === one.id) births.push(history.birthOf('ip', String(ip.id)));
-    const said = await this.#say(
-      controller,
-      `${undo ? 'unignore' : 'ignore'} ${name}`,
-      undo ? 'unignore' : 'ignore',
-      [name],
-    );
+    const said = await this.#say(controller, { do: undo ? 'unignore' : 'ignore', names: [name] });
     // The operator takes the resource out of the management of the spec, which may buy another one.
     if (said && !undo) for (const birth of births) if (birth !== undefined) history.dismiss(birth);
   }
@@ -299,18 +282,16 @@ export class ActionPlayer implements Actions {
   async #adopt(controller: Controller, of: EntryPlace, which: GivenId): Promise<void> {
     const key = keyAt(controller.file.model, of);
     if (key === undefined) return;
-    const { bindings } = await this.#stateOf(controller);
+    const { bindings } = await this.#stage.readState(controller);
     const id = this.#idFor(controller, bindings, key, which);
     if (id === undefined) return;
-    if (await this.#say(controller, `adopt ${key} ${id}`, 'adopt', [key, id]))
+    if (await this.#say(controller, { do: 'adopt', key, id }))
       this.#given(controller, sortOf[of.section], id, key);
   }
 
-  async #resolve(
-    controller: Controller,
-    { place, word, id: which }: CommandAction & { do: 'resolve' },
-  ): Promise<void> {
-    const { open } = await this.#stateOf(controller);
+  async #resolve(controller: Controller, what: CommandAction & { do: 'resolve' }): Promise<void> {
+    const { place, word, id: which } = what;
+    const { open } = await this.#stage.readState(controller);
     const intent = [...open].sort((a, b) => (a.key < b.key ? -1 : 1))[place % Math.max(1, open.length)];
     if (intent === undefined) return;
     const { key } = intent;
@@ -319,7 +300,7 @@ export class ActionPlayer implements Actions {
     history.look(false);
     const made = history.executionsUnder(intent.idempotencyKey).filter((each) => history.isLive(each));
     if (word !== 'adopt') {
-      const said = await this.#resolveAs(controller, intent, { type: word });
+      const said = await this.#say(controller, { do: 'resolve', key, as: { type: word } });
       // The operator declares the creation absent, so another one may be bought.
       if (said && intent.verb === 'create') {
         history.releasedUnder(intent.idempotencyKey);
@@ -330,19 +311,12 @@ export class ActionPlayer implements Actions {
       }
       return;
     }
-    const { bindings } = await this.#stateOf(controller);
+    const { bindings } = await this.#stage.readState(controller);
     const own = made[0]?.id?.split('/').at(-1);
     const id = which === 'own' ? own : this.#idFor(controller, bindings, key, which);
     if (id === undefined) return;
-    const said = await this.#resolveAs(controller, intent, { type: 'adopt', id });
+    const said = await this.#say(controller, { do: 'resolve', key, as: { type: 'adopt', id } });
     if (said && isSort(intent.kind)) this.#given(controller, intent.kind, id, key);
-  }
-
-  #resolveAs(controller: Controller, { key }: Intent, resolution: Resolution): Promise<boolean> {
-    const word = resolution.type === 'adopt' ? `adopt ${resolution.id}` : resolution.type;
-    return this.#run(controller, `resolve ${key} --${word}`, (engine, desired) =>
-      engine.resolve(desired, key, resolution),
-    );
   }
 
   /** The operator has said whose resource it is. */
@@ -354,44 +328,19 @@ export class ActionPlayer implements Actions {
     controller.confirmed.add(birth.number);
   }
 
-  #say(
-    controller: Controller,
-    text: string,
-    name: 'forget' | 'ignore' | 'unignore' | 'adopt',
-    args: readonly string[],
-  ): Promise<boolean> {
-    const [first = '', second = ''] = args;
-    return this.#run(controller, text, (engine, desired) => {
-      if (name === 'forget') return engine.forget(desired, first as ResourceKey);
-      if (name === 'adopt') return engine.adopt(desired, first as ResourceKey, second);
-      return engine[name](desired, args);
-    });
-  }
-
   /** Whether the command has succeeded. A refusal is an answer too; any other error is a bug. */
-  async #run(
-    controller: Controller,
-    text: string,
-    work: (
-      engine: Awaited<ReturnType<StoryStage['start']>>['engine'],
-      desired: ReturnType<StoryStage['load']>,
-    ) => Promise<CommandResult>,
-  ): Promise<boolean> {
-    const said = await runCommand(this.#stage, controller, controller.file.model, text, work);
+  async #say(controller: Controller, command: Command): Promise<boolean> {
+    const said = await runCommand(this.#operator(controller), command);
     if (said instanceof Error) this.#judge(said);
     return said !== undefined && !(said instanceof Error);
   }
 
+  #operator(controller: Controller): Operator {
+    return { stage: this.#stage, controller, file: controller.file.model };
+  }
+
   #judge(error: unknown): undefined {
-    const isKnown =
-      error instanceof ConfigError ||
-      error instanceof StateError ||
-      error instanceof ApiProblem ||
-      error instanceof TransportError ||
-      error instanceof FenceError;
-    if (isKnown) return undefined;
-    this.#stage.fail('error', error instanceof Error ? (error.stack ?? error.message) : String(error));
-    return undefined;
+    judgeEnd(this.#stage, { end: 'error', error }, true);
   }
 }
 

@@ -3,39 +3,36 @@ import { isUnidentified } from '../../../src/core/claims.ts';
 import { type ResourceKey, takeApart } from '../../../src/core/keys.ts';
 import type { Blocked } from '../../../src/core/plan.ts';
 import { stepsOf } from '../../../src/core/remedy.ts';
-import type { Project } from '../../../src/emulator/world.ts';
-import type { Controller } from '../../../src/simulation/controller.ts';
 import { expectContinuation, freeId, settleOutcome } from '../../../src/simulation/operator.ts';
-import { runs } from '../../../src/simulation/operator-command.ts';
+import { type Operator, runs } from '../../../src/simulation/operator-command.ts';
 import { valid } from '../../../src/simulation/operator-edits.ts';
 import type { OperatorAnswer } from '../../../src/simulation/parts.ts';
 import { isSort } from '../../../src/simulation/resource-history.ts';
 import { entryOf } from '../../../src/simulation/spec-file.ts';
-import type { StoryStage } from '../../../src/simulation/stage.ts';
-import type { SpecModel } from '../../../src/simulation/story.ts';
 import { clearRules, eject, leave, releaseFree } from './client-area.ts';
-import { adopt, command, ownId, releaseOnce } from './command.ts';
+import { give, ownId, releaseOnce } from './command.ts';
 import { correctedIdentity, edit } from './edits.ts';
 
 /** Answers each block of a story, also by edits of the spec, and in the client area. */
-export const answer: OperatorAnswer = async (stage, controller, file, blocked, all) => {
+export const answer: OperatorAnswer = async (operator, blocked, all) => {
+  const { stage, file } = operator;
   const { key, remedies } = blocked;
   if (blocked.code === 'identity_changed') {
-    await recognise(stage, controller, file, blocked);
+    await recognise(operator, blocked);
     return file;
   }
-  await expectContinuation(stage, controller, blocked);
+  await expectContinuation(operator, blocked);
   if (blocked.code === 'server_type_not_supported') return edit(stage, file, blocked) ?? file;
   if (runs(remedies, 'resolve').some(([its]) => its === key)) {
     const corrected = correctedIdentity(stage, file, remedies);
     if (corrected !== undefined) return corrected;
   } else if (blocked.code === 'iso_in_use' && stepsOf(remedies).some(({ type }) => type === 'outside')) {
-    await eject(stage, controller, blocked);
+    await eject(operator, blocked);
     return file;
   }
-  if (await settleOutcome(stage, controller, file, blocked, command)) return file;
+  if (await settleOutcome(operator, blocked, give)) return file;
   if (blocked.code === 'firewall_would_lose') {
-    await clearRules(stage, controller, blocked);
+    await clearRules(operator, blocked);
     return file;
   }
   // `unmanaged: ignore` is no answer as long as another unmanaged resource belongs to the spec.
@@ -43,16 +40,15 @@ export const answer: OperatorAnswer = async (stage, controller, file, blocked, a
     each.code === 'unmanaged_resources' && each.key !== key && ownId(stage, each.key) !== undefined;
   const hasOthers = all.some(isOwn);
   if (blocked.code === 'unmanaged_resources')
-    return (await tellApart(stage, controller, file, blocked)) || hasOthers
+    return (await tellApart(operator, blocked)) || hasOthers
       ? file
       : (valid(stage, edit(stage, file, blocked)) ?? file);
   const [used] = runs(remedies, 'resolve').find(([its]) => its !== key) ?? [];
   if (blocked.code === 'unlisted_servers' && used !== undefined) {
-    await identify(stage, controller, file, key, used as ResourceKey);
+    await identify(operator, key, used as ResourceKey);
     return file;
   }
-  if (blocked.code === 'unlisted_servers' && (await isOfAnotherEntry(stage, controller, file, key)))
-    return file;
+  if (blocked.code === 'unlisted_servers' && (await isOfAnotherEntry(operator, key))) return file;
   const isDropped = entryOf(file, key) === undefined;
   const isLeft =
     (blocked.code === 'ip_in_use' && isDropped) ||
@@ -65,12 +61,12 @@ export const answer: OperatorAnswer = async (stage, controller, file, blocked, a
     edited !== undefined &&
     (entryOf(edited, key) === undefined || equal({ ...edited, settings: file.settings }, file));
   if ((isLeft || (isDropped && isBack)) && runs(remedies, 'forget').some(([its]) => its === key)) {
-    await releaseOnce(stage, controller, file, key);
+    await releaseOnce(operator, key);
     return file;
   }
   const mayBeWrong = runs(remedies, 'adopt').length > 0;
   if (blocked.code === 'network_in_use' && edited !== wish && !mayBeWrong) {
-    await leave(stage, controller, blocked);
+    await leave(operator, blocked);
     return file;
   }
   if (edited !== undefined && entryOf(file, key)?.id !== undefined) return edited;
@@ -79,11 +75,11 @@ export const answer: OperatorAnswer = async (stage, controller, file, blocked, a
   const [its, offered] = isOfSize ? [] : (runs(remedies, 'adopt')[0] ?? []);
   if (its !== undefined && offered !== undefined) {
     const adopting = its as ResourceKey;
-    const own = await freeId(stage, controller, { key: adopting, remedies }, ownId(stage, adopting, offered));
+    const own = await freeId(operator, { key: adopting, remedies }, ownId(stage, adopting, offered));
     const id = own ?? (edited === undefined ? offered : undefined);
     const isOpen = id === offered || offered === 'ID' || blocked.verb !== 'update';
     if (id !== undefined && id !== 'ID' && isOpen) {
-      await adopt(stage, controller, file, adopting, id);
+      await give(operator, { do: 'adopt', key: adopting, id });
       return file;
     }
   }
@@ -91,31 +87,25 @@ export const answer: OperatorAnswer = async (stage, controller, file, blocked, a
 };
 
 /** Whether the remedies name resources to distinguish. Adopts the resource that this spec made. Ignores or releases the named resources that no entry of the spec wants. */
-async function tellApart(
-  stage: StoryStage,
-  controller: Controller,
-  file: SpecModel,
-  { key, remedies }: Blocked,
-): Promise<boolean> {
-  const project = stage.emulator.world.projects[0] as Project;
+async function tellApart(operator: Operator, { key, remedies }: Blocked): Promise<boolean> {
+  const { stage, controller, file } = operator;
+  const { project } = stage;
   const [named] = runs(remedies, 'ignore');
   // An earlier command has given a resource of another user to the entry.
   const given = named
     ?.map((name) => String(project.ips.find(({ address }) => address === name)?.id ?? name))
     .find((id) => (['server', 'ip'] as const).some((sort) => stage.history.makerOf(sort, id) === key));
   const isOwn = (its = '', id = '') => ownId(stage, its as ResourceKey, id) === id;
-  const own = await freeId(stage, controller, { key, remedies }, ownId(stage, key) ?? given);
-  const store = await controller.box.open(stage.clock.now());
-  const bindings = await store.bindings();
+  const own = await freeId(operator, { key, remedies }, ownId(stage, key) ?? given);
+  const { bindings } = await stage.readState(controller);
   const bound = new Map(bindings.map((each) => [each.key, each.id]));
-  await controller.box.release();
   if (own !== undefined && bound.get(key) !== own) {
-    await adopt(stage, controller, file, key, own);
+    await give(operator, { do: 'adopt', key, id: own });
     return true;
   }
   const [other, offered] = runs(remedies, 'adopt').find(([its, id]) => its !== key && isOwn(its, id)) ?? [];
   if (other !== undefined && offered !== undefined) {
-    await adopt(stage, controller, file, other as ResourceKey, offered);
+    await give(operator, { do: 'adopt', key: other as ResourceKey, id: offered });
     return true;
   }
   if (named === undefined) return false;
@@ -145,55 +135,36 @@ async function tellApart(
     }
     return true;
   });
-  if (foreign.length === 0) return true;
-  await command(stage, controller, file, `ignore ${foreign.join(' ')}`, (engine, desired) =>
-    engine.ignore(desired, foreign),
-  );
+  if (foreign.length > 0) await give(operator, { do: 'ignore', names: foreign });
   return true;
 }
 
 /** The client area shows every server that an earlier state has created, also for the entry `used`. */
-async function identify(
-  stage: StoryStage,
-  controller: Controller,
-  file: SpecModel,
-  key: ResourceKey,
-  used: ResourceKey,
-): Promise<void> {
+async function identify(operator: Operator, key: ResourceKey, used: ResourceKey): Promise<void> {
+  const { stage, controller } = operator;
   const own = ownId(stage, key);
-  if (own !== undefined) await adopt(stage, controller, file, key, own);
-  if (own !== undefined || (await isOfAnotherEntry(stage, controller, file, key))) return;
-  const store = await controller.box.open(stage.clock.now());
-  const claims = await store.claims();
-  await controller.box.release();
+  if (own !== undefined) await give(operator, { do: 'adopt', key, id: own });
+  if (own !== undefined || (await isOfAnotherEntry(operator, key))) return;
+  const { claims } = await stage.readState(controller);
   // The answer to a question about another entry has settled this one too.
   if (!claims.some((each) => isUnidentified(each) && each.holder.key === used)) return;
-  await command(stage, controller, file, `resolve ${used} --absent`, (engine, desired) =>
-    engine.resolve(desired, used, { type: 'absent' }),
-  );
+  await give(operator, { do: 'resolve', key: used, as: { type: 'absent' } });
 }
 
 /**
  * Whether the server that only a number shows is one that the spec made for another entry: that entry adopts the server.
  * If its entry has another server, after a replacement or by word of the operator, the operator ignores this one.
  */
-async function isOfAnotherEntry(
-  stage: StoryStage,
-  controller: Controller,
-  file: SpecModel,
-  key: ResourceKey,
-): Promise<boolean> {
-  const store = await controller.box.open(stage.clock.now());
-  const bindings = await store.bindings();
-  await controller.box.release();
+async function isOfAnotherEntry(operator: Operator, key: ResourceKey): Promise<boolean> {
+  const { stage, controller, file } = operator;
+  const { bindings } = await stage.readState(controller);
   const bound = new Set(bindings.flatMap(({ kind, id }) => (kind === 'server' ? [id] : [])));
   const own = ownId(stage, key);
   if (own !== undefined && !bound.has(own)) return false;
   const has = new Set(bindings.map((each) => each.key));
   const entries = stage.load(file).resources.filter(({ managed }) => managed);
   const wanted = new Set(entries.map((each) => each.key));
-  const { servers } = stage.emulator.world.projects[0] as Project;
-  const others = servers.flatMap(({ id }) => {
+  const others = stage.project.servers.flatMap(({ id }) => {
     const maker = stage.history.makerOf('server', String(id));
     const birth = stage.history.birthOf('server', String(id));
     if (birth !== undefined && stage.history.isGivenUp(birth)) return [];
@@ -207,25 +178,17 @@ async function isOfAnotherEntry(
       const birth = stage.history.birthOf('server', id);
       if (birth !== undefined) stage.history.dismiss(birth);
     }
-    await command(stage, controller, file, `ignore ${surplus.join(' ')}`, (engine, desired) =>
-      engine.ignore(desired, surplus),
-    );
+    await give(operator, { do: 'ignore', names: surplus });
   }
   return others.length > 0;
 }
 
 /** Is the resource with the bound id the same, a new one of an entry, or another user's by now? @assumption A17 */
-async function recognise(
-  stage: StoryStage,
-  controller: Controller,
-  file: SpecModel,
-  { key, remedies }: Blocked,
-): Promise<void> {
+async function recognise(operator: Operator, { key, remedies }: Blocked): Promise<void> {
+  const { stage, controller, file } = operator;
   const [[, id = ''] = []] = runs(remedies, 'adopt');
-  const store = await controller.box.open(stage.clock.now());
-  const binding = (await store.bindings()).find((each) => each.key === key);
-  const open = await store.openIntents();
-  await controller.box.release();
+  const { bindings, open } = await stage.readState(controller);
+  const binding = bindings.find((each) => each.key === key);
   const birth =
     binding !== undefined && isSort(binding.kind) ? stage.history.birthOf(binding.kind, id) : undefined;
   // An answer about another entry has settled this question too.
@@ -237,11 +200,9 @@ async function recognise(
   if (its !== undefined) {
     // The block of that entry's open write decides about the resource.
     if (open.some((each) => each.key === its)) return;
-    await adopt(stage, controller, file, its, id);
+    await give(operator, { do: 'adopt', key: its, id });
   } else {
-    await command(stage, controller, file, `resolve ${key} --absent`, (engine, desired) =>
-      engine.resolve(desired, key, { type: 'absent' }),
-    );
+    await give(operator, { do: 'resolve', key, as: { type: 'absent' } });
     // A state that was put back bought the address for an entry that the spec no longer has.
     if (maker !== undefined && birth.sort === 'ip') releaseFree(stage, id);
     else stage.history.dismiss(birth);

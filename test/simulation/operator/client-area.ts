@@ -1,26 +1,22 @@
 import type { Blocked } from '../../../src/core/plan.ts';
-import type { Project } from '../../../src/emulator/world.ts';
-import type { Controller } from '../../../src/simulation/controller.ts';
 import { mutate } from '../../../src/simulation/disturbances.ts';
+import type { Operator } from '../../../src/simulation/operator-command.ts';
 import type { StoryStage } from '../../../src/simulation/stage.ts';
 
 /** Rules that the spec cannot carry are removed in the client area. */
-export async function clearRules(stage: StoryStage, { box }: Controller, { key }: Blocked): Promise<void> {
-  const store = await box.open(stage.clock.now());
-  const server = (await store.bindings()).find((each) => `${each.key}.firewall` === key);
-  await box.release();
+export async function clearRules({ stage, controller }: Operator, { key }: Blocked): Promise<void> {
+  const { bindings } = await stage.readState(controller);
+  const server = bindings.find((each) => `${each.key}.firewall` === key);
   stage.trace.add('op', `removes the rules of ${key} in the client area`);
   if (server !== undefined)
     mutate(stage, { do: 'set_firewall', server_id: Number(server.id), policy_in: 'drop', rules: [] });
 }
 
-export async function eject(stage: StoryStage, { box }: Controller, { key }: Blocked): Promise<void> {
-  const store = await box.open(stage.clock.now());
-  const iso = (await store.bindings()).find((each) => each.key === key);
-  await box.release();
+export async function eject({ stage, controller }: Operator, { key }: Blocked): Promise<void> {
+  const { bindings } = await stage.readState(controller);
+  const iso = bindings.find((each) => each.key === key);
   stage.trace.add('op', `ejects ${key} in the client area`);
-  const { servers } = stage.emulator.world.projects[0] as Project;
-  for (const server of servers.filter(({ isoInDrive }) => isoInDrive === iso?.id)) server.isoInDrive = null;
+  for (const server of stage.project.servers) if (server.isoInDrive === iso?.id) server.isoInDrive = null;
   showChange(stage);
 }
 
@@ -30,20 +26,17 @@ function showChange(stage: StoryStage): void {
 }
 
 /** The spec has a network with the same subnet by now, so the old one cannot come back: the servers leave it. */
-export async function leave(stage: StoryStage, { box }: Controller, { key }: Blocked): Promise<void> {
-  const store = await box.open(stage.clock.now());
-  const network = (await store.bindings()).find((each) => each.key === key);
-  await box.release();
+export async function leave({ stage, controller }: Operator, { key }: Blocked): Promise<void> {
+  const { bindings } = await stage.readState(controller);
+  const network = bindings.find((each) => each.key === key);
   stage.trace.add('op', `removes all servers from ${key} in the client area`);
-  const { servers } = stage.emulator.world.projects[0] as Project;
-  for (const server of servers)
+  for (const server of stage.project.servers)
     server.cards = server.cards.filter(({ networkId }) => String(networkId) !== network?.id);
   showChange(stage);
 }
 
 export function releaseFree(stage: StoryStage, id: string): void {
-  const project = stage.emulator.world.projects[0] as Project;
-  const ip = project.ips.find((each) => String(each.id) === id && each.serverId === null);
+  const ip = stage.project.ips.find((each) => String(each.id) === id && each.serverId === null);
   if (ip === undefined) return;
   stage.trace.add('op', `releases ${ip.address} in the client area`);
   mutate(stage, { do: 'delete_ip', id: ip.id });

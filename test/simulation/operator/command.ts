@@ -1,63 +1,40 @@
 import { ConfigError } from '../../../src/core/errors.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
-import { type Remedy, stepsOf } from '../../../src/core/remedy.ts';
-import type { Controller } from '../../../src/simulation/controller.ts';
-import { apiId, type Command, remediesOf, runCommand } from '../../../src/simulation/operator-command.ts';
+import { stepsOf } from '../../../src/core/remedy.ts';
+import {
+  apiId,
+  type Give,
+  type Operator,
+  remediesOf,
+  runCommand,
+} from '../../../src/simulation/operator-command.ts';
 import type { StoryStage } from '../../../src/simulation/stage.ts';
-import type { SpecModel } from '../../../src/simulation/story.ts';
 import { withoutEntry } from '../edited-file.ts';
 
 /** Gives the command again where an error names a way to release the resource first. */
-export const command: Command = async (stage, controller, file, text, run) => {
-  const first = await runCommand(stage, controller, file, text, run);
-  const isFreed = await freed(stage, controller, file, first);
-  const said = isFreed ? await runCommand(stage, controller, file, text, run) : first;
-  return remediesOf(stage, text, said);
+export const give: Give = async (operator, command) => {
+  const first = await runCommand(operator, command);
+  const said = (await freed(operator, first)) ? await runCommand(operator, command) : first;
+  return remediesOf(operator, command, said);
 };
 
 /** Carries out the way of an error that releases the resource from the other key that has it. */
-async function freed(
-  stage: StoryStage,
-  controller: Controller,
-  file: SpecModel,
-  said: unknown,
-): Promise<boolean> {
+async function freed(operator: Operator, said: unknown): Promise<boolean> {
+  const { file } = operator;
   const steps = said instanceof ConfigError ? stepsOf(said.remedies) : [];
   const last = steps.at(-1);
   const [key] = last?.type === 'run' && last.command === 'forget' ? (last.args as ResourceKey[]) : [];
   if (key === undefined) return false;
   const unpruned = { ...file, settings: { ...file.settings, prune: false } };
-  const without = withoutEntry(unpruned, key);
-  const released = await runCommand(stage, controller, without, `forget ${key}`, (engine, desired) =>
-    engine.forget(desired, key),
-  );
+  const without = { ...operator, file: withoutEntry(unpruned, key) };
+  const released = await runCommand(without, { do: 'forget', key });
   return released !== undefined && !(released instanceof Error);
 }
 
-export function adopt(
-  stage: StoryStage,
-  controller: Controller,
-  file: SpecModel,
-  key: ResourceKey,
-  id: string,
-): Promise<readonly Remedy[]> {
-  return command(stage, controller, file, `adopt ${key} ${id}`, (engine, desired) =>
-    engine.adopt(desired, key, id),
-  );
-}
-
 /** Releases the resource of the key, unless an earlier message has released it with its server. */
-export async function releaseOnce(
-  stage: StoryStage,
-  controller: Controller,
-  file: SpecModel,
-  key: ResourceKey,
-): Promise<void> {
-  const store = await controller.box.open(stage.clock.now());
-  const isBound = (await store.bindings()).some((each) => each.key === key);
-  await controller.box.release();
-  if (!isBound) return;
-  await command(stage, controller, file, `forget ${key}`, (engine, desired) => engine.forget(desired, key));
+export async function releaseOnce(operator: Operator, key: ResourceKey): Promise<void> {
+  const { bindings } = await operator.stage.readState(operator.controller);
+  if (bindings.some((each) => each.key === key)) await give(operator, { do: 'forget', key });
 }
 
 /**

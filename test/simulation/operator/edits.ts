@@ -2,7 +2,7 @@ import { type ResourceKey, takeApart } from '../../../src/core/keys.ts';
 import type { Blocked } from '../../../src/core/plan.ts';
 import { type Edit, type Remedy, stepsOf } from '../../../src/core/remedy.ts';
 import { carryOut, editEntries, editSettings, withFields } from '../../../src/simulation/operator-edits.ts';
-import { entryOf } from '../../../src/simulation/spec-file.ts';
+import { entryOf, type Fields, withEntry } from '../../../src/simulation/spec-file.ts';
 import type { StoryStage } from '../../../src/simulation/stage.ts';
 import type { SpecModel } from '../../../src/simulation/story.ts';
 import { editedFile, referring, withoutEntry } from '../edited-file.ts';
@@ -51,7 +51,7 @@ export function correctedIdentity(
     const { lines } = stage.file;
     if (from !== undefined && lines.hasHad(lines.nameOf(path as ResourceKey), from)) {
       stage.trace.add('op', `corrects ${path}: it was ${from}`);
-      return withWhole(file, path, { ...entry, moved: { from } });
+      return withEntry(file, path, { ...entry, moved: { from } });
     }
     const isAboutId = entry.id !== undefined && (remove.includes('id') || 'id' in set);
     const isNew = stage.executionsOf(path as ResourceKey).every((each) => !stage.history.isLive(each));
@@ -65,14 +65,9 @@ export function correctedIdentity(
     const { id: wrong, ...earlier } = (isBare ? editedFile(stage).earlier(path) : undefined) ?? left;
     const whole = isAboutId || wrong === undefined ? earlier : { id: wrong, ...earlier };
     stage.trace.add('op', `corrects ${path}: ${JSON.stringify(whole)}`);
-    return withWhole(file, path, whole);
+    return withEntry(file, path, whole);
   }
   return undefined;
-}
-
-function withWhole(file: SpecModel, key: string, entry: Entry): SpecModel {
-  const [collection = '', name = ''] = key.split('.');
-  return { ...file, [collection]: { ...(file as unknown as Sections)[collection], [name]: entry } };
 }
 
 /** Also puts an entry back that has left. */
@@ -87,7 +82,7 @@ function carriedOut(stage: StoryStage, file: SpecModel, step: Edit, code: string
 }
 
 /** The entry, with the present names of the entries that were renamed since it left. */
-function withPresentNames(stage: StoryStage, file: SpecModel, entry: Entry): Entry {
+function withPresentNames(stage: StoryStage, file: SpecModel, entry: Fields): Fields {
   const { history, lines } = editedFile(stage);
   let named = entry;
   for (const { section, name } of history) {
@@ -97,9 +92,6 @@ function withPresentNames(stage: StoryStage, file: SpecModel, entry: Entry): Ent
   }
   return named;
 }
-
-type Sections = Readonly<Record<string, Readonly<Record<string, Entry>>>>;
-type Entry = Readonly<Record<string, unknown>>;
 
 function without(stage: StoryStage, file: SpecModel, key: string): SpecModel {
   stage.trace.add('op', `removes ${key}`);
