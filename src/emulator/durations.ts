@@ -1,5 +1,5 @@
 import type { Range } from './dice.ts';
-import { parseDuration } from './profile.ts';
+import { durationMs } from './profile.ts';
 import { EmulatorInputError } from './readings.ts';
 import type { Durations } from './world.ts';
 
@@ -41,14 +41,10 @@ export function parseDurations(input: unknown): Partial<Durations> {
 }
 
 /** One duration, or the least and the most: `5m`, `1m..25m`. Throws `EmulatorInputError`. */
-function parseRange(value: unknown, at: string, path: readonly PropertyKey[] = []): Range {
-  const parts = String(value).split('..');
-  try {
-    const [least = 0, most = least] = parts.map((part) => parseDuration(part, at));
-    if (parts.length <= 2 && least <= most) return [least, most];
-  } catch (error) {
-    if (!(error instanceof EmulatorInputError)) throw error;
-  }
+function parseRange(value: unknown, at: string, path: readonly PropertyKey[]): Range {
+  const parts = String(value).split('..').map(durationMs);
+  const [least, most] = [parts[0], parts.at(-1)];
+  if (parts.length <= 2 && least !== undefined && most !== undefined && least <= most) return [least, most];
   throw new EmulatorInputError(
     `${at}: must be a duration such as 5m, or the least and the most such as 1m..25m, not ${JSON.stringify(value)}`,
     path,

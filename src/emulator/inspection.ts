@@ -58,24 +58,11 @@ export interface Billed {
 
 /** Everything that costs money: servers until their deletion, addresses attached or not, and all backups. */
 export function billed(world: World): Billed[] {
-  return world.projects.flatMap((project) => [
-    ...project.servers.map((server) => ({
-      projectId: project.id,
-      kind: 'server' as const,
-      id: String(server.id),
-      serverId: server.id,
-    })),
-    ...project.ips.map((ip) => ({
-      projectId: project.id,
-      kind: 'ip' as const,
-      id: String(ip.id),
-      serverId: ip.serverId,
-    })),
-    ...project.backups.map((backup) => ({
-      projectId: project.id,
-      kind: 'backup' as const,
-      id: `${backup.serverId}/${backup.id}`,
-      serverId: backup.serverId,
-    })),
+  return world.projects.flatMap(({ id: projectId, servers, ips, backups }) => [
+    ...servers.map(({ id }) => ({ projectId, kind: 'server' as const, id: String(id), serverId: id })),
+    ...ips.map(({ id, serverId }) => ({ projectId, kind: 'ip' as const, id: String(id), serverId })),
+    ...backups.map(({ id, serverId }) => {
+      return { projectId, kind: 'backup' as const, id: `${serverId}/${id}`, serverId };
+    }),
   ]);
 }

@@ -1,6 +1,8 @@
 import { parse } from 'yaml';
+import * as z from 'zod';
 import { DOCUMENTED_LIMITS, type Limits } from './limits.ts';
 import { EmulatorInputError } from './readings.ts';
+import { refusal } from './words.ts';
 
 /** The parts of an API profile that the emulator needs: its limits and the undocumented operations it serves. */
 export interface Profile {
@@ -45,15 +47,54 @@ const TABLED_OPERATIONS: Profile['operations'] = {
 /** The documented limits, and no operation beyond the document's table. */
 export const DEFAULT_PROFILE: Profile = { limits: DOCUMENTED_LIMITS, operations: TABLED_OPERATIONS };
 
-/**
- * Reads a profile from YAML or JSON. Keys that only a client needs are let pass.
- * Throws `EmulatorInputError` naming the key.
- */
+const windowSchema = z.unknown().transform((value, context) => {
+  const ms = durationMs(value);
+  if (ms !== undefined) return ms;
+  context.addIssue(`must be a duration such as 60s, not ${JSON.stringify(value)}`);
+  return z.NEVER;
+});
+
+/** The keys that only a client needs are let pass. */
+const profileSchema = z.object({
+  limits: z
+    .object({
+      window: windowSchema.exactOptional(),
+      reads: z.int().min(1).nullish(),
+      writes: z.int().min(1).nullish(),
+    })
+    .nullish(),
+  operations: z.record(z.string(), z.unknown()).nullish(),
+});
+
+const operationSchema = z.object({
+  method: z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']).exactOptional(),
+  path: z.string().startsWith('/', 'must start with / and follow the version segment').exactOptional(),
+  body: z.unknown().exactOptional(),
+});
+
+/** Reads a profile from YAML or JSON. Throws `EmulatorInputError` naming the key. */
 export function loadProfile(text: string): Profile {
   const document = parseText(text, 'profile');
   if (document === null) return DEFAULT_PROFILE;
-  const profile = map(document, 'profile');
-  return { limits: readLimits(profile.limits), operations: readOperations(profile.operations) };
+  const profile = profileSchema.safeParse(document);
+  if (!profile.success) throw refusal(profile.error, 'profile');
+  const { limits, operations } = profile.data;
+  const named = Object.entries(operations ?? {}).flatMap(([name, entry]) => {
+    // A client may know operations that the emulator cannot play: those answer 404 here.
+    const known = Object.hasOwn(KNOWN_OPERATIONS, name) ? KNOWN_OPERATIONS[name] : undefined;
+    if (known === undefined || entry === false) return [];
+    const given = operationSchema.safeParse(entry === true || entry === null ? {} : entry);
+    if (!given.success) throw refusal(given.error, `profile.operations.${name}`, ['operations', name]);
+    return [[name, { ...known, ...given.data }]];
+  });
+  return {
+    limits: {
+      windowMs: limits?.window ?? DOCUMENTED_LIMITS.windowMs,
+      reads: limits?.reads ?? DOCUMENTED_LIMITS.reads,
+      writes: limits?.writes ?? DOCUMENTED_LIMITS.writes,
+    },
+    operations: { ...TABLED_OPERATIONS, ...Object.fromEntries(named) },
+  };
 }
 
 /** YAML (and so JSON) without aliases. Throws `EmulatorInputError` with line and column. */
@@ -65,68 +106,10 @@ export function parseText(text: string, what: string): unknown {
   }
 }
 
-/** Milliseconds of `60s`, `1m`, `500ms`, `2h`, or of a plain number of seconds. */
-export function parseDuration(value: unknown, at: string): number {
+/** Milliseconds of `60s`, `1m`, `500ms`, `2h`, or of a plain number of seconds; `undefined` for any other text. */
+export function durationMs(value: unknown): number | undefined {
   const parts = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)?$/.exec(String(value).trim());
   const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[parts?.[2] ?? 's'] ?? 1000;
   const ms = Math.round(Number(parts?.[1]) * unit);
-  if (parts === null || !(ms > 0))
-    throw new EmulatorInputError(`${at}: must be a duration such as 60s, not ${JSON.stringify(value)}`);
-  return ms;
-}
-
-function readLimits(value: unknown): Limits {
-  if (value === undefined || value === null) return DOCUMENTED_LIMITS;
-  const limits = map(value, 'profile.limits');
-  const count = (name: 'reads' | 'writes') => {
-    const given = limits[name] ?? DOCUMENTED_LIMITS[name];
-    if (Number.isSafeInteger(given) && (given as number) > 0) return given as number;
-    throw new EmulatorInputError(
-      `profile.limits.${name}: must be a whole number from 1, not ${JSON.stringify(given)}`,
-    );
-  };
-  const windowMs =
-    limits.window === undefined
-      ? DOCUMENTED_LIMITS.windowMs
-      : parseDuration(limits.window, 'profile.limits.window');
-  return { windowMs, reads: count('reads'), writes: count('writes') };
-}
-
-function readOperations(value: unknown): Profile['operations'] {
-  if (value === undefined || value === null) return TABLED_OPERATIONS;
-  const named = Object.fromEntries(
-    Object.entries(map(value, 'profile.operations')).flatMap(([name, entry]) => {
-      const at = `profile.operations.${name}`;
-      // A client may know operations that the emulator cannot play: those answer 404 here.
-      const known = Object.hasOwn(KNOWN_OPERATIONS, name) ? KNOWN_OPERATIONS[name] : undefined;
-      if (known === undefined || entry === false) return [];
-      const given = entry === true || entry === null ? {} : map(entry, at);
-      const method = given.method === undefined ? known.method : given.method;
-      const path = given.path === undefined ? known.path : given.path;
-      if (method !== undefined && !/^(GET|POST|PUT|PATCH|DELETE)$/.test(String(method))) {
-        throw new EmulatorInputError(`${at}.method: must be GET, POST, PUT, PATCH or DELETE`);
-      }
-      if (path !== undefined && !(typeof path === 'string' && path.startsWith('/'))) {
-        throw new EmulatorInputError(`${at}.path: must start with / and follow the version segment`);
-      }
-      const body = given.body === undefined ? known.body : given.body;
-      return [
-        [
-          name,
-          {
-            ...(method === undefined ? {} : { method: String(method) }),
-            ...(path === undefined ? {} : { path }),
-            ...(body === undefined ? {} : { body }),
-          },
-        ],
-      ];
-    }),
-  );
-  return { ...TABLED_OPERATIONS, ...named };
-}
-
-function map(value: unknown, at: string): Record<string, unknown> {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value))
-    return value as Record<string, unknown>;
-  throw new EmulatorInputError(`${at}: must be a map, not ${JSON.stringify(value)}`);
+  return ms > 0 ? ms : undefined;
 }

@@ -84,7 +84,7 @@ describe('src/cli/commands/emulator.ts', () => {
       '--faults fault.yaml',
       /fault\.yaml:2:14: faults\[0\]\.then\.do: must be answer, .* or standing\n/,
     ],
-    ['a profile that is wrong', '--profile bad.yaml', /bad\.yaml: /],
+    ['a profile that is wrong', '--profile bad.yaml', /bad\.yaml:1:9: profile\.limits: must be a map/],
     ['a data file that is foreign', '--data bad.yaml', /bad\.yaml .*was not changed/],
   ])('%s ends it with 1', async (_name, flags, message) => {
     const place = new Workspace(

@@ -1,19 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { loadProfile } from '../../src/emulator/profile.ts';
-import { type caller, imageOf, sliderServer, stage } from './support.ts';
-
-type Call = ReturnType<typeof caller>;
-
-async function gpuServer(call: Call, more: object = {}): Promise<object> {
-  return { name: 'gpu-1', server_type_id: 8, image: await imageOf(call, 8), gpu_package: 'l40s-1', ...more };
-}
+import { imageOf, sliderServer, stage } from './support.ts';
 
 describe('src/emulator/handlers/servers.ts', () => {
   test('or only one of the pool that serves the type', async () => {
     const { call, emulator } = stage({ readings: { reusePool: 'same' } });
     const main = (await call('POST', '/ips', {})).body.data;
     const reuse = { public_ipv4: { reuse: true } };
-    const gpu = (await call('POST', '/servers', await gpuServer(call, reuse))).body.data;
+    const type = { server_type_id: 8, image: await imageOf(call, 8), gpu_package: 'l40s-1' };
+    const gpu = (await call('POST', '/servers', { name: 'gpu-1', ...type, ...reuse })).body.data;
     expect(gpu.ipv4).toMatch(/^198\.51\.100\./);
     const web = (await call('POST', '/servers', await sliderServer(call, reuse))).body.data;
     expect(web.ipv4).toBe(main.address);

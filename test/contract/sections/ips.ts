@@ -13,11 +13,6 @@ describe('§4 /ips', () => {
     expect((await api.post('/ips')).status).toBe(201);
   });
 
-  test('§4 POST /ips: server_type_id takes the address from the pool serving that type', async ({ api }) => {
-    const type = await api.serverType('sliders');
-    expect((await api.post('/ips', { server_type_id: type.id })).status).toBe(201);
-  });
-
   test('§8 server_type_id on address allocation is an integer, minimum 1', async ({ api }) => {
     for (const id of [0, -1, 1.5, '1', true, null]) {
       const answer = await api.post('/ips', { server_type_id: id });
