@@ -46,28 +46,30 @@ export class GitProgram {
   readonly #folder: string;
   readonly #access: GitAccess;
   readonly #mostBytes: number;
+  readonly #signal: AbortSignal;
 
-  /** `mostBytes`: how much the repository may take on the disk. */
-  constructor(folder: string, access: GitAccess, mostBytes: number) {
+  /** `mostBytes`: how much the repository may take on the disk. `signal` ends each call. */
+  constructor(folder: string, access: GitAccess, mostBytes: number, signal: AbortSignal) {
     this.#folder = folder;
     this.#access = access;
     this.#mostBytes = mostBytes;
+    this.#signal = signal;
   }
 
   /** Makes the repository where it is not there yet. */
-  async prepare(signal: AbortSignal): Promise<void> {
+  async prepare(): Promise<void> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
-    await this.run(['init', '--quiet', '--bare', '--template=', '.'], signal);
+    await this.run('init', '--quiet', '--bare', '--template=', '.');
     await this.#writeConfiguration();
   }
 
   /** Returns standard output. @throws SourceError with git's error text, without values of the environment. */
-  async run(args: readonly string[], signal: AbortSignal): Promise<string> {
-    return (await this.bytes(args, signal)).toString('utf8');
+  async run(...args: readonly string[]): Promise<string> {
+    return (await this.bytes(...args)).toString('utf8');
   }
 
-  bytes(args: readonly string[], signal: AbortSignal): Promise<Buffer> {
-    return this.#start('git', [...fixedSettings(this.#access), ...args], `git ${args[0]}`, signal);
+  bytes(...args: readonly string[]): Promise<Buffer> {
+    return this.#start('git', [...fixedSettings(this.#access), ...args], `git ${args[0]}`);
   }
 
   /**
@@ -75,22 +77,22 @@ export class GitProgram {
    *
    * @throws SourceError otherwise
    */
-  async checkSignerNow(signature: string, signal: AbortSignal): Promise<void> {
+  async checkSignerNow(signature: string): Promise<void> {
     const { allowedSignersFile = '' } = this.#access;
     const file = join(this.#folder, 'vdcsync-signature');
     await writeFile(file, signature, { mode: 0o600 });
     try {
       const args = ['-Y', 'find-principals', '-s', file, '-f', allowedSignersFile];
-      await this.#start('ssh-keygen', args, 'ssh-keygen', signal);
+      await this.#start('ssh-keygen', args, 'ssh-keygen');
     } finally {
       await rm(file, { force: true });
     }
   }
 
   /** Begins with an empty repository again. */
-  async empty(signal: AbortSignal): Promise<void> {
+  async empty(): Promise<void> {
     await rm(this.#folder, { recursive: true, force: true });
-    await this.prepare(signal);
+    await this.prepare();
   }
 
   /**
@@ -98,7 +100,7 @@ export class GitProgram {
    *
    * @throws TooLargeError in that case; SourceError otherwise.
    */
-  async fetchBounded(args: readonly string[], signal: AbortSignal): Promise<void> {
+  async fetchBounded(...args: readonly string[]): Promise<void> {
     // A fetch that was killed leaves its files behind.
     await this.#removeUnfinished();
     const roomBytes = this.#mostBytes - (await this.#sizeBytes());
@@ -107,7 +109,7 @@ export class GitProgram {
     const limited = ['-c', 'ulimit -f "$1" && shift && exec git "$@"', 'sh', String(blocks)];
     const command = [...limited, ...fixedSettings(this.#access), 'fetch', ...args];
     try {
-      await this.#start('sh', command, 'git fetch', signal);
+      await this.#start('sh', command, 'git fetch');
     } catch (error) {
       if ((await this.#largestUnfinished()) < blocks * blockBytes) throw error;
       throw new TooLargeError(this.#mostBytes);
@@ -124,7 +126,8 @@ export class GitProgram {
     return sizes.reduce((sum, size) => sum + size, 0);
   }
 
-  #start(program: string, args: readonly string[], name: string, signal: AbortSignal): Promise<Buffer> {
+  #start(program: string, args: readonly string[], name: string): Promise<Buffer> {
+    const signal = this.#signal;
     return new Promise((resolve, reject) => {
       execFile(
         program,

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { Diagnostic } from '../../core/errors.ts';
 import { decodeSpec, mostBytes, type Source, unreadable } from '../../spec/load.ts';
+import type { Commit } from '../../view/facts.ts';
 import type { DaemonDeps } from '../ports.ts';
 import { type FolderBounds, withinBounds } from './bounds.ts';
 import { type GitAccess, GitProgram, TooLargeError } from './git-program.ts';
 import { checkGitNames, commitPage, type GitFile, type GitUrl } from './git-url.ts';
 import {
-  type Commit,
   SharedOverlays,
   type Snapshot,
   SourceError,
@@ -53,7 +53,6 @@ const depths = [50, 1_000, 2_147_483_647];
 export function gitSource(options: GitSourceOptions): SpecSource {
   const { access, ref, files, clock, random, mostFolderBytes = usualMostFolderBytes, most } = options;
   checkGitNames(ref, files);
-  const git = new GitProgram(join(options.folder, 'repository'), access, mostFolderBytes);
   const memory = new TakenMemory(options.folder);
   const name = `${access.url.shown}#${ref}:${files.map(({ path }) => path).join(', ')}`;
   const shared = new SharedOverlays();
@@ -65,16 +64,17 @@ export function gitSource(options: GitSourceOptions): SpecSource {
   let tooLarge: { readonly commit: string; readonly error: TooLargeError } | undefined;
 
   async function read(signal: AbortSignal, last?: Commit): Promise<Snapshot> {
-    if (!prepared) await git.prepare(signal);
+    const git = new GitProgram(join(options.folder, 'repository'), access, mostFolderBytes, signal);
+    if (!prepared) await git.prepare();
     prepared = true;
     const before = await memory.read();
     const follows = last?.id ?? before?.commit;
-    const tip = await findTip(git, access.url.text, ref, last?.fullRef ?? before?.ref, signal);
+    const tip = await findTip(git, access.url.text, ref, last?.fullRef ?? before?.ref);
     if (taken?.commit?.id === tip.commit && follows === tip.commit) return taken;
     if (tooLarge?.commit === tip.commit) throw tooLarge.error;
-    await fetchWithRoom(tip, follows, signal);
-    const commit = await describe(git, { tip, ref, url: access.url }, signal);
-    const read = await readSpecs(git, commit.id, files, { before: blobs, most }, signal);
+    await fetchWithRoom(git, tip, follows);
+    const commit = await describe(git, { tip, ref, url: access.url });
+    const read = await readSpecs(git, commit.id, files, { before: blobs, most });
     blobs = read.blobs;
     // The next commit must follow the last readable commit, so the tip is recorded only now.
     await memory.write(tip);
@@ -83,19 +83,19 @@ export function gitSource(options: GitSourceOptions): SpecSource {
   }
 
   /** If there is no room, deletes the objects of earlier commits, and fetches again. */
-  async function fetchWithRoom(tip: Tip, follows: string | undefined, signal: AbortSignal): Promise<void> {
+  async function fetchWithRoom(git: GitProgram, tip: Tip, follows: string | undefined): Promise<void> {
     try {
-      await fetchTip(git, options, tip, follows, signal);
+      await fetchTip(git, options, tip, follows);
       return;
     } catch (error) {
       if (!(error instanceof TooLargeError)) throw error;
     }
-    await git.empty(signal);
+    await git.empty();
     try {
-      await fetchTip(git, options, tip, follows, signal);
+      await fetchTip(git, options, tip, follows);
     } catch (error) {
       if (error instanceof TooLargeError) tooLarge = { commit: tip.commit, error };
-      await git.empty(signal);
+      await git.empty();
       throw error;
     }
   }
@@ -124,17 +124,11 @@ function meaningsOf(ref: string): readonly string[] {
  * `bound`: the full ref that the configured ref has meant so far. The ref keeps that meaning. Otherwise a user who can
  * push could replace the branch by a tag of the same name, and a tag need not follow any commit.
  */
-async function findTip(
-  git: GitProgram,
-  url: string,
-  ref: string,
-  bound: string | undefined,
-  signal: AbortSignal,
-): Promise<Tip> {
+async function findTip(git: GitProgram, url: string, ref: string, bound: string | undefined): Promise<Tip> {
   const all = meaningsOf(ref);
   const names = bound !== undefined && all.includes(bound) ? [bound] : all;
   const wanted = all.flatMap((name) => [name, `${name}^{}`]);
-  const lines = (await git.run(['ls-remote', '--quiet', url, ...wanted], signal)).split('\n');
+  const lines = (await git.run('ls-remote', '--quiet', url, ...wanted)).split('\n');
   const found = new Map(
     lines.map((line) => {
       const [commit = '', name = ''] = line.split('\t');
@@ -199,15 +193,11 @@ async function fetchTip(
   options: GitSourceOptions,
   tip: Tip,
   last: string | undefined,
-  signal: AbortSignal,
 ): Promise<void> {
   const fetchWith = (...limits: readonly string[]) =>
     git.fetchBounded(
-      [
-        ...['--quiet', '--no-tags', '--no-recurse-submodules', '--no-write-fetch-head', '--force'],
-        ...[...limits, options.access.url.text, `${tip.ref}:${fetchedRef}`],
-      ],
-      signal,
+      ...['--quiet', '--no-tags', '--no-recurse-submodules', '--no-write-fetch-head', '--force'],
+      ...[...limits, options.access.url.text, `${tip.ref}:${fetchedRef}`],
     );
   const fetchTo = (depth: number) =>
     // A server that knows no filters sends everything, up to the bound on one fetch.
@@ -217,14 +207,14 @@ async function fetchTip(
       throw error;
     });
   await fetchTo(1);
-  const fetched = (await git.run(['rev-parse', '--verify', `${fetchedRef}^{commit}`], signal)).trim();
+  const fetched = (await git.run('rev-parse', '--verify', `${fetchedRef}^{commit}`)).trim();
   if (fetched !== tip.commit) throw new SourceError(`${options.ref} moved while it was fetched`);
-  if (options.access.allowedSignersFile !== undefined) await verify(git, tip.commit, signal);
+  if (options.access.allowedSignersFile !== undefined) await verify(git, tip.commit);
   if (last === undefined || last === tip.commit || options.allowRewind || tip.ref.startsWith('refs/tags/'))
     return;
   for (const depth of depths) {
-    if (depth !== depths[0] || !(await isAncestor(git, last, tip.commit, signal))) await fetchTo(depth);
-    if (await isAncestor(git, last, tip.commit, signal)) return;
+    if (depth !== depths[0] || !(await isAncestor(git, last, tip.commit))) await fetchTo(depth);
+    if (await isAncestor(git, last, tip.commit)) return;
   }
   throw new SourceError(
     `the history of ${options.ref} was rewritten: ${tip.commit.slice(0, 12)} does not come after ${last.slice(0, 12)}. ` +
@@ -232,15 +222,15 @@ async function fetchTip(
   );
 }
 
-async function verify(git: GitProgram, commit: string, signal: AbortSignal): Promise<void> {
+async function verify(git: GitProgram, commit: string): Promise<void> {
   const refused = new SourceError(`commit ${commit.slice(0, 12)} has no ssh signature of an allowed signer`);
-  const [headers = ''] = (await git.run(['cat-file', 'commit', commit], signal)).split('\n\n', 1);
+  const [headers = ''] = (await git.run('cat-file', 'commit', commit)).split('\n\n', 1);
   const signatures = headers.split('\n').filter((line) => line.startsWith('gpgsig'));
   if (signatures.length !== 1 || signatures[0] !== 'gpgsig -----BEGIN SSH SIGNATURE-----') throw refused;
   try {
     // Git compares the times of the keys with the date in the commit, which its author chooses.
-    await git.run(['verify-commit', commit], signal);
-    await git.checkSignerNow(signatureOf(headers), signal);
+    await git.run('verify-commit', commit);
+    await git.checkSignerNow(signatureOf(headers));
   } catch (error) {
     throw error instanceof SourceError ? refused : error;
   }
@@ -256,14 +246,9 @@ function signatureOf(headers: string): string {
   return `${[lines[first]?.slice('gpgsig '.length) ?? '', ...more.map((line) => line.slice(1))].join('\n')}\n`;
 }
 
-async function isAncestor(
-  git: GitProgram,
-  last: string,
-  commit: string,
-  signal: AbortSignal,
-): Promise<boolean> {
+async function isAncestor(git: GitProgram, last: string, commit: string): Promise<boolean> {
   try {
-    await git.run(['merge-base', '--is-ancestor', last, commit], signal);
+    await git.run('merge-base', '--is-ancestor', last, commit);
     return true;
   } catch (error) {
     if (error instanceof SourceError) return false;
@@ -274,11 +259,10 @@ async function isAncestor(
 async function describe(
   git: GitProgram,
   { tip, ref, url }: { readonly tip: Tip; readonly ref: string; readonly url: GitUrl },
-  signal: AbortSignal,
 ): Promise<Commit> {
   const { commit: id, ref: fullRef } = tip;
   const [seconds = '', author = '', subject = ''] = (
-    await git.run(['log', '-1', '--format=%ct%n%an%n%s', '--no-show-signature', id], signal)
+    await git.run('log', '-1', '--format=%ct%n%an%n%s', '--no-show-signature', id)
   ).split('\n');
   const page = commitPage(url, id);
   return {
@@ -313,12 +297,11 @@ async function readSpecs(
     before,
     most,
   }: { readonly before: ReadonlyMap<string, SpecText>; readonly most: FolderBounds | undefined },
-  signal: AbortSignal,
 ): Promise<SpecsRead> {
   const blobs = new Map<string, SpecText>();
   const take = async (entry: TreeEntry) => {
     const id = `${entry.mode} ${entry.blob} ${entry.path}`;
-    const text = before.get(id) ?? specOf(entry.path, [await readBlob(git, commit, entry, signal)]);
+    const text = before.get(id) ?? specOf(entry.path, [await readBlob(git, commit, entry)]);
     blobs.set(id, text);
     return text;
   };
@@ -326,11 +309,11 @@ async function readSpecs(
   const isFolder = path.endsWith('/');
   const parts: (Source | readonly Diagnostic[])[] = [];
   for (const { path, ...flags } of isFolder ? files.slice(1) : files) {
-    const [entry] = await listTree(git, commit, path, signal);
+    const [entry] = await listTree(git, commit, path);
     if (entry === undefined) throw new SourceError(`the commit ${commit.slice(0, 12)} has no ${path}`);
     if (entry.type === 'tree')
       throw new SourceError(`${path} is a folder: write ${path}/ for a folder of specs`);
-    const read = await readBlob(git, commit, entry, signal);
+    const read = await readBlob(git, commit, entry);
     parts.push('text' in read ? { ...read, ...flags } : read);
   }
   if (!isFolder) {
@@ -338,7 +321,7 @@ async function readSpecs(
     return { specs: [specOf(name, parts)], overlays: [], blobs };
   }
   const overlays = new Set(files.slice(1).map((each) => each.path));
-  const specs = (await listTree(git, commit, path, signal)).filter(
+  const specs = (await listTree(git, commit, path)).filter(
     ({ path: each, type }) => type === 'blob' && !overlays.has(each) && /(^|\/)[^./][^/]*\.ya?ml$/.test(each),
   );
   const { read, left } = withinBounds(
@@ -350,13 +333,8 @@ async function readSpecs(
   return { specs: [...texts, ...left], overlays: parts, blobs };
 }
 
-async function listTree(
-  git: GitProgram,
-  commit: string,
-  path: string,
-  signal: AbortSignal,
-): Promise<TreeEntry[]> {
-  const text = await git.run(['ls-tree', '-z', '--long', '--full-tree', commit, '--', path], signal);
+async function listTree(git: GitProgram, commit: string, path: string): Promise<TreeEntry[]> {
+  const text = await git.run('ls-tree', '-z', '--long', '--full-tree', commit, '--', path);
   return text.split('\0').flatMap((line) => {
     const [, mode, type, blob, size, name] = /^(\d+) (\w+) (\S+) +(\S+)\t(.*)$/s.exec(line) ?? [];
     if (mode === undefined || type === undefined || blob === undefined || name === undefined) return [];
@@ -370,11 +348,10 @@ async function readBlob(
   git: GitProgram,
   commit: string,
   { mode, type, sizeBytes, path }: TreeEntry,
-  signal: AbortSignal,
 ): Promise<Source | readonly Diagnostic[]> {
   // A link could name any file. The spec should name the target itself.
   if (mode === '120000') return unreadable(path, 'it is a symbolic link');
   if (type !== 'blob') return unreadable(path, 'it is not a file');
   if (sizeBytes > mostBytes) return unreadable(path, 'it is longer than 1 MiB');
-  return decodeSpec(await git.bytes(['cat-file', 'blob', `${commit}:${path}`], signal), path);
+  return decodeSpec(await git.bytes('cat-file', 'blob', `${commit}:${path}`), path);
 }
