@@ -14,7 +14,25 @@ import type { Delivery } from './webhooks.ts';
 export const prefix = 'vdcsync_';
 const durationBuckets = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600];
 
-/** The gauges that are computed from the facts: their help text, then their labels. */
+type Described = Readonly<Record<string, readonly [help: string, ...labels: string[]]>>;
+
+/** What is counted when it happens: its help text, then its labels. */
+export const counters = {
+  reconciliations_total: ['Reconciliations by outcome', 'project', 'outcome'],
+  operations_total: ['Operations by kind, verb and outcome', 'project', 'kind', 'verb', 'outcome'],
+  requests_total: ['Requests sent to the API, by budget', 'project', 'budget'],
+  task_polls_total: ['Polls of tasks, which count as reads', 'project'],
+  throttled_total: ['Answers 429', 'project'],
+  webhook_deliveries_total: ['Deliveries of webhooks', 'forge', 'result'],
+  notifications_total: ['Notifications by result', 'result'],
+} as const satisfies Described;
+
+export const histograms = {
+  reconciliation_duration_seconds: ['Duration of reconciliations', 'project'],
+  operation_duration_seconds: ['Duration of operations', 'project', 'kind', 'verb'],
+} as const satisfies Described;
+
+/** The gauges that are computed from the facts. */
 export const gauges = {
   fleet_works: [
     '1: this replica reconciles the project now. 0: this replica reconciled the project last',
@@ -72,8 +90,9 @@ export const gauges = {
     'Addresses of unmanaged servers, and unmanaged addresses that no server uses',
     'project',
   ],
-} as const satisfies Readonly<Record<string, readonly [help: string, ...labels: string[]]>>;
+} as const satisfies Described;
 type GaugeName = keyof typeof gauges;
+type Labels = Readonly<Record<string, string | number>>;
 
 /** Over all projects, most gauges are sums; these are the worst of all. */
 const worst: Partial<Record<GaugeName, (a: number, b: number) => number>> = {
@@ -95,37 +114,15 @@ export class Metrics {
   readonly #perProject: boolean;
   /** The combined values of the projects in the current rendering, by gauge and labels. */
   readonly #totals = new Map<string, number>();
-  readonly #reconciliations = this.#counter('reconciliations_total', 'Reconciliations by outcome', [
-    'project',
-    'outcome',
-  ]);
-  readonly #operations = this.#counter('operations_total', 'Operations by kind, verb and outcome', [
-    'project',
-    'kind',
-    'verb',
-    'outcome',
-  ]);
-  readonly #requests = this.#counter('requests_total', 'Requests sent to the API, by budget', [
-    'project',
-    'budget',
-  ]);
-  readonly #polls = this.#counter('task_polls_total', 'Polls of tasks, which count as reads', ['project']);
-  readonly #throttled = this.#counter('throttled_total', 'Answers 429', ['project']);
-  readonly #deliveries = this.#counter('webhook_deliveries_total', 'Deliveries of webhooks', [
-    'forge',
-    'result',
-  ]);
-  readonly #notifications = this.#counter('notifications_total', 'Notifications by result', ['result']);
-  readonly #reconciliationSeconds = this.#histogram(
-    'reconciliation_duration_seconds',
-    'Duration of reconciliations',
-    ['project'],
+  readonly #counters = new Map(
+    Object.entries(counters).map(([name, of]) => [name, new Counter(this.#described(name, of))]),
   );
-  readonly #operationSeconds = this.#histogram('operation_duration_seconds', 'Duration of operations', [
-    'project',
-    'kind',
-    'verb',
-  ]);
+  readonly #histograms = new Map(
+    Object.entries(histograms).map(([name, of]) => [
+      name,
+      new Histogram({ ...this.#described(name, of), buckets: durationBuckets }),
+    ]),
+  );
 
   /** `perProject`: each project has its own series. Otherwise one series covers all projects. */
   constructor(version: string, { ofProcess = true, perProject = true } = {}) {
@@ -138,25 +135,24 @@ export class Metrics {
   }
 
   countReconciliation(project: number, { outcome, startedAt, endedAt }: ReconciliationRecord): void {
-    this.#reconciliations.inc(this.#labels({ project, outcome }));
-    this.#reconciliationSeconds.observe(this.#labels({ project }), (endedAt - startedAt) / 1000);
+    this.#count('reconciliations_total', { project, outcome });
+    this.#observe('reconciliation_duration_seconds', { project }, endedAt - startedAt);
   }
 
   countEvent(project: number, event: ProgressEvent): void {
     if (event.type !== 'ended') return;
     const { key, verb, outcome, durationMs } = event.result;
     const kind = parseKey(key)?.kind ?? 'unknown';
-    this.#operations.inc(this.#labels({ project, kind, verb, outcome }));
-    if (outcome === 'done')
-      this.#operationSeconds.observe(this.#labels({ project, kind, verb }), durationMs / 1000);
+    this.#count('operations_total', { project, kind, verb, outcome });
+    if (outcome === 'done') this.#observe('operation_duration_seconds', { project, kind, verb }, durationMs);
   }
 
   countDelivery(forge: string, result: Delivery): void {
-    this.#deliveries.inc({ forge, result });
+    this.#count('webhook_deliveries_total', { forge, result });
   }
 
   countNotification(result: 'sent' | 'failed'): void {
-    this.#notifications.inc({ result });
+    this.#count('notifications_total', { result });
   }
 
   /** The text that Prometheus reads. */
@@ -275,33 +271,32 @@ export class Metrics {
     const before = this.#seen.get(project);
     const grown = (name: keyof RequestCounts) =>
       before === undefined || now[name] < before[name] ? now[name] : now[name] - before[name];
-    this.#requests.inc(this.#labels({ project, budget: 'reads' }), grown('reads'));
-    this.#requests.inc(this.#labels({ project, budget: 'writes' }), grown('writes'));
-    this.#polls.inc(this.#labels({ project }), grown('polls'));
-    this.#throttled.inc(this.#labels({ project }), grown('throttled'));
+    this.#count('requests_total', { project, budget: 'reads' }, grown('reads'));
+    this.#count('requests_total', { project, budget: 'writes' }, grown('writes'));
+    this.#count('task_polls_total', { project }, grown('polls'));
+    this.#count('throttled_total', { project }, grown('throttled'));
     this.#seen.set(project, now);
   }
 
-  #labels<Labels extends { readonly project?: unknown }>(labels: Labels): Labels | Omit<Labels, 'project'> {
+  #labels(labels: Labels): Labels {
     if (this.#perProject) return labels;
     const { project: _, ...others } = labels;
     return others;
   }
 
-  #set(name: GaugeName, of: Record<string, string>, given: number): void {
+  #set(name: GaugeName, of: Labels, given: number): void {
     const labels = this.#labels(of);
     const value = labels === of || !('project' in of) ? given : this.#total(name, labels, given);
     let gauge = this.#gauges.get(name);
     if (gauge === undefined) {
-      const [help, ...labelNames] = gauges[name];
-      gauge = new Gauge({ name: `${prefix}${name}`, help, labelNames, registers: [this.registry] });
+      gauge = new Gauge(this.#described(name, gauges[name]));
       this.#gauges.set(name, gauge);
     }
     gauge.set(labels, value);
   }
 
   /** Combines a project's value with the other projects' values of this rendering, and returns the result. */
-  #total(name: GaugeName, labels: Record<string, string>, value: number): number {
+  #total(name: GaugeName, labels: Labels, value: number): number {
     const series = `${name} ${JSON.stringify(labels)}`;
     const before = this.#totals.get(series);
     const total = before === undefined ? value : (worst[name]?.(before, value) ?? before + value);
@@ -309,13 +304,16 @@ export class Metrics {
     return total;
   }
 
-  #counter(name: string, help: string, labelNames: string[]): Counter {
-    return new Counter({ name: `${prefix}${name}`, help, labelNames, registers: [this.registry] });
+  #count(name: keyof typeof counters, labels: Labels, by = 1): void {
+    this.#counters.get(name)?.inc(this.#labels(labels), by);
   }
 
-  #histogram(name: string, help: string, labelNames: string[]): Histogram {
-    const buckets = durationBuckets;
-    return new Histogram({ name: `${prefix}${name}`, help, labelNames, buckets, registers: [this.registry] });
+  #observe(name: keyof typeof histograms, labels: Labels, ms: number): void {
+    this.#histograms.get(name)?.observe(this.#labels(labels), ms / 1000);
+  }
+
+  #described(name: string, [help, ...labelNames]: Described[string]) {
+    return { name: `${prefix}${name}`, help, labelNames, registers: [this.registry] };
   }
 }
 

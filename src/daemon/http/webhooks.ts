@@ -158,39 +158,29 @@ function token(given: string, secrets: readonly string[]): DeliveryProof | undef
  * - Gitea signs with `X-Gitea-Signature: …`, Forgejo also with `X-Forgejo-Signature`.
  * - Bitbucket (Cloud and Data Center) signs with `X-Hub-Signature: sha256=…`.
  */
-const forges: ReadonlyMap<string, WebhookForge> = new Map<string, WebhookForge>([
-  [
-    'github',
-    {
+const forges: ReadonlyMap<string, WebhookForge> = new Map(
+  Object.entries({
+    github: {
       proof: (header, secrets) => signature(header('x-hub-signature-256'), 'sha256=', secrets),
       deliveryId: (header) => header('x-github-delivery'),
       event: (header) => header('x-github-event'),
     },
-  ],
-  [
-    'gitlab',
-    {
+    gitlab: {
       proof: (header, secrets) => token(header('x-gitlab-token') ?? '', secrets),
       // Stays the same when GitLab tries again.
       deliveryId: (header) => header('idempotency-key') ?? header('x-gitlab-event-uuid'),
       event: (header) => header('x-gitlab-event'),
     },
-  ],
-  [
-    'gitea',
-    {
+    gitea: {
       proof: (header, secrets) =>
         signature(header('x-forgejo-signature') ?? header('x-gitea-signature'), '', secrets),
       deliveryId: (header) => header('x-gitea-delivery') ?? header('x-forgejo-delivery'),
       event: (header) => header('x-gitea-event') ?? header('x-forgejo-event'),
     },
-  ],
-  [
-    'bitbucket',
-    {
+    bitbucket: {
       proof: (header, secrets) => signature(header('x-hub-signature'), 'sha256=', secrets),
       deliveryId: (header) => header('x-request-uuid') ?? header('x-request-id'),
       event: (header) => header('x-event-key'),
     },
-  ],
-]);
+  } satisfies Readonly<Record<string, WebhookForge>>),
+);
