@@ -1,12 +1,13 @@
 import type { Diagnostic } from '../core/errors.ts';
 import type { ProgressEvent } from '../core/progress.ts';
+import type { Offer } from '../view/facts.ts';
 import type { SpecInForce } from './fleet/board.ts';
 import type { Fleet } from './fleet/fleet.ts';
 import type { Notification } from './notifications/notification.ts';
 import { logOf, type Trigger } from './ports.ts';
-import type { Offer, ProjectResult, ReconciliationRecord } from './project/facts.ts';
+import type { ReconciliationRecord } from './project/facts.ts';
 import type { ProjectOptions } from './project/options.ts';
-import { DaemonProject } from './project/project.ts';
+import { DaemonProject, type ProjectResult } from './project/project.ts';
 import type { Intake, Taken } from './sources/intake.ts';
 import type { Holders, SpecSource } from './sources/source.ts';
 import { SpecProblem } from './sources/spec-problem.ts';

@@ -56,8 +56,12 @@ export function leaksIn({
   unconfirmed,
   left_backups: left,
 }: Pick<ProjectView, 'idle' | 'unconfirmed' | 'left_backups'>): number {
-  const unasked = (idle ?? []).filter(({ key }) => key === null);
-  return unasked.length + (unconfirmed?.length ?? 0) + left.length;
+  return unaskedIn({ idle }).length + (unconfirmed?.length ?? 0) + left.length;
+}
+
+/** The billed addresses that no server uses, and that no entry of the spec asks for. */
+export function unaskedIn({ idle }: Pick<ProjectView, 'idle'>): readonly BilledView[] {
+  return (idle ?? []).filter(({ key }) => key === null);
 }
 
 /** The entry that is bound to an object, names its id, or plans to adopt it. */

@@ -7,6 +7,7 @@ import type { Blocked, Plan, Verb } from '../core/plan.ts';
 import type { PriceList } from '../core/profile.ts';
 import type { RequestCounts, Step } from '../core/progress.ts';
 import type { Binding, Intent, StateInfo } from '../core/state.ts';
+import type { HeldClass } from '../engine/intents/pauses.ts';
 import type { Condition } from './condition.ts';
 
 /** The facts about a project at one moment: the input of {@link viewOf}. Times are wall ms of the project's clock. */
@@ -18,7 +19,7 @@ export interface ProjectFacts {
   readonly place?: StatePlace;
   /** The content of the state. Absent until the state is open. */
   readonly known?: KnownFacts | undefined;
-  readonly offer?: SpecFacts | undefined;
+  readonly offer?: Offer | undefined;
   /** The reasons why the newest spec cannot be used. Empty if it can be used. */
   readonly problem?: readonly Diagnostic[];
   readonly problemSince?: number | undefined;
@@ -66,17 +67,19 @@ export interface KnownFacts {
 }
 
 /** The desired state of a project, and its origin. */
-export interface SpecFacts {
+export interface Offer {
   readonly desired: Desired;
   readonly files: readonly string[];
-  readonly commit: CommitFacts | undefined;
+  readonly commit: Commit | undefined;
 }
 
 /** The origin of a spec in Git. */
-export interface CommitFacts {
+export interface Commit {
   readonly id: string;
   /** The configured name: `main`. */
   readonly ref: string;
+  /** The full name at the remote: `refs/heads/main`. */
+  readonly fullRef: string;
   /** First line of its message. */
   readonly subject: string;
   readonly author: string;
@@ -113,7 +116,7 @@ export interface DaemonFacts {
   readonly reconciliations: number;
   readonly lastReconciliations: readonly ReconciliationFacts[];
   readonly nextReconciliationAt: number | undefined;
-  readonly pauses: readonly PauseFacts[];
+  readonly pauses: readonly HeldClass[];
   /** Absent until the state is open. */
   readonly client: ClientFacts | undefined;
 }
@@ -126,16 +129,6 @@ export interface ReconciliationFacts {
   /** The number of operations that ended, with success or without. */
   readonly operations: number;
   readonly commit: string | undefined;
-}
-
-/** A class of writes that is paused after a refusal. */
-export interface PauseFacts {
-  readonly scope: string;
-  readonly code: string;
-  readonly reason: string;
-  readonly since: number;
-  /** When one write of the class may probe again; unknown while the project is not Active. */
-  readonly probeAt: number | null;
 }
 
 export interface ClientFacts {

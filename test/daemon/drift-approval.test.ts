@@ -30,7 +30,7 @@ function settled() {
     history.follow({ type: 'planned', plan: found, at: 1, round: 1 }, digest);
   const close = (found: Plan, digest: string) => {
     history.succeed(found);
-    const times = { number: 1, startedAt: 1, endedAt: 2, operations: 0, settled: 0 };
+    const times = { startedAt: 1, endedAt: 2, operations: 0, settled: 0 };
     history.close({ ...times, triggers: [], outcome: 'converged', commit: undefined }, digest, {
       pauses: [],
       leaking: false,

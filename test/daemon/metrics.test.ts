@@ -6,7 +6,7 @@ import type { ReconciliationRecord } from '../../src/daemon/project/facts.ts';
 import type { ProjectFacts } from '../../src/view/facts.ts';
 
 const reconciliation: ReconciliationRecord = {
-  ...{ number: 1, triggers: [], startedAt: 0, endedAt: 1_000, outcome: 'converged', commit: undefined },
+  ...{ triggers: [], startedAt: 0, endedAt: 1_000, outcome: 'converged', commit: undefined },
   ...{ operations: 0, settled: 0 },
 };
 

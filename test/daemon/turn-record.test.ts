@@ -61,7 +61,6 @@ const blocked = {
 
 function passed(history: ProjectHistory, plan: Plan, digest: string): void {
   const reconciliation = {
-    number: 1,
     triggers: [],
     startedAt: 1,
     endedAt: 2,

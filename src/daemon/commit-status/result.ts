@@ -4,7 +4,7 @@ import { escapeUnseen } from '../../core/text.ts';
 import { type Condition, sentenceOf } from '../../view/condition.ts';
 import type { Daemon } from '../daemon.ts';
 import type { Rollout } from '../fleet/rollout.ts';
-import type { ProjectResult } from '../project/facts.ts';
+import type { ProjectResult } from '../project/project.ts';
 import type { CommitStatus } from './forge.ts';
 
 type Result = Omit<CommitStatus, 'commit'>;

@@ -3,8 +3,9 @@ import type { Clock } from '../../core/clock.ts';
 import { StateError } from '../../core/errors.ts';
 import type { Json } from '../../core/json.ts';
 import { Turns } from '../../core/turns.ts';
+import type { Commit } from '../../view/facts.ts';
 import type { ReconciliationMemory } from '../project/memory.ts';
-import { type Commit, markOf, type SpecText } from '../sources/source.ts';
+import { markOf, type SpecText } from '../sources/source.ts';
 import { type Rollout, readRollouts, type Shared, type Waiting } from './rollout.ts';
 
 /** How a project of the fleet is, as its state says. */

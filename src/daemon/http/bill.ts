@@ -4,8 +4,9 @@ import { nounOf } from '../../core/keys.ts';
 import { factsOf, isAddress, kindsWith } from '../../core/kind-facts.ts';
 import { waysWithIgnored } from '../../core/remedy.ts';
 import { counted } from '../../core/text.ts';
-import { ignoredName } from '../../view/bill.ts';
+import { ignoredName, unaskedIn } from '../../view/bill.ts';
 import type { ProjectView } from '../../view/project-view.ts';
+import { addressIn } from './dangers.ts';
 import type { Pager } from './pager.ts';
 import { flagsOf, remediesHtml } from './remedies.ts';
 import { type Html, keyText, marked, perMonth } from './text.ts';
@@ -13,7 +14,7 @@ import { type Html, keyText, marked, perMonth } from './text.ts';
 /** Everything that is billed, with its cost where prices are known. */
 export function billPanel(view: ProjectView, pager: Pager): Html {
   const { resources, addresses, plan, idle, unconfirmed } = view;
-  const unasked = (idle ?? []).filter(({ key }) => key === null).length + (unconfirmed?.length ?? 0);
+  const unasked = unaskedIn(view).length + (unconfirmed?.length ?? 0);
   const managed = kindsWith('counted').flatMap((kind) => {
     const count = resources.filter((each) => each.kind === kind).length;
     return count === 0 && !factsOf(kind).bought ? [] : [counted(count, `managed ${nounOf(kind)}`)];
@@ -25,7 +26,7 @@ export function billPanel(view: ProjectView, pager: Pager): Html {
 <li>${[...managed, ...live].join(', ')}</li>
 ${unasked === 0 ? '' : html`<li class="warn">Not included: <a href="#idle">${counted(unasked, 'address', 'addresses')} billed and idle</a>${costOf(view, unasked)}</li>`}
 ${view.warnings.some(({ code }) => code === 'unlisted_servers') ? html`<li class="warn">Not included: <a href="#warnings">servers that the API does not list</a></li>` : ''}
-${pager.of((idle ?? []).filter(({ key }) => key !== null)).map(({ what, key }) => html`<li class="warn"><span class="nowrap">${what.replace(/^address /, '')}</span> is idle and billed${costOf(view, 1)} <span class="dim">${keyText(key ?? '')}</span></li>`)}
+${pager.of((idle ?? []).filter(({ key }) => key !== null)).map(({ what, key }) => html`<li class="warn"><span class="nowrap">${addressIn(what)}</span> is idle and billed${costOf(view, 1)} <span class="dim">${keyText(key ?? '')}</span></li>`)}
 ${pager.of(left).map((text) => html`<li class="warn">${marked(text)}</li>`)}
 ${ignoredItem(view, pager)}</ul>
 ${unknown.length === 0 ? '' : html`<details id="unpriced"><summary class="dim">${counted(unknown.length, 'price')} not known</summary><ul>${pager.of(unknown).map((text) => html`<li class="dim">${marked(text)}</li>`)}</ul></details>`}</section>`;

@@ -3,6 +3,7 @@ import { firewallKey, type ResourceKey } from '../../core/keys.ts';
 import type { Blocked } from '../../core/plan.ts';
 import { waysWithBackups, waysWithIdle } from '../../core/remedy.ts';
 import { counted } from '../../core/text.ts';
+import { unaskedIn } from '../../view/bill.ts';
 import type { BilledView, ProjectView } from '../../view/project-view.ts';
 import type { Pager } from './pager.ts';
 import { flagsOf, remediesHtml } from './remedies.ts';
@@ -26,9 +27,9 @@ export function exposedSince({ exposed, resources }: ProjectView): string | null
   return earliest(resources.filter(({ key }) => servers.has(key)).map((each) => each.bound_at));
 }
 
-export function leakingSince({ idle, unconfirmed, left_backups: left }: ProjectView): string | null {
-  const unasked = (idle ?? []).filter(({ key }) => key === null);
-  return earliest([...unasked, ...(unconfirmed ?? []), ...left].map((each) => each.since));
+export function leakingSince(view: ProjectView): string | null {
+  const { unconfirmed, left_backups: left } = view;
+  return earliest([...unaskedIn(view), ...(unconfirmed ?? []), ...left].map((each) => each.since));
 }
 
 /** ISO moments sort as text. */
@@ -76,20 +77,18 @@ function blockedText(entry: Blocked, { at }: ProjectView): Html {
 
 /** Each resource that is billed, and that the spec does not ask for. */
 export function idlePanel(view: ProjectView, pager: Pager): Html {
-  const { idle, unconfirmed, left_backups: left, at } = view;
+  const { unconfirmed, left_backups: left, at } = view;
   const flags = flagsOf(view);
   const price = view.address_price;
   const cost = price === null ? '' : `, ${perMonth(price.known, price.currency)}`;
   const head = ({ what, since: began }: BilledView, words: string) =>
     html`<strong class="nowrap">${addressIn(what)}</strong> <span class="warn">${words}${since(began, at)}${cost}</span>`;
   const items = [
-    ...(idle ?? [])
-      .filter(({ key }) => key === null)
-      .map(
-        (each) => () =>
-          html`<li>${head(each, 'billed and idle')}
+    ...unaskedIn(view).map(
+      (each) => () =>
+        html`<li>${head(each, 'billed and idle')}
 <p>No server uses the address, and the spec does not declare it.</p>${remediesHtml(waysWithIdle(each.id, addressIn(each.what)), flags)}</li>`,
-      ),
+    ),
     ...(unconfirmed ?? []).map(
       (each) => () =>
         html`<li>${head(each, 'billed and unconfirmed')}
@@ -104,7 +103,7 @@ export function idlePanel(view: ProjectView, pager: Pager): Html {
   return html`<section class="wide attention" id="idle"><h2 class="warn">Billed and idle</h2><ul>${pager.of(items).map((item) => item())}</ul></section>`;
 }
 
-function addressIn(what: string): string {
+export function addressIn(what: string): string {
   return what.replace(/^address /, '');
 }
 

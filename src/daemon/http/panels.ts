@@ -16,14 +16,14 @@ import { shortDigest } from '../../engine/run/approval.ts';
 import { pendingOperations } from '../../view/build.ts';
 import type { Condition } from '../../view/condition.ts';
 import { consequences, liveOf } from '../../view/consequences.ts';
-import type { CommitFacts } from '../../view/facts.ts';
+import type { Commit } from '../../view/facts.ts';
 import { type ProjectView, type ResourceView, resourcesIn } from '../../view/project-view.ts';
 import { barsPicture, timelineOf } from '../../view/timeline.ts';
 import { firstChanges } from '../notifications/drift.ts';
 import { approvalOf, waysOfError } from '../notifications/notification.ts';
 import type { SourceState } from '../sources/spec-reader.ts';
 import { changeText } from './bill.ts';
-import { codeText, isInDangers, retryText } from './dangers.ts';
+import { addressIn, codeText, isInDangers, retryText } from './dangers.ts';
 import { wordText } from './headline.ts';
 import type { Pager } from './pager.ts';
 import { flagsOf, remediesHtml } from './remedies.ts';
@@ -82,7 +82,7 @@ function errorPanel(view: ProjectView, error: string): Html {
   return html`<section class="wide alarm" id="error"><h2>${failures[failed] ?? failures.failing}</h2><p>${error}</p><p>Until this is solved, vdcsync changes nothing in this project, and this page shows older values.</p>${next === null || at === null ? '' : html`<p class="dim">Next attempt: ${timeAhead(next, at)}.</p>`}${remediesHtml(waysOfError(failed), flagsOf(view))}</section>`;
 }
 
-type ShownCommit = Pick<CommitFacts, 'id' | 'subject' | 'author'> & { readonly url?: string | null };
+type ShownCommit = Pick<Commit, 'id' | 'subject' | 'author'> & { readonly url?: string | null };
 
 /** A commit with its author, and a link to its page at the forge. */
 export function commitText({ id, subject, author, url }: ShownCommit): Html {
@@ -173,7 +173,7 @@ function blockedItem(entry: ProjectView['blocked'][number], view: ProjectView): 
 function filledIn({ key, remedies }: Blocked, { unconfirmed }: ProjectView): Blocked['remedies'] {
   const [found, other] = (unconfirmed ?? []).filter((each) => each.key === key);
   if (found === undefined || other !== undefined) return remedies;
-  const address = found.what.replace(/^address /, '');
+  const address = addressIn(found.what);
   return remedies.map((remedy) =>
     remedy.type === 'run' && remedy.args.includes('--adopt')
       ? {
@@ -286,7 +286,7 @@ function changeList(changes: readonly Change[], verb: Operation['verb']): Html {
 const elsewhere: ReadonlySet<string> = new Set(['exposed', 'in_flight']);
 
 export function warningsPanel(view: ProjectView, pager: Pager): Html {
-  const shown = new Set(view.idle?.map(({ what }) => what.replace(/^address /, '')));
+  const shown = new Set(view.idle?.map(({ what }) => addressIn(what)));
   // Unmanaged resources that are addresses alone are shown among the idle ones.
   const isIdle = ({ code, remedies = [] }: Warning) =>
     code === 'unmanaged_resources' &&

@@ -1,19 +1,10 @@
-import type { Diagnostic } from '../../core/errors.ts';
-import type { Blocked, Plan } from '../../core/plan.ts';
 import type { ApplyReport } from '../../core/progress.ts';
 import type { Condition } from '../../view/condition.ts';
-import type { ReconciliationFacts, SpecFacts } from '../../view/facts.ts';
+import type { ReconciliationFacts } from '../../view/facts.ts';
 import type { Trigger } from '../ports.ts';
-import type { Commit } from '../sources/source.ts';
-
-/** The desired state of a project, and its origin. */
-export interface Offer extends SpecFacts {
-  readonly commit: Commit | undefined;
-}
 
 /** The result of one reconciliation. Wall times are of the project's clock. */
 export interface ReconciliationRecord extends ReconciliationFacts {
-  readonly number: number;
   readonly triggers: readonly Trigger[];
   /** A plan that is not applied either waits for an approval, or the check command has refused it. */
   readonly outcome:
@@ -43,17 +34,4 @@ export interface ProjectSummary {
   readonly leaking: boolean;
   /** The newest spec cannot be used. */
   readonly broken: boolean;
-}
-
-/** The result of the spec in force. */
-export interface ProjectResult {
-  readonly id: number;
-  readonly condition: Condition;
-  /** The reasons why the newest spec cannot be used. Empty if it can be used. */
-  readonly problem: readonly Diagnostic[];
-  /** The commit of the last reconciliation that was not cut short. */
-  readonly reconciled: string | undefined;
-  /** Counts of the first plan for the spec in force. */
-  readonly planned: Plan['summary'] | undefined;
-  readonly blocked: readonly Blocked[];
 }

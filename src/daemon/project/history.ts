@@ -5,6 +5,7 @@ import { type Blocked, blockedName, decisions, endsExposure, isLeft, type Plan }
 import type { OperationResult, ProgressEvent } from '../../core/progress.ts';
 import { remedyText } from '../../core/remedy.ts';
 import { linesText } from '../../core/text.ts';
+import type { HeldClass } from '../../engine/intents/pauses.ts';
 import {
   type Condition,
   conditionOf,
@@ -13,7 +14,6 @@ import {
   exposedServers,
   knownCondition,
 } from '../../view/condition.ts';
-import type { PauseFacts } from '../../view/facts.ts';
 import { type DriftEnding, driftEndings, driftLines } from '../notifications/drift.ts';
 import { approvalOf, type Notification, notificationOf } from '../notifications/notification.ts';
 import { PlanReports } from '../notifications/plan-reports.ts';
@@ -208,7 +208,7 @@ export class ProjectHistory {
   close(
     reconciliation: ReconciliationRecord,
     digest: string,
-    { pauses, leaking }: { readonly pauses: readonly PauseFacts[]; readonly leaking: boolean },
+    { pauses, leaking }: { readonly pauses: readonly HeldClass[]; readonly leaking: boolean },
   ): void {
     const { plan, reconciliations, lastReconciliations } = this.#found;
     const { outcome, commit, endedAt } = reconciliation;
@@ -282,7 +282,7 @@ export class ProjectHistory {
   }
 
   /** Computes the condition and reports it. The listener must drop repeated reports. */
-  judge(pauses: readonly PauseFacts[], at: number): void {
+  judge(pauses: readonly HeldClass[], at: number): void {
     const { project, observing, onNotification, flags } = this.#options;
     const { plan, error, awaiting, condition: before, conditionSince } = this.#found;
     const condition = conditionOf({ plan, error, observing, awaiting, pauses });

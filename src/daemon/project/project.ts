@@ -5,7 +5,7 @@ import { BilledHistory } from '../../engine/month-cost.ts';
 import { createStopwatch, type Stopwatch } from '../../engine/timing.ts';
 import { billOf, leaksIn } from '../../view/bill.ts';
 import type { Condition } from '../../view/condition.ts';
-import type { ProjectFacts } from '../../view/facts.ts';
+import type { Offer, ProjectFacts } from '../../view/facts.ts';
 import { CommandQueue } from '../operator-commands/command-queue.ts';
 import type { CommandAnswer, OperatorCommand } from '../operator-commands/control.ts';
 import { detailsWhile, type ProjectSession, type Trigger } from '../ports.ts';
@@ -13,7 +13,7 @@ import { KeyBackOff } from '../scheduling/back-off.ts';
 import { abortedWith, createWake, rest, restMs } from '../scheduling/wake.ts';
 import { SpecProblem } from '../sources/spec-problem.ts';
 import { Activity } from './activity.ts';
-import type { Offer, ProjectSummary } from './facts.ts';
+import type { ProjectSummary } from './facts.ts';
 import { dueFirewalls, ProjectHistory } from './history.ts';
 import type { ProjectOptions } from './options.ts';
 import { PlanCheck } from './plan-check.ts';
@@ -46,9 +46,6 @@ export class DaemonProject {
   readonly id: number;
   readonly #options: ProjectOptions;
   readonly #wake = createWake();
-  readonly #activity: Activity;
-  readonly #backOff: KeyBackOff;
-  readonly #history: ProjectHistory;
   readonly #problem: SpecProblem;
   readonly #commands: CommandQueue;
   readonly #record: TurnRecord;
@@ -82,26 +79,27 @@ export class DaemonProject {
     const { deps, id, mode, intervalMs, keepMs, onNotification } = options;
     this.id = id;
     this.#options = options;
-    this.#activity = new Activity(deps.log);
-    this.#backOff = new KeyBackOff(deps.random);
     this.#commands = new CommandQueue(deps.log);
     const shared = { project: id, log: deps.log, onNotification };
     this.#problem = new SpecProblem({ ...shared, now: this.#now });
-    this.#history = new ProjectHistory({ ...shared, observing: mode === 'observe', flags: this.#flags });
-    const own = { activity: this.#activity, backOff: this.#backOff, history: this.#history };
+    this.#parts = {
+      ...{ mode, intervalMs, keepMs, log: deps.log, wake: this.#wake },
+      activity: new Activity(deps.log),
+      backOff: new KeyBackOff(deps.random),
+      history: new ProjectHistory({ ...shared, observing: mode === 'observe', flags: this.#flags }),
+      ...{ check: new PlanCheck(deps), billed: new BilledHistory() },
+    };
     this.#wayBack = new WayBack(deps.log);
-    this.#record = new TurnRecord(id, options.worker, { ...own, wayBack: this.#wayBack });
-    const kept = { ...own, check: new PlanCheck(deps), billed: new BilledHistory() };
-    this.#parts = { mode, intervalMs, keepMs, log: deps.log, wake: this.#wake, ...kept };
+    this.#record = new TurnRecord(id, options.worker, { ...this.#parts, wayBack: this.#wayBack });
   }
 
   get condition(): Condition {
-    return this.#history.standing.condition;
+    return this.#parts.history.standing.condition;
   }
 
   /** Whether the project was reconciled at least once, and its token belongs to this project. */
   isReady(): boolean {
-    const { plan, condition } = this.#history.found;
+    const { plan, condition } = this.#parts.history.found;
     return plan !== undefined && condition !== 'fenced';
   }
 
@@ -115,12 +113,12 @@ export class DaemonProject {
 
   /** Whether it only waits for tasks that the API has accepted. */
   isWaiting(): boolean {
-    return this.#activity.isWaiting();
+    return this.#parts.activity.isWaiting();
   }
 
   /** Whether a server is public whose firewall the current reconciliation is about to set. */
   hasExposed(): boolean {
-    return this.#halt !== undefined && dueFirewalls(this.#history.found.plan).length > 0;
+    return this.#halt !== undefined && dueFirewalls(this.#parts.history.found.plan).length > 0;
   }
 
   hasBrokenSpec(): boolean {
@@ -137,7 +135,7 @@ export class DaemonProject {
     this.#problem.end(offer.commit?.id);
     this.#options.onChange();
     if (same) return false;
-    this.#backOff.follow(offer.desired);
+    this.#parts.backOff.follow(offer.desired);
     this.#wake.nudge(trigger);
     this.#halt?.abort(new Error('the spec has changed'));
     return true;
@@ -182,8 +180,8 @@ export class DaemonProject {
   /** Records that the project cannot continue: its state or its settings cannot be used. */
   fail(error: unknown): void {
     this.#options.deps.log.error({ error }, 'project failed');
-    this.#history.fail(error);
-    this.#history.judge([], this.#options.deps.clock.now());
+    this.#parts.history.fail(error);
+    this.#parts.history.judge([], this.#options.deps.clock.now());
     this.#options.onChange();
   }
 
@@ -269,7 +267,7 @@ export class DaemonProject {
     const opening = deps.open({
       projectId: this.id,
       token,
-      log: detailsWhile(() => this.#history.found.error !== undefined, deps.log),
+      log: detailsWhile(() => this.#parts.history.found.error !== undefined, deps.log),
       onEvent: (event) => this.#follow(event),
       onWait: (holder) => {
         this.#waitingFor = holder;
@@ -310,8 +308,8 @@ export class DaemonProject {
     } while (this.#wake.pending() && !stop.aborted);
     if (mode === 'correct') await this.#record.write(store, spec);
     const now = clock.now();
-    const moments = [this.#backOff.next(now) ?? Number.NaN, ...endsIn(this.#offer?.desired)];
-    const due = restMs({ found: this.#history.found, intervalMs, moments, now }, deps.random);
+    const moments = [this.#parts.backOff.next(now) ?? Number.NaN, ...endsIn(this.#offer?.desired)];
+    const due = restMs({ found: this.#parts.history.found, intervalMs, moments, now }, deps.random);
     const ms = this.#offer === undefined ? intervalMs : due;
     this.#nextReconciliationAt = now + ms;
     onChange();
@@ -334,16 +332,18 @@ export class DaemonProject {
     const { record, results } = await done.finally(() => {
       this.#halt = undefined;
     });
-    const reconciliation = { ...record, number: this.#history.found.reconciliations + 1 };
     const facts = await this.facts();
     const { pauses = [] } = facts.daemon ?? {};
     const held = new Set(['unauthorized', ...pauses.map(({ code }) => code)]);
     const { desired } = offer;
-    this.#backOff.learn(results, desired, (code) => held.has(code), this.#now());
-    this.#history.close(reconciliation, desired.digest, { pauses, leaking: leaksIn(billOf(facts)) > 0 });
-    const { found } = this.#history;
-    logReconciliation(deps.log, reconciliation, found.plan, publicDigest(desired));
-    onReconciliation(reconciliation);
+    this.#parts.backOff.learn(results, desired, (code) => held.has(code), this.#now());
+    this.#parts.history.close(record, desired.digest, {
+      pauses,
+      leaking: leaksIn(billOf(facts)) > 0,
+    });
+    const { found } = this.#parts.history;
+    logReconciliation(deps.log, record, found.plan, publicDigest(desired));
+    onReconciliation(record);
     onChange();
     const isOver = this.digest === desired.digest && record.outcome !== 'stopped';
     if (isOver && (await this.#wayBack.refuses(offer, found, workspace.session))) this.#wake.nudge('file');
@@ -359,10 +359,10 @@ export class DaemonProject {
   }
 
   #follow(event: ProgressEvent): void {
-    const isNew = this.#activity.take(event);
+    const isNew = this.#parts.activity.take(event);
     if (event.type === 'ended' && event.result.outcome === 'done')
       this.#workspace?.approval.consume(event.result);
-    this.#history.follow(event, this.#reconciling);
+    this.#parts.history.follow(event, this.#reconciling);
     if (isNew) this.#options.onEvent(event);
     this.#options.onChange();
   }
@@ -373,10 +373,10 @@ export class DaemonProject {
     // A state that is closed meanwhile says nothing more.
     const readings = await readingsOf(this.#workspace, this.#parts).catch(() => undefined);
     const { known, client, pauses = [] } = readings ?? this.#readings ?? {};
-    const { error, reconciliations, lastReconciliations, ...found } = this.#history.found;
+    const { error, reconciliations, lastReconciliations, ...found } = this.#parts.history.found;
     return {
-      ...{ id: this.id, flags: this.#flags(), known, ...found, ...this.#history.standing },
-      inFlight: this.#activity.list(),
+      ...{ id: this.id, flags: this.#flags(), known, ...found, ...this.#parts.history.standing },
+      inFlight: this.#parts.activity.list(),
       ...{ offer: this.#offer, problem: this.#problem.list(), problemSince: this.#problem.since },
       prices: found.world?.profile.prices,
       daemon: {
@@ -389,11 +389,13 @@ export class DaemonProject {
 
   /** A line of the overview. It asks no state, since there may be a thousand projects. */
   summary(): ProjectSummary {
-    return { ...this.#history.summary(), id: this.id, now: this.#now(), broken: this.hasBrokenSpec() };
+    return { ...this.#parts.history.summary(), id: this.id, now: this.#now(), broken: this.hasBrokenSpec() };
   }
 
   /** The result of the spec in force, for the status of its commit. */
   result() {
-    return { id: this.id, problem: this.#problem.list(), ...this.#history.result(this.digest) };
+    return { id: this.id, problem: this.#problem.list(), ...this.#parts.history.result(this.digest) };
   }
 }
+
+export type ProjectResult = ReturnType<DaemonProject['result']>;

@@ -2,10 +2,11 @@ import type { Clock } from '../../core/clock.ts';
 import { ApiProblem, FenceError, StateError } from '../../core/errors.ts';
 import type { Plan } from '../../core/plan.ts';
 import type { ApplyReport } from '../../core/progress.ts';
+import type { Offer } from '../../view/facts.ts';
 import type { DaemonLogger, ProjectSession, Trigger } from '../ports.ts';
 import { abortedWith, type Wake } from '../scheduling/wake.ts';
 import type { Activity } from './activity.ts';
-import type { Offer, ReconciliationRecord } from './facts.ts';
+import type { ReconciliationRecord } from './facts.ts';
 import type { ProjectHistory } from './history.ts';
 import type { ProjectParts, Workspace } from './workspace.ts';
 
@@ -31,7 +32,7 @@ export async function reconcile(
   parts: ProjectParts,
   { halt, stop: outer }: { readonly halt: AbortController; readonly stop: AbortSignal },
 ): Promise<{
-  readonly record: Omit<ReconciliationRecord, 'number'>;
+  readonly record: ReconciliationRecord;
   readonly results: ApplyReport['results'];
 }> {
   const { clock } = workspace.session;

@@ -7,9 +7,8 @@ import type { ResourceKey } from '../../core/keys.ts';
 import { isWaiting } from '../../core/plan.ts';
 import type { Intent, StateStore } from '../../core/state.ts';
 import { lossesOf } from '../../plan/undo.ts';
+import type { Commit, Offer } from '../../view/facts.ts';
 import type { DaemonLogger, ProjectSession } from '../ports.ts';
-import type { Commit } from '../sources/source.ts';
-import type { Offer } from './facts.ts';
 import type { Found } from './history.ts';
 import type { ReconciliationMemory } from './memory.ts';
 

@@ -3,18 +3,12 @@ import type { World } from '../../core/kind.ts';
 import type { RequestCounts } from '../../core/progress.ts';
 import { leftBackups } from '../../engine/claims/release.ts';
 import type { Repeating } from '../../engine/deps.ts';
-import { heldClasses } from '../../engine/intents/pauses.ts';
+import { type HeldClass, heldClasses } from '../../engine/intents/pauses.ts';
 import type { BilledHistory } from '../../engine/month-cost.ts';
 import { createReadCache } from '../../engine/observe.ts';
 import { Approval } from '../../engine/run/approval.ts';
 import type { Stopwatch } from '../../engine/timing.ts';
-import {
-  type ClientFacts,
-  type KnownFacts,
-  knownIn,
-  type PauseFacts,
-  type ProjectFacts,
-} from '../../view/facts.ts';
+import { type ClientFacts, type KnownFacts, knownIn, type ProjectFacts } from '../../view/facts.ts';
 import type { DaemonLogger, ProjectSession } from '../ports.ts';
 import type { KeyBackOff } from '../scheduling/back-off.ts';
 import { Refresh } from '../scheduling/refresh.ts';
@@ -107,7 +101,7 @@ export function runBeside({ meter, refresh }: Workspace, signal: AbortSignal): P
 export interface Readings {
   readonly known: KnownFacts;
   readonly client: ClientFacts;
-  readonly pauses: readonly PauseFacts[];
+  readonly pauses: readonly HeldClass[];
 }
 
 /** `undefined` before the state is open. */

@@ -4,7 +4,7 @@ import { ConfigError, type Diagnostic } from '../../core/errors.ts';
 import { Turns } from '../../core/turns.ts';
 import { allowedEnvironment, type Environment, type SpecTrust } from '../../spec/environment.ts';
 import type { Source } from '../../spec/load.ts';
-import type { Offer } from '../project/facts.ts';
+import type { Offer } from '../../view/facts.ts';
 import { markOf, type Snapshot, type SpecText } from './source.ts';
 import { mostReadingMs, SpecThread } from './spec-thread.ts';
 import type { SpecAnswer } from './spec-worker.ts';

@@ -2,14 +2,8 @@ import { hash } from 'node:crypto';
 import isEqual from 'fast-deep-equal';
 import type { Diagnostic } from '../../core/errors.ts';
 import type { Source } from '../../spec/load.ts';
-import type { CommitFacts } from '../../view/facts.ts';
+import type { Commit } from '../../view/facts.ts';
 import type { Trigger } from '../ports.ts';
-
-/** The origin of a spec in Git. */
-export interface Commit extends CommitFacts {
-  /** The full name at the remote: `refs/heads/main`. */
-  readonly fullRef: string;
-}
 
 /** One project's spec: its files, or the reason why they cannot be read. */
 export type SpecText =

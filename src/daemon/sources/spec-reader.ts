@@ -1,11 +1,12 @@
 import { backOff } from '../../core/clock.ts';
 import { linesText } from '../../core/text.ts';
+import type { Commit } from '../../view/facts.ts';
 import type { Notification } from '../notifications/notification.ts';
 import type { DaemonDeps, Trigger } from '../ports.ts';
 import { createWake } from '../scheduling/wake.ts';
 import { holdersAfter, refuseOthers } from './claims.ts';
 import type { Intake, Taken } from './intake.ts';
-import { type Commit, type Holders, SourceError, type SpecSource } from './source.ts';
+import { type Holders, SourceError, type SpecSource } from './source.ts';
 
 /** A source that cannot be read is tried again after 2, 4, 8 … s, at most 5 min. */
 const retry = { firstMs: 2_000, mostMs: 5 * 60_000 } as const;
