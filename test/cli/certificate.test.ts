@@ -1,8 +1,7 @@
-import { once } from 'node:events';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { selfSigned } from '../support/certificate.ts';
+import { portOf } from '../support/serving.ts';
 import { folderWith, inProcess } from './run.ts';
 
 test('a certificate that is not accepted ends a call at once, and it says what to do', async () => {
@@ -11,10 +10,7 @@ test('a certificate that is not accepted ends a call at once, and it says what t
   server.on('connection', () => {
     tried += 1;
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  const { port } = server.address() as AddressInfo;
+  const port = await portOf(server);
 
   const { code, stderr } = await inProcess(['plan'], {
     cwd: folderWith({ 'vdcsync.yaml': 'version: 1\nproject: {id: 4711}\n' }),

@@ -1,8 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the syntax under test looks like one
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { serving } from '../support/serving.ts';
 import { emulated, Workspace } from './workspace.ts';
 
 const canary = 'canary-of-the-pipeline';
@@ -19,13 +17,11 @@ const commands = [
 /** An API that only remembers the requests. */
 async function listener() {
   const requests: string[] = [];
-  const server = createServer((request, response) => {
+  const origin = await serving((request, response) => {
     requests.push(`${request.method} ${request.url} ${request.headers.authorization}`);
     response.writeHead(500).end();
-  }).listen(0, '127.0.0.1');
-  onTestFinished(() => void server.close());
-  await once(server, 'listening');
-  return { requests, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1` };
+  });
+  return { requests, url: `${origin}/v1` };
 }
 
 describe('src/cli/settings/spec-source.ts', () => {

@@ -1,21 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { oneNetwork, vdcsync } from '../cli/run.ts';
-import { receiver } from '../support/receiver.ts';
-import { emulate, live, startDaemon } from './support.ts';
+import { emulate, live, type RunningDaemon, startDaemon } from './support.ts';
 
 const spec = oneNetwork.replace('networks:', 'settings: { approval: plan }\nnetworks:');
 const edited = spec.replace('networks:', 'networks:\n  extra: { cidr: 10.30.0.0/24 }');
 
-interface Notification {
-  readonly event?: string;
-  readonly detail?: string;
-  readonly condition?: string;
-  readonly resolve?: readonly string[];
-}
-
 /** The commands that the notifications about a waiting plan name. */
-const commandsIn = (bodies: readonly Notification[]) =>
-  bodies
+const commandsOf = ({ notified }: RunningDaemon) =>
+  notified
     .filter(({ condition }) => condition === 'awaiting_approval')
     .map(({ resolve = [] }) => resolve.join());
 
@@ -24,8 +16,7 @@ const digestIn = (command = '') => /vdcsync approve ([0-9a-f]{12})/.exec(command
 describe('src/daemon: settings.approval', () => {
   test('the daemon plans and waits, reports each plan once, and carries out the approved one', async () => {
     const api = await emulate();
-    const notices = await receiver<Notification>();
-    const daemon = await startDaemon(api, { spec, env: { VDCSYNC_NOTIFY_URL: notices.url } });
+    const daemon = await startDaemon(api, { spec });
     await daemon.until(({ condition }) => condition === 'awaiting_approval');
     const names = () => live(api).networks.map(({ name }) => name);
     const call = { cwd: daemon.folder };
@@ -34,14 +25,14 @@ describe('src/daemon: settings.approval', () => {
       daemon.child.kill('SIGHUP');
       await daemon.reconciled(1);
     }
-    expect([names().includes('backend'), commandsIn(notices.bodies).length]).toEqual([false, 1]);
+    expect([names().includes('backend'), commandsOf(daemon).length]).toEqual([false, 1]);
     const [ended] = daemon.log().filter(({ msg }) => msg === 'reconciliation ended');
     expect(ended).toMatchObject({ outcome: 'awaiting_approval' });
-    const first = digestIn(commandsIn(notices.bodies)[0]);
+    const first = digestIn(commandsOf(daemon)[0]);
 
     daemon.write(edited);
-    await expect.poll(() => commandsIn(notices.bodies)).toHaveLength(2);
-    const second = digestIn(commandsIn(notices.bodies)[1]);
+    await expect.poll(() => commandsOf(daemon)).toHaveLength(2);
+    const second = digestIn(commandsOf(daemon)[1]);
     const stale = await vdcsync(['approve', first], call);
     expect([stale.code, stale.stderr]).toEqual([1, expect.stringContaining(second)]);
     expect(names()).not.toContain('backend');
@@ -50,12 +41,11 @@ describe('src/daemon: settings.approval', () => {
     expect([approved.code, approved.stdout]).toEqual([0, expect.stringContaining('is approved')]);
     await daemon.until(({ converged }) => converged);
     expect(names()).toEqual(expect.arrayContaining(['backend', 'extra']));
-    expect(commandsIn(notices.bodies)).toHaveLength(2);
+    expect(commandsOf(daemon)).toHaveLength(2);
     const again = await vdcsync(['approve', second], call);
     expect([again.code, again.stderr]).toEqual([1, expect.stringContaining('No plan of this state waits')]);
 
-    const drifts = () =>
-      notices.bodies.flatMap(({ event, detail = '' }) => (event === 'drift' ? [detail] : []));
+    const drifts = () => daemon.notified.flatMap(({ event, detail }) => (event === 'drift' ? [detail] : []));
     expect(drifts()).toEqual([]);
     const extra = live(api).networks.find(({ name }) => name === 'extra');
     api.emulator.mutate({ do: 'delete_network', id: extra?.id ?? 0 });

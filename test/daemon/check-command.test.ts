@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { planSchema } from '../../src/core/plan-schema.ts';
 import { folderWith, oneNetwork } from '../cli/run.ts';
-import { receiver } from '../support/receiver.ts';
 import { emulate, live, startDaemon } from './support.ts';
 
 const edited = oneNetwork.replace('networks:', 'networks:\n  extra: { cidr: 10.30.0.0/24 }');
@@ -15,19 +14,14 @@ test -f accept && exit 0
 echo not today >&2; exit 1
 `;
 
-interface Notification {
-  readonly condition?: string;
-  readonly detail?: string;
-}
-
 describe('src/daemon/project/plan-check.ts', () => {
   test('a refused plan is not applied, is reported once, and is checked again when it changes', async () => {
-    const [api, notices] = [await emulate(), await receiver<Notification>()];
+    const api = await emulate();
     const folder = folderWith({ policy });
     chmodSync(join(folder, 'policy'), 0o755);
     const daemon = await startDaemon(api, {
       ...{ folder, spec: oneNetwork, args: ['--check-command', './policy'] },
-      env: { VDCSYNC_NOTIFY_URL: notices.url, KEPT: 'kept', PATH: process.env.PATH ?? '' },
+      env: { KEPT: 'kept', PATH: process.env.PATH ?? '' },
     });
     const plans = () =>
       readFileSync(join(folder, 'plans'), 'utf8')
@@ -50,10 +44,10 @@ describe('src/daemon/project/plan-check.ts', () => {
         ?.operations.map(({ key }) => key)
         .sort(),
     ).toEqual(['networks.backend', 'networks.extra']);
-    const blocked = () => notices.bodies.filter(({ condition }) => condition === 'blocked');
+    const blocked = () => daemon.notified.filter(({ condition }) => condition === 'blocked');
     await expect.poll(blocked).toHaveLength(2);
     expect(blocked()[0]?.detail).toContain('not today');
-    expect(blocked()[1]?.detail?.split('\n')).toHaveLength(1);
+    expect(blocked()[1]?.detail.split('\n')).toHaveLength(1);
 
     // The plan is the same, and the policy is not.
     writeFileSync(join(folder, 'accept'), '');

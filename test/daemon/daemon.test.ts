@@ -1,14 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { shop } from '../cli/run.ts';
-import { emulate, live, startDaemon } from './support.ts';
+import { emulate, live, startConverged, startDaemon } from './support.ts';
 
 const firewallOpen = shop.replace('policy_in: drop', 'policy_in: accept');
 
 describe('src/daemon/daemon.ts: a process with one file', () => {
   test('an edit is applied, a change elsewhere is corrected, and a broken file is reported and not applied', async () => {
-    const api = await emulate();
-    const daemon = await startDaemon(api, { spec: shop });
-    await daemon.until(({ converged }) => converged);
+    const { api, daemon } = await startConverged(shop);
     const [server] = live(api).servers;
     expect(server?.firewall.policyIn).toBe('drop');
 

@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
-import { receiver } from '../support/receiver.ts';
 import { emulate, startDaemon } from './support.ts';
 
 const canary = 'canary-5f3a9c-of-the-daemon';
@@ -14,18 +13,17 @@ isos:
 
 describe('src/core/hidden-texts.ts: values from the environment in a daemon', () => {
   test('stand in no page, status, metric, notification, log line or file', async () => {
-    const receiving = await receiver<unknown>();
     const api = await emulate();
-    const env = { KEY: canary, LOG_LEVEL: 'trace', VDCSYNC_NOTIFY_URL: receiving.url };
+    const env = { KEY: canary, LOG_LEVEL: 'trace' };
     const daemon = await startDaemon(api, { spec, env, args: ['--allow-env', 'KEY'] });
     await daemon.until(({ resources }) => resources.some(({ key }) => key === 'isos.rescue'));
     daemon.write(spec.replace('rescue.iso', 'other.iso'));
     await daemon.until(({ condition }) => condition === 'blocked');
-    await vi.waitFor(() => expect(receiving.bodies).not.toEqual([]), 30_000);
+    await vi.waitFor(() => expect(daemon.notified).not.toEqual([]), 30_000);
     const shown: [string, string][] = [];
     for (const path of ['/', '/status', '/metrics'])
       shown.push([path, await (await fetch(`${daemon.url}${path}`)).text()]);
-    shown.push(['log', JSON.stringify(daemon.log())], ['notifications', JSON.stringify(receiving.bodies)]);
+    shown.push(['log', JSON.stringify(daemon.log())], ['notifications', JSON.stringify(daemon.notified)]);
     await daemon.end();
     for (const name of readdirSync(daemon.folder, { recursive: true, encoding: 'utf8' }))
       if (statSync(join(daemon.folder, name)).isFile())

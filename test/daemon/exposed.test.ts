@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { RunningEmulator } from '../../src/emulator/http-server.ts';
 import { folderWith, inProcess, shop } from '../cli/run.ts';
-import { receiver } from '../support/receiver.ts';
-import { emulate, type RunningDaemon, startDaemon } from './support.ts';
+import { emulate, type RunningDaemon, startConverged } from './support.ts';
 
 const firewall = 'servers.web-1.firewall';
 
@@ -78,12 +77,9 @@ describe('src/core/world.ts: every output says that a server is exposed, whateve
   });
 
   test('with `drift: report` the daemon notifies once, and again at the end', async () => {
-    const api = await emulate();
     const spec = shop.replace('max_deletions: 9', 'max_deletions: 9, drift: report');
-    const { url, bodies } = await receiver<{ readonly event: string; readonly detail: string }>();
-    const events = () => bodies.filter(({ event }) => /exposed/.test(event));
-    const daemon = await startDaemon(api, { spec, env: { VDCSYNC_NOTIFY_URL: url } });
-    await daemon.until(({ converged }) => converged);
+    const { api, daemon } = await startConverged(spec);
+    const events = () => daemon.notified.filter(({ event }) => /exposed/.test(event));
     await expectDaemonShows(daemon, []);
     switchOff(api);
     const seen = await daemon.until((project) => isExposed(project));

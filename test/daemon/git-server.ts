@@ -1,11 +1,9 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { dirname, join } from 'node:path';
-import { onTestFinished } from 'vitest';
 import { folderWith } from '../cli/run.ts';
+import { serving } from '../support/serving.ts';
 import { program } from './support.ts';
 
 /** A repository on this machine: a bare one that is pushed to, and a clone to push from. */
@@ -77,15 +75,7 @@ export function serveRefusal(words: (headers: IncomingMessage['headers']) => str
 }
 
 async function serve(bare: string, answer: RequestListener): Promise<string> {
-  const server = createServer(answer);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const { port } = server.address() as AddressInfo;
-  return `http://127.0.0.1:${port}/${bare.split('/').at(-1)}`;
+  return `${await serving(answer)}/${bare.split('/').at(-1)}`;
 }
 
 /** One request by `git http-backend`, which speaks CGI. */

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { folderWith, oneNetwork } from '../cli/run.ts';
-import { emulate, type RunningDaemon, startDaemon } from './support.ts';
+import { emulate, type RunningDaemon, startConverged, startDaemon } from './support.ts';
 
 const secret = 'a-webhook-secret-of-40-characters';
 const corpus = join(import.meta.dirname, 'deliveries');
@@ -161,9 +161,7 @@ describe('src/daemon/http/app.ts: who may ask', () => {
   });
 
   test('under the name of another domain no path but the health shows anything of a project', async () => {
-    const api = await emulate();
-    open = await startDaemon(api, { spec: oneNetwork });
-    await open.until(({ converged }) => converged);
+    open = (await startConverged(oneNetwork)).daemon;
     const paths = ['/', '/page', '/status', '/metrics', '/events', '/readyz'];
     for (const path of paths) {
       const { text } = await exchange(
@@ -189,7 +187,6 @@ describe('src/daemon/http/app.ts: who may ask', () => {
       ready: false,
       reasons: ['the source cannot be read'],
     });
-    const full = (await daemon.status()) as unknown as { readonly not_ready: readonly string[] };
-    expect(full.not_ready[0]).toMatch(/^the source cannot be read: git ls-remote/);
+    expect((await daemon.status()).not_ready[0]).toMatch(/^the source cannot be read: git ls-remote/);
   });
 });

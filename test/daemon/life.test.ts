@@ -2,13 +2,11 @@ import { writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { folderWith, oneNetwork, shop } from '../cli/run.ts';
-import { emulate, live, startDaemon } from './support.ts';
+import { emulate, live, startConverged, startDaemon } from './support.ts';
 
 describe('src/daemon/project/project.ts: a project kept as its spec says', () => {
   test('an emptied file is blocked by the guards, and what it made stays', async () => {
-    const api = await emulate();
-    const daemon = await startDaemon(api, { spec: shop });
-    await daemon.until(({ converged }) => converged);
+    const { api, daemon } = await startConverged(shop);
     daemon.write('');
     await daemon.until(({ spec }) => spec.broken.length > 0);
     daemon.write('version: 1\nproject: {id: 4711}\nsettings: {prune: true, max_deletions: 1}\n');
@@ -35,9 +33,7 @@ describe('src/daemon/project/project.ts: a project kept as its spec says', () =>
 
 describe('src/daemon/project/project.ts: a token that is revoked', () => {
   test('is told once, with what to do, and the process stays ready', async () => {
-    const api = await emulate();
-    const daemon = await startDaemon(api, { spec: oneNetwork, args: ['--interval', '1m'] });
-    await daemon.until(({ converged }) => converged);
+    const { api, daemon } = await startConverged(oneNetwork, { args: ['--interval', '1m'] });
     const before = daemon.log().length;
     api.emulator.mutate({ do: 'revoke_token', token: api.projects[0]?.tokens.readWrite ?? '' });
     await daemon.until(({ condition }) => condition === 'unauthorized');
@@ -64,16 +60,12 @@ describe('src/daemon/project/project.ts: a token that is revoked', () => {
 describe('src/daemon/project/project.ts: life and death', () => {
   test('what became of a lost write is found out, pass by pass, however short the interval is', async () => {
     const lost = faultRule({ method: 'POST', path: '/networks', times: 1 }, { do: 'reset', effect: 'none' });
-    const api = await emulate({ faults: [lost] });
-    const daemon = await startDaemon(api, { spec: oneNetwork, args: ['--interval', '1m'] });
-    await daemon.until(({ converged }) => converged);
+    const { api } = await startConverged(oneNetwork, { faults: [lost], args: ['--interval', '1m'] });
     expect(live(api).networks.filter(({ name }) => name === 'backend')).toHaveLength(1);
   });
 
   test('a second one on the same state waits, alive and not ready, and takes over', async () => {
-    const api = await emulate();
-    const first = await startDaemon(api, { spec: oneNetwork });
-    await first.until(({ converged }) => converged);
+    const { api, daemon: first } = await startConverged(oneNetwork);
     const token = 'approve-canary-of-some-length';
     const second = await startDaemon(api, { folder: first.folder, env: { VDCSYNC_APPROVE_TOKEN: token } });
     await second.until(({ daemon: { waiting_for: holder } }) => holder !== null);

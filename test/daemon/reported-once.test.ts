@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { folderWith, inProcess, oneNetwork, shop } from '../cli/run.ts';
-import { receiver } from '../support/receiver.ts';
-import { emulate, type RunningDaemon, startDaemon } from './support.ts';
+import { emulate, type RunningDaemon, startConverged, startDaemon } from './support.ts';
 
 const lines = (daemon: RunningDaemon, message: string) => daemon.log().filter(({ msg }) => msg === message);
 
@@ -12,10 +11,7 @@ const oneAddress = 'version: 1\nproject: { id: 4711 }\nips:\n  web: {}\n';
 
 describe('src/daemon/notifications: what its operator is told', () => {
   test('an unmanaged server is counted as billed, and notified once', async () => {
-    const notices = await receiver<{ readonly event: string; readonly detail: string }>();
-    const api = await emulate();
-    const daemon = await startDaemon(api, { spec: oneAddress, env: { VDCSYNC_NOTIFY_URL: notices.url } });
-    await daemon.until(({ condition }) => condition === 'converged');
+    const { api, daemon } = await startConverged(oneAddress);
     api.emulator.mutate({ do: 'add_server', name: 'other', public: true });
     daemon.child.kill('SIGHUP');
     const counted = async () => /^vdcsync_unmanaged_servers\{.*\} (\d+)$/m.exec(await daemon.metrics())?.[1];
@@ -24,7 +20,7 @@ describe('src/daemon/notifications: what its operator is told', () => {
     await daemon.reconciled(1);
     const [id] = api.emulator.world.projects[0]?.servers.map((each) => each.id) ?? [];
 
-    const unmanaged = notices.bodies.filter(({ event }) => event === 'unmanaged');
+    const unmanaged = daemon.notified.filter(({ event }) => event === 'unmanaged');
     expect(unmanaged).toEqual([expect.objectContaining({ detail: expect.stringContaining(`server ${id}`) })]);
     const env = { VDC_BASE_URL: api.baseUrl, VDC_TOKEN: api.projects[0]?.tokens.read ?? '' };
     const flags = ['--format', 'json', '--api-profile', 'profile.yaml'];
@@ -53,10 +49,7 @@ describe('src/daemon/notifications: what its operator is told', () => {
   });
 
   test('a file that has vanished is a source that cannot be read: not ready, and the last valid spec in force', async () => {
-    const api = await emulate();
-    const notices = await receiver<{ readonly event: string; readonly project: number }>();
-    const daemon = await startDaemon(api, { spec: oneNetwork, env: { VDCSYNC_NOTIFY_URL: notices.url } });
-    await daemon.until(({ converged }) => converged);
+    const { daemon } = await startConverged(oneNetwork);
     expect(await daemon.ready()).toBe(true);
 
     rmSync(join(daemon.folder, 'vdcsync.yaml'));
@@ -71,7 +64,7 @@ describe('src/daemon/notifications: what its operator is told', () => {
     await daemon.until((_, { source }) => source.error === null);
     expect(await daemon.ready()).toBe(true);
     expect(lines(daemon, 'source readable again')).toHaveLength(1);
-    const sources = () => notices.bodies.filter(({ event }) => event === 'source');
+    const sources = () => daemon.notified.filter(({ event }) => event === 'source');
     await expect.poll(sources).toMatchObject([{ project: 4711 }, { project: 4711 }]);
   });
 
@@ -91,10 +84,8 @@ describe('src/daemon/notifications: what its operator is told', () => {
   });
 
   test('what needs an operator stands in the log once, with its key and command, however often it is looked at', async () => {
-    const api = await emulate();
     const spec = shop.replace('max_deletions: 9', 'prune: false');
-    const daemon = await startDaemon(api, { spec, args: ['--interval', '1m'] });
-    await daemon.until(({ converged }) => converged);
+    const { daemon } = await startConverged(spec, { args: ['--interval', '1m'] });
     daemon.write(`${spec.replace('policy_in: drop', 'policy_in: accept').replace('cores: 2', 'cores: 4')}`);
     await daemon.until(({ condition }) => condition === 'blocked');
     await daemon.reconciled(3);
@@ -138,9 +129,7 @@ describe('src/daemon/notifications: what its operator is told', () => {
       'rules: []',
       'rules: [{ direction: in, action: accept, enabled: true, protocol: tcp, destination_port: "22" }]',
     );
-    const api = await emulate();
-    const daemon = await startDaemon(api, { spec: open });
-    await daemon.until(({ converged }) => converged);
+    const { api, daemon } = await startConverged(open);
     await daemon.end();
 
     const { folder } = daemon;
@@ -159,9 +148,7 @@ describe('src/daemon/notifications: what its operator is told', () => {
   });
 
   test('an outage is told once, as it begins and as it ends', async () => {
-    const api = await emulate();
-    const daemon = await startDaemon(api, { spec: oneNetwork, args: ['--interval', '1m'] });
-    await daemon.until(({ converged }) => converged);
+    const { api, daemon } = await startConverged(oneNetwork, { args: ['--interval', '1m'] });
     const before = daemon.log().length;
     api.emulator.setFaults([faultRule({ method: 'GET' }, { do: 'refuse' })]);
     await daemon.until(({ condition }) => condition === 'unreachable');

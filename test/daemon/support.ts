@@ -3,10 +3,13 @@ import { chmodSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { onTestFailed, onTestFinished } from 'vitest';
+import type * as z from 'zod';
 import { type RunningEmulator, type ServeOptions, startEmulator } from '../../src/emulator/http-server.ts';
 import type { ProjectView } from '../../src/view/project-view.ts';
+import type { daemonStatusSchema } from '../../tools/daemon-status-schema.ts';
 import { ended, folderWith, start } from '../cli/run.ts';
 import { builtCommand } from '../support/built.ts';
+import { receiver } from '../support/receiver.ts';
 
 /** A minute of the API in a second: fast, and slow enough for a busy machine to follow. */
 export const speed = 60;
@@ -23,14 +26,17 @@ export interface Project extends ProjectView {
   readonly daemon: NonNullable<ProjectView['daemon']>;
 }
 
-export interface Status {
-  readonly ready: boolean;
-  readonly source: {
-    readonly error: string | null;
-    readonly commit: { readonly id: string } | null;
-    readonly broken: readonly { readonly file: string; readonly message: string }[];
-  };
+export type Status = Pick<z.infer<typeof daemonStatusSchema>, 'ready' | 'not_ready' | 'source'> & {
   readonly projects: readonly Project[];
+};
+
+/** The body of a notification, as far as tests read it. */
+export interface Notified {
+  readonly project: number;
+  readonly event: string;
+  readonly condition?: string;
+  readonly detail: string;
+  readonly resolve?: readonly string[];
 }
 
 export interface RunningDaemon {
@@ -39,6 +45,8 @@ export interface RunningDaemon {
   readonly url: string;
   /** Everything it has logged so far, one object a line. */
   log(): readonly Record<string, unknown>[];
+  /** The notifications that it has sent so far. */
+  readonly notified: readonly Notified[];
   status(): Promise<Status>;
   metrics(): Promise<string>;
   /** Whether `/readyz` answers 200. */
@@ -69,6 +77,7 @@ export async function startDaemon(api: RunningEmulator, options: DaemonOptions =
   const file = join(folder, 'vdcsync.yaml');
   if (options.spec !== undefined) writeFileSync(file, options.spec);
   writeFileSync(join(folder, 'profile.yaml'), `time_scale: ${options.speed ?? speed}\n`);
+  const notifications = await receiver<Notified>();
   const args = ['run', '--listen', '127.0.0.1:0', '--interval', '2m', ...(options.args ?? [])];
   const child = start(args, {
     ...{ cwd: folder, program: options.program },
@@ -78,6 +87,7 @@ export async function startDaemon(api: RunningEmulator, options: DaemonOptions =
       VDCSYNC_API_PROFILE: 'profile.yaml',
       VDCSYNC_ALLOW_EPHEMERAL_STATE: '1',
       VDCSYNC_TOKEN_ENV_PREFIX: 'TOKEN_',
+      VDCSYNC_NOTIFY_URL: notifications.url,
       LOG_FORMAT: 'json',
       ...options.env,
     },
@@ -123,7 +133,7 @@ export async function startDaemon(api: RunningEmulator, options: DaemonOptions =
     return found.projects[0] as Project;
   };
   return {
-    ...{ folder, child, url, log, status, until: untilWanted },
+    ...{ folder, child, url, log, status, until: untilWanted, notified: notifications.bodies },
     metrics: async () => (await get('/metrics')).text(),
     ready: async () => (await get('/readyz')).ok,
     async reconciled(times) {
@@ -140,6 +150,17 @@ export async function startDaemon(api: RunningEmulator, options: DaemonOptions =
       return exited;
     },
   };
+}
+
+/** An emulator, and a daemon that has made its project equal to the spec. */
+export async function startConverged(
+  spec: string,
+  { faults = [], ...options }: Omit<DaemonOptions, 'spec'> & Pick<ServeOptions, 'faults'> = {},
+) {
+  const api = await emulate({ faults });
+  const daemon = await startDaemon(api, { spec, ...options });
+  await daemon.until(({ converged }) => converged);
+  return { api, daemon };
 }
 
 /** No machine is so busy that what is to come takes longer. Real ms. */

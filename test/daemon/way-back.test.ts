@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
-import { emulate, live, startDaemon } from './support.ts';
+import { type emulate, live, startConverged, startDaemon } from './support.ts';
 
 const head = 'version: 1\nproject: {id: 4711}\nsettings: {on_failure: back, prune: true, exclusive: true}\n';
 const good = `${head}networks:\n  backend: {cidr: 10.20.0.0/24}\n`;
@@ -17,9 +17,7 @@ const sends = ({ emulator }: Awaited<ReturnType<typeof emulate>>, path: string) 
 
 describe('src/daemon/project/way-back.ts', () => {
   test('a refused spec is replaced by the last one that converged, which is said once', async () => {
-    const api = await emulate({ faults: [noServers] });
-    const daemon = await startDaemon(api, { spec: good });
-    await daemon.until(({ converged }) => converged);
+    const { api, daemon } = await startConverged(good, { faults: [noServers] });
     daemon.write(refused);
     const { spec } = await daemon.until(({ spec: { broken } }) => broken.length > 0);
     expect(JSON.stringify(spec.broken)).toContain('The last spec that converged is in force');
@@ -41,9 +39,7 @@ describe('src/daemon/project/way-back.ts', () => {
   }, 180_000);
 
   test('resources that the refused spec adopted stay, and are released', async () => {
-    const api = await emulate({ faults: [noServers] });
-    const daemon = await startDaemon(api, { spec: good });
-    await daemon.until(({ converged }) => converged);
+    const { api, daemon } = await startConverged(good, { faults: [noServers] });
     const { id } = api.emulator.mutate({ do: 'add_ip' }) as { id: number };
     api.emulator.mutate({ do: 'add_network', name: 'old', cidr: '10.9.0.0/24' });
     const adopted = `  old: {cidr: 10.9.0.0/24}\nips:\n  mine: {id: ${id}}\n  web: {}\n`;
@@ -57,9 +53,7 @@ describe('src/daemon/project/way-back.ts', () => {
 
   test('a crash in the middle of the way back does not begin the refused spec again', async () => {
     const slow = faultRule({ method: 'DELETE', path: '/ips/*' }, { do: 'slow', ms: 120_000 });
-    const api = await emulate({ faults: [noServers, slow] });
-    const daemon = await startDaemon(api, { spec: good });
-    await daemon.until(({ converged }) => converged);
+    const { api, daemon } = await startConverged(good, { faults: [noServers, slow] });
     daemon.write(refused);
     await expect
       .poll(() => api.emulator.requests.some(({ method }) => method === 'DELETE'), { timeout: 60_000 })
@@ -73,9 +67,7 @@ describe('src/daemon/project/way-back.ts', () => {
   }, 180_000);
 
   test('a spec that has deleted an address stays in force', async () => {
-    const api = await emulate({ faults: [noServers] });
-    const daemon = await startDaemon(api, { spec: `${good}ips:\n  old: {}\n` });
-    await daemon.until(({ converged }) => converged);
+    const { api, daemon } = await startConverged(`${good}ips:\n  old: {}\n`, { faults: [noServers] });
     daemon.write(`${good}servers:\n  web: {${size}}\n`);
     await daemon.until(({ condition }) => condition === 'blocked');
     await expect.poll(() => live(api).ips.length, { timeout: 60_000 }).toBe(0);

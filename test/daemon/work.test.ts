@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { oneNetwork, shop, vdcsync } from '../cli/run.ts';
-import { receiver } from '../support/receiver.ts';
-import { emulate, live, startDaemon } from './support.ts';
+import { emulate, live, startConverged, startDaemon } from './support.ts';
 
 describe('src/daemon/project: what takes long', () => {
   test('an ISO that is being loaded for hours does not hold up an edit, nor a restart', async () => {
@@ -30,12 +29,10 @@ describe('src/daemon/project: what takes long', () => {
 
   test('a server that waits for graphics cards keeps nothing else waiting; it is told when some are found', async () => {
     const api = await emulate();
-    const notices = await receiver<Notification>();
     api.emulator.mutate({ do: 'set_capacity', package: 'l40s-1', capacity: 0 });
     const gpu =
       '  gpu-1:\n    { server_type: gpu-fixed, gpu_package: l40s-1, image: ubuntu-24.04, ssh_keys: [101] }\n';
-    const env = { VDCSYNC_NOTIFY_URL: notices.url };
-    const daemon = await startDaemon(api, { spec: `${shop}${gpu}`, env });
+    const daemon = await startDaemon(api, { spec: `${shop}${gpu}` });
     await daemon.until(({ in_flight: flight }) =>
       flight.some(({ key, step }) => key === 'servers.gpu-1' && step === 'waiting'),
     );
@@ -52,28 +49,25 @@ describe('src/daemon/project: what takes long', () => {
     const [web] = live(api).servers;
     api.emulator.mutate({ do: 'set_firewall', server_id: web?.id ?? 0, policy_in: 'accept' });
     await expect.poll(() => live(api).servers[0]?.firewall.policyIn).toBe('drop');
-    await expect.poll(() => notices.bodies.map(({ event }) => event)).toContain('drift');
+    await expect.poll(() => daemon.notified.map(({ event }) => event)).toContain('drift');
     expect(daemon.log().map(({ msg }) => msg)).toContain('drift found');
     expect(live(api).servers).toHaveLength(1);
     api.emulator.mutate({ do: 'set_capacity', package: 'l40s-1', capacity: 1 });
     await daemon.until(({ converged }) => converged);
-    expect(notices.bodies.map(({ event }) => event)).toContain('capacity_found');
+    expect(daemon.notified.map(({ event }) => event)).toContain('capacity_found');
     expect(live(api).servers).toHaveLength(2);
   });
 });
 
 describe('src/daemon/project: what somebody else deletes', () => {
   test('a server is made again, and nobody is called for what was inside it', async () => {
-    const api = await emulate();
-    const notices = await receiver<Notification>();
-    const daemon = await startDaemon(api, { spec: shop, env: { VDCSYNC_NOTIFY_URL: notices.url } });
-    await daemon.until(({ converged }) => converged);
+    const { api, daemon } = await startConverged(shop);
     const [web] = live(api).servers;
     api.emulator.mutate({ do: 'delete_server', id: web?.id ?? 0 });
     await expect.poll(() => live(api).servers[0]).toMatchObject({ firewall: { enabled: true } });
     expect(live(api).servers[0]?.id).not.toBe(web?.id);
     await daemon.until(({ converged }) => converged);
-    const notified = notices.bodies.map((body) => JSON.stringify(body));
+    const notified = daemon.notified.map((body) => JSON.stringify(body));
     expect(notified.filter((text) => text.includes('"blocked"'))).toEqual([]);
     expect(notified.some((text) => text.includes('create servers.web-1'))).toBe(true);
   });
@@ -81,11 +75,7 @@ describe('src/daemon/project: what somebody else deletes', () => {
 
 describe('src/daemon/project: what changed behind the spec', () => {
   test('is told with what it was and is to be, and what becomes of it', async () => {
-    const api = await emulate();
-    const notices = await receiver<Notification>();
-    const env = { VDCSYNC_NOTIFY_URL: notices.url };
-    const daemon = await startDaemon(api, { spec: shop, env });
-    await daemon.until(({ converged }) => converged);
+    const { api, daemon } = await startConverged(shop);
     const [web] = live(api).servers;
     const open = {
       direction: 'in',
@@ -98,18 +88,12 @@ describe('src/daemon/project: what changed behind the spec', () => {
       ...{ do: 'set_firewall', server_id: web?.id ?? 0, policy_in: 'accept', rules: [open, open] },
     });
     await expect
-      .poll(() => notices.bodies.find(({ event }) => event === 'drift')?.detail)
+      .poll(() => daemon.notified.find(({ event }) => event === 'drift')?.detail)
       .toBe(
         'update servers.web-1.firewall: policy_in: accept → drop, rules: 2 entries → []\nvdcsync corrects the drift now',
       );
   });
 });
-
-interface Notification {
-  readonly event: string;
-  readonly project: number;
-  readonly detail: string;
-}
 
 describe('src/daemon/project: what only an operator can settle', () => {
   test('adopt and resolve work while it runs, and it goes on from there at once', async () => {

@@ -1,6 +1,5 @@
-import { once } from 'node:events';
-import { createServer, request } from 'node:http';
-import { type AddressInfo, connect, createServer as createProxy, type Socket } from 'node:net';
+import { request } from 'node:http';
+import { connect, createServer, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
@@ -8,6 +7,7 @@ import type { RunningEmulator } from '../../src/emulator/http-server.ts';
 import { openPostgresState } from '../../src/state/postgres.ts';
 import type { RunningDaemon } from '../daemon/support.ts';
 import { postgresServer } from '../support/postgres.ts';
+import { portOf, serving } from '../support/serving.ts';
 import {
   allConverged,
   billed,
@@ -23,6 +23,7 @@ import {
   lastReplicasOf,
   projectsWith,
   replica,
+  restingFleet,
   specs,
   sql,
   withServer,
@@ -117,12 +118,8 @@ describe('src/daemon/fleet', () => {
   });
 
   test('a project whose state cannot be read delays no other one, and is tried less and less often', async () => {
-    const api = await cloud();
-    const state = await database(server, 'poisoned');
-    const folder = folderOfSpecs();
     const args = ['-f', 'specs', '--interval', '10h', '--parallel', '1'];
-    const only = await replica(api, state, folder, { args });
-    await allConverged(api, only);
+    const { api, state, folder, first: only } = await restingFleet(server, 'poisoned', { args });
     await sql(
       state,
       "UPDATE vdcsync.claims SET body = 'no JSON' WHERE state_id = (SELECT id FROM vdcsync.states WHERE project_id = 4711)",
@@ -185,10 +182,8 @@ describe('src/daemon/fleet', () => {
   });
 
   test('a replica whose database is gone says so, and one that follows is ready once it is back', async () => {
-    const api = await cloud();
-    const state = await database(server, 'away');
-    const [one, two] = [folderOfSpecs(), folderOfSpecs()];
-    const replicas = [await replica(api, state, one), await replica(api, state, two)];
+    const { api, state, first } = await restingFleet(server, 'away');
+    const replicas = [first, await replica(api, state, folderOfSpecs())];
     for (const each of replicas) await allConverged(api, each);
     const ready = () => Promise.all(replicas.map((each) => each.ready()));
     await expect.poll(ready).toEqual([true, true]);
@@ -241,7 +236,7 @@ async function wayTo({ baseUrl }: RunningEmulator) {
   let onRequest: (count: number) => void = () => {};
   const target = new URL(baseUrl);
   let [count, writes] = [0, 0];
-  const proxy = createServer((incoming, outgoing) => {
+  const origin = await serving((incoming, outgoing) => {
     count += 1;
     if (incoming.method !== 'GET') writes += 1;
     const { method, url: path, headers } = incoming;
@@ -254,17 +249,8 @@ async function wayTo({ baseUrl }: RunningEmulator) {
     passed.on('error', () => outgoing.destroy());
     incoming.pipe(passed);
   });
-  proxy.listen(0, '127.0.0.1');
-  await once(proxy, 'listening');
-  onTestFinished(() => {
-    proxy.closeAllConnections();
-    proxy.close();
-  });
-  const { port } = proxy.address() as AddressInfo;
-  const own = new URL(baseUrl);
-  own.port = String(port);
   return {
-    baseUrl: own.href,
+    baseUrl: `${origin}${target.pathname}`,
     writes: () => writes,
     /** Resolves when `act` was done, while the answer to one of the next requests is on its way. */
     at: (further: number, act: () => void) =>
@@ -290,7 +276,7 @@ async function wayToDatabase(target: number) {
     socket.on('error', () => socket.destroy());
     socket.on('close', () => sockets.delete(socket));
   };
-  const proxy = createProxy((near) => {
+  const proxy = createServer((near) => {
     keep(near);
     const join = () => {
       const far = connect(target, '127.0.0.1');
@@ -303,14 +289,12 @@ async function wayToDatabase(target: number) {
     if (open) join();
     else waiting.push(join);
   });
-  proxy.listen(0, '127.0.0.1');
-  await once(proxy, 'listening');
+  const port = await portOf(proxy);
   onTestFinished(() => {
     for (const socket of sockets) socket.destroy();
-    proxy.close();
   });
   return {
-    port: (proxy.address() as AddressInfo).port,
+    port,
     hold: () => {
       open = false;
       for (const socket of sockets) socket.pause();

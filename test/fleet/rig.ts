@@ -61,15 +61,13 @@ export function folderOfSpecs(more = ''): string {
   return folder;
 }
 
+type ReplicaOptions = Pick<DaemonOptions, 'args' | 'env' | 'speed' | 'program'>;
+
 export function replica(
   api: RunningEmulator,
   state: string,
   folder: string,
-  {
-    args = ['-f', 'specs'],
-    env = {},
-    ...others
-  }: Pick<DaemonOptions, 'args' | 'env' | 'speed' | 'program'> = {},
+  { args = ['-f', 'specs'], env = {}, ...others }: ReplicaOptions = {},
 ): Promise<RunningDaemon> {
   const tokens = ids.map((id) => [`TOKEN_${id}`, api.emulator.tokens(id).readWrite] as const);
   const all = { ...Object.fromEntries(tokens), ...env };
@@ -101,6 +99,18 @@ export function allConverged(api: RunningEmulator, daemon: RunningDaemon): Promi
       projects.every(({ condition }) => condition === 'converged') &&
       api.emulator.world.projects.every(({ networks }) => networks.some(({ name }) => name === 'backend')),
   );
+}
+
+/** A replica whose projects have converged, alone with its database. */
+export async function restingFleet(
+  server: PostgresServer,
+  name: string,
+  { folder = folderOfSpecs(), ...options }: ReplicaOptions & { readonly folder?: string } = {},
+) {
+  const [api, state] = [await cloud(), await database(server, name)];
+  const first = await replica(api, state, folder, options);
+  await allConverged(api, first);
+  return { api, state, folder, first };
 }
 
 /** The same for every project. */

@@ -1,11 +1,11 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { StateError } from '../../src/core/errors.ts';
 import { openPostgresState } from '../../src/state/postgres.ts';
 import { PostgresInspection } from '../../src/state/postgres-inspection.ts';
 import { folderWith, inProcess, oneNetwork } from '../cli/run.ts';
 import { postgresServer } from '../support/postgres.ts';
+import { portOf } from '../support/serving.ts';
 
 const server = postgresServer();
 const read = { mode: 'read', now: 1, lineage: 'test' } as const;
@@ -24,13 +24,11 @@ async function listener(answer: (socket: Socket) => void): Promise<Listener> {
     socket.on('error', () => undefined);
     answer(socket);
   });
-  listening.listen(0, '127.0.0.1');
-  await once(listening, 'listening');
+  const port = await portOf(listening);
   onTestFinished(() => {
     for (const socket of sockets) socket.destroy();
-    listening.close();
   });
-  return { port: (listening.address() as AddressInfo).port, sockets };
+  return { port, sockets };
 }
 
 /** Answers the client's first message, which asks for TLS, and stays silent from then on. */

@@ -1,9 +1,7 @@
-import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingHttpHeaders } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { onTestFinished } from 'vitest';
 import type { Forge } from '../../src/daemon/commit-status/forge.ts';
+import { serving } from './serving.ts';
 
 export const forgeToken = 'canary-of-the-forge';
 
@@ -63,7 +61,7 @@ export async function fakeForge(forge: Forge) {
   const kept: Kept[] = [];
   let requests = 0;
   let status: number | undefined;
-  const server = createServer(async (incoming, outgoing) => {
+  const url = await serving(async (incoming, outgoing) => {
     requests += 1;
     const sent = JSON.parse(await text(incoming)) as Record<string, string>;
     const answer = (code: number) =>
@@ -86,15 +84,9 @@ export async function fakeForge(forge: Forge) {
     kept.push({ commit, state, description, context, target });
     return answer(201);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
   return {
     kept,
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`,
+    url: `${url}${path}`,
     requests: () => requests,
     /** From now on every request gets this status; `undefined`: none does. */
     answer: (next: number | undefined) => {

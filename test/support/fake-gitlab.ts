@@ -1,8 +1,5 @@
-import { once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { onTestFinished } from 'vitest';
+import { serving } from './serving.ts';
 
 /** The user of {@link noteToken}. */
 const author = 42;
@@ -21,7 +18,7 @@ export async function fakeGitlab() {
   let state: Buffer | undefined;
   let status = 200;
   // A storage of objects refuses a request with two authorizations: the header, and the signature in the address.
-  const storage = await listen((incoming, outgoing) => {
+  const storage = await serving((incoming, outgoing) => {
     const isSigned = incoming.url === '/state?signature=1';
     if (!isSigned || incoming.headers.authorization !== undefined) return void outgoing.writeHead(400).end();
     outgoing.end(state);
@@ -32,7 +29,7 @@ export async function fakeGitlab() {
     else if (id === undefined) notes.push({ id: notes.length + 1, author: { id: author }, body });
     return note ?? (id === undefined ? notes.at(-1) : undefined);
   };
-  const url = await listen(async (incoming, outgoing) => {
+  const url = await serving(async (incoming, outgoing) => {
     const sent = await buffer(incoming);
     const { pathname, searchParams } = new URL(incoming.url ?? '', 'http://gitlab');
     const json = (value: unknown, headers = {}) =>
@@ -70,15 +67,4 @@ export async function fakeGitlab() {
       status = next;
     },
   };
-}
-
-async function listen(handler: RequestListener): Promise<string> {
-  const server = createServer(handler);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
