@@ -17,7 +17,7 @@ const long = [
   'test/engine/{crash,several-tokens}.test.ts',
   'test/engine/claims/recorded-findings.test.ts',
   'test/examples/{adding-a-kind,lifecycle,pipelines,policy}.test.ts',
-  'test/fleet/{failover,faults,fleet,job-queue,killed-replica,places,releases,rollout,statements,tenants,upgrade}.test.ts',
+  'test/fleet/{failover,faults,fleet,job-queue,places,releases,rollout,statements,tenants,upgrade}.test.ts',
   'test/golden/serving.test.ts',
   'test/layers.test.ts',
   'test/model/**/*.test.ts',

@@ -57,17 +57,30 @@ const toldBroken = (daemon: RunningDaemon, file: string, words = '') =>
     .poll(async () => (await daemon.status()).source.broken.find((each) => each.file === file)?.message)
     .toContain(words);
 
+/** A daemon of a folder with these files, once these projects have converged. */
+async function started(
+  files: Readonly<Record<string, string>>,
+  ids: readonly number[],
+  options: DaemonOptions = {},
+) {
+  const api = await cloud();
+  const named = Object.entries(files).map(([name, text]) => [`projects/${name}.yaml`, text]);
+  const folder = folderWith(Object.fromEntries(named));
+  const daemon = await keep(api, { folder, ...options });
+  if (ids.length > 0) await converged(daemon, ids);
+  const fileOf = (name: string) => join(folder, `projects/${name}.yaml`);
+  const write = (name: string, text: string) => writeFileSync(fileOf(name), text);
+  return { api, folder, daemon, write, remove: (name: string) => rmSync(fileOf(name)) };
+}
+
 const metric = async (daemon: RunningDaemon, name: string) =>
   (await daemon.metrics()).split('\n').find((line) => line.startsWith(name));
 
 describe('src/daemon/sources: two files of one project', () => {
   test('the one in force stays so, whatever the other is called; it goes, and nothing is broken any more', async () => {
-    const api = await cloud();
-    const folder = folderWith({ 'projects/shop.yaml': shop, 'projects/blog.yaml': blog });
-    const daemon = await keep(api, { folder });
-    await converged(daemon, [4711, 4712]);
+    const { api, daemon, write, remove } = await started({ shop, blog }, [4711, 4712]);
 
-    writeFileSync(join(folder, 'projects/api.yaml'), copy);
+    write('api', copy);
     await toldBroken(
       daemon,
       'projects/api.yaml',
@@ -82,7 +95,7 @@ describe('src/daemon/sources: two files of one project', () => {
       expect.objectContaining({ project: 4711, file: 'projects/api.yaml', msg: 'spec invalid' }),
     );
 
-    rmSync(join(folder, 'projects/api.yaml'));
+    remove('api');
     await daemon.until((_, { source }) => source.broken.length === 0);
     expect((await projects(daemon)).get(4711)?.spec).toMatchObject({
       files: ['projects/shop.yaml'],
@@ -96,36 +109,27 @@ describe('src/daemon/sources: two files of one project', () => {
   });
 
   test('a broken edit of the one in force does not let the other in', async () => {
-    const api = await cloud();
-    const folder = folderWith({ 'projects/shop.yaml': shop });
-    const daemon = await keep(api, { folder });
-    await converged(daemon, [4711]);
-    writeFileSync(join(folder, 'projects/shop.yaml'), 'version: [\n');
+    const { api, daemon, write } = await started({ shop }, [4711]);
+    write('shop', 'version: [\n');
     await daemon.until(({ spec }) => spec.broken.length > 0);
-    writeFileSync(join(folder, 'projects/api.yaml'), copy);
+    write('api', copy);
     await toldBroken(daemon, 'projects/api.yaml');
-    writeFileSync(join(folder, 'projects/shop.yaml'), shop);
+    write('shop', shop);
     await daemon.until(({ spec, converged }) => spec.broken.length === 0 && converged);
     expect(networks(api, 4711)).toEqual(['default', 'backend']);
   });
 
   test('both there at the start: none is taken, until it is one, or each has a project of its own', async () => {
-    const api = await cloud();
-    const folder = folderWith({
-      'projects/api.yaml': copy,
-      'projects/blog.yaml': blog,
-      // What is broken beside it describes the project all the same.
-      'projects/shop.yaml': shop.replace('cidr:', 'cdir:'),
-    });
-    const daemon = await keep(api, { folder });
-    await converged(daemon, [4712]);
+    // What is broken beside it describes the project all the same.
+    const files = { api: copy, blog, shop: shop.replace('cidr:', 'cdir:') };
+    const { api, daemon, write } = await started(files, [4712]);
     const none = 'uses none of them: projects/api.yaml, projects/shop.yaml';
     await toldBroken(daemon, 'projects/api.yaml', none);
-    writeFileSync(join(folder, 'projects/shop.yaml'), shop);
+    write('shop', shop);
     await toldBroken(daemon, 'projects/shop.yaml', none);
     expect(networks(api, 4711)).toEqual(['default']);
 
-    writeFileSync(join(folder, 'projects/api.yaml'), copy.replaceAll('4711', '4713'));
+    write('api', copy.replaceAll('4711', '4713'));
     await converged(daemon, [4711, 4712, 4713]);
     expect((await daemon.status()).source.broken).toEqual([]);
     expect(networks(api, 4711)).toEqual(['default', 'backend']);
@@ -133,29 +137,23 @@ describe('src/daemon/sources: two files of one project', () => {
   });
 
   test('a file that is renamed goes on under its new name', async () => {
-    const api = await cloud();
-    const folder = folderWith({ 'projects/shop.yaml': shop });
-    const daemon = await keep(api, { folder });
-    await converged(daemon, [4711]);
+    const { api, folder, daemon, write } = await started({ shop }, [4711]);
     renameSync(join(folder, 'projects/shop.yaml'), join(folder, 'projects/web.yaml'));
     const renamed = await daemon.until(({ spec }) => spec.files[0] === 'projects/web.yaml');
     expect(renamed.spec.broken).toEqual([]);
-    writeFileSync(join(folder, 'projects/web.yaml'), `${shop}  extra: { cidr: 10.21.0.0/24 }\n`);
+    write('web', `${shop}  extra: { cidr: 10.21.0.0/24 }\n`);
     await expect.poll(() => networks(api, 4711)).toContain('extra');
     // The old name is free.
-    writeFileSync(join(folder, 'projects/shop.yaml'), blog);
+    write('shop', blog);
     await converged(daemon, [4711, 4712]);
   });
 
   test('a file whose project changes keeps the old one, and neither that nor the new one goes to others', async () => {
-    const api = await cloud();
-    const folder = folderWith({ 'projects/shop.yaml': shop, 'projects/blog.yaml': blog });
-    const daemon = await keep(api, { folder });
-    await converged(daemon, [4711, 4712]);
-    writeFileSync(join(folder, 'projects/shop.yaml'), copy.replace('4711', '4712'));
+    const { api, daemon, write } = await started({ shop, blog }, [4711, 4712]);
+    write('shop', copy.replace('4711', '4712'));
     const notified = await daemon.until(({ spec }) => spec.broken.length > 0);
     expect(notified.spec.broken[0]?.message).toContain('project.id was 4711 and is 4712 now');
-    writeFileSync(join(folder, 'projects/api.yaml'), copy);
+    write('api', copy);
     await toldBroken(daemon, 'projects/api.yaml');
     expect([networks(api, 4711), networks(api, 4712)]).toEqual([
       ['default', 'backend'],
@@ -165,85 +163,68 @@ describe('src/daemon/sources: two files of one project', () => {
 });
 
 describe('src/daemon/sources: a project that leaves the folder', () => {
+  const rare = { args: ['-f', 'projects', '--interval', '10h'] };
   const foreign = shop.replace('{ id: 4711', '{ id: 4713').replace('TOKEN_4711', 'TOKEN_4712');
 
   test('with nothing of it in its state it goes with its file, and comes back with it', async () => {
-    const api = await cloud();
-    const folder = folderWith({ 'projects/shop.yaml': shop, 'projects/third.yaml': foreign });
-    const daemon = await keep(api, { folder, args: ['-f', 'projects', '--interval', '10h'] });
+    const { daemon, write, remove } = await started({ shop, third: foreign }, [], rare);
     await expect.poll(async () => (await projects(daemon)).get(4713)?.condition).toBe('fenced');
     expect(await daemon.ready()).toBe(false);
-    rmSync(join(folder, 'projects/third.yaml'));
+    remove('third');
     await converged(daemon, [4711]);
     expect(await daemon.ready()).toBe(true);
     expect(await metric(daemon, 'vdcsync_broken_specs')).toBe('vdcsync_broken_specs 0');
     expect(await metric(daemon, 'vdcsync_condition{project="4713"')).toBeUndefined();
-    writeFileSync(join(folder, 'projects/third.yaml'), foreign.replace('TOKEN_4712', 'TOKEN_4713'));
+    write('third', foreign.replace('TOKEN_4712', 'TOKEN_4713'));
     await converged(daemon, [4711, 4713]);
   });
 
   test('a wrong id is put right in its file, as long as nothing was done for it', async () => {
-    const api = await cloud();
-    const folder = folderWith({ 'projects/third.yaml': foreign });
-    const daemon = await keep(api, { folder });
+    const { daemon, write } = await started({ third: foreign }, []);
     await daemon.until(({ condition }) => condition === 'fenced');
-    writeFileSync(join(folder, 'projects/third.yaml'), foreign.replace('4713', '4712'));
+    write('third', foreign.replace('4713', '4712'));
     await converged(daemon, [4712]);
     expect(daemon.log().map(({ msg }) => msg)).not.toContain('spec invalid');
   });
 
   test('a token that is named wrongly is put right in its file, too', async () => {
-    const api = await cloud();
-    const folder = folderWith({ 'projects/third.yaml': foreign });
-    const daemon = await keep(api, { folder, args: ['-f', 'projects', '--interval', '10h'] });
-    const file = join(folder, 'projects/third.yaml');
+    const { daemon, write } = await started({ third: foreign }, [], rare);
     await daemon.until(({ condition }) => condition === 'fenced');
-    writeFileSync(file, foreign.replace('TOKEN_4712', 'TOKEN_NOBODY'));
+    write('third', foreign.replace('TOKEN_4712', 'TOKEN_NOBODY'));
     await daemon.until(({ spec }) => spec.broken.length === 1);
-    writeFileSync(file, foreign.replace('TOKEN_4712', 'TOKEN_4713'));
+    write('third', foreign.replace('TOKEN_4712', 'TOKEN_4713'));
     await converged(daemon, [4713]);
   });
 
   test('what has something stays as it was last asked to be, and goes once that was taken away', async () => {
-    const api = await cloud();
-    const folder = folderWith({ 'projects/shop.yaml': shop, 'projects/blog.yaml': blog });
-    const daemon = await keep(api, { folder });
-    await converged(daemon, [4711, 4712]);
-    const file = join(folder, 'projects/blog.yaml');
-    rmSync(file);
+    const { api, daemon, write, remove } = await started({ shop, blog }, [4711, 4712]);
+    remove('blog');
     await expect
       .poll(async () => (await projects(daemon)).get(4712)?.spec.broken[0]?.message)
       .toContain('Its last content stays in force');
     expect(networks(api, 4712)).toEqual(['default', 'backend']);
 
-    writeFileSync(file, `${blog.split('networks')[0]}settings: { prune: true }\n`);
+    write('blog', `${blog.split('networks')[0]}settings: { prune: true }\n`);
     await expect.poll(() => networks(api, 4712)).toHaveLength(1);
     await converged(daemon, [4711, 4712]);
-    rmSync(file);
+    remove('blog');
     await converged(daemon, [4711]);
   });
 });
 
 describe('src/daemon/sources: overlays of a folder of projects', () => {
-  const both = {
-    'projects/shop.yaml': shop,
-    'projects/blog.yaml': blog,
-    'projects/common.yaml': 'networks: {backend: {cidr: 10.99.0.0/24}}\n',
-  };
+  const common = 'networks: {backend: {cidr: 10.99.0.0/24}}\n';
   const cidrs = (api: RunningEmulator) =>
     api.emulator.world.projects.flatMap((each) =>
       each.networks.flatMap(({ name, cidr }) => (name === 'backend' ? [`${each.id} ${cidr}`] : [])),
     );
 
   test('each project gets them, also once one changes, and commands name them', async () => {
-    const api = await cloud();
-    const folder = folderWith(both);
     const args = ['-f', 'projects', '--overlay', 'projects/common.yaml'];
-    const daemon = await keep(api, { folder, args });
-    await converged(daemon, [4711, 4712]);
+    const { api, folder, daemon, write } = await started({ shop, blog, common }, [4711, 4712], { args });
     expect(cidrs(api)).toEqual(['4711 10.99.0.0/24', '4712 10.99.0.0/24']);
 
-    writeFileSync(join(folder, 'projects/common.yaml'), 'networks: {backend: {cidr: 10.98.0.0/24}}\n');
+    write('common', common.replace('99', '98'));
     const { daemon: shown } = await daemon.until(
       () => cidrs(api).join() === '4711 10.98.0.0/24,4712 10.98.0.0/24',
     );
@@ -256,16 +237,14 @@ describe('src/daemon/sources: overlays of a folder of projects', () => {
 });
 
 describe('src/daemon/sources: commands beside a folder of projects', () => {
+  const besideDaemon = ({ baseUrl, emulator }: RunningEmulator) => ({
+    ...{ VDC_BASE_URL: baseUrl, TOKEN_4712: emulator.tokens(4712).readWrite },
+    ...{ VDCSYNC_API_PROFILE: 'profile.yaml', VDCSYNC_TOKEN_ENV_PREFIX: 'TOKEN_' },
+  });
+
   test('for one of its files, the state that the daemon keeps is named, and no second one begun', async () => {
-    const api = await cloud();
-    const folder = folderWith({ 'projects/blog.yaml': blog });
-    const daemon = await keep(api, { folder });
-    await converged(daemon, [4712]);
-    const env = {
-      ...{ VDC_BASE_URL: api.baseUrl, TOKEN_4712: api.emulator.tokens(4712).readWrite },
-      VDCSYNC_API_PROFILE: 'profile.yaml',
-      VDCSYNC_TOKEN_ENV_PREFIX: 'TOKEN_',
-    };
+    const { api, folder, daemon } = await started({ blog }, [4712]);
+    const env = besideDaemon(api);
     const call = (...args: readonly string[]) =>
       inProcess([...args, '-f', 'projects/blog.yaml'], { cwd: folder, env });
     for (const args of [
@@ -295,11 +274,7 @@ describe('src/daemon/sources: commands beside a folder of projects', () => {
   test('a state that a file alone has had is named, and moved, and no second one begun beside it', async () => {
     const api = await cloud();
     const folder = folderWith({ 'projects/blog.yaml': blog, 'profile.yaml': `time_scale: ${speed}\n` });
-    const env = {
-      ...{ VDC_BASE_URL: api.baseUrl, TOKEN_4712: api.emulator.tokens(4712).readWrite },
-      VDCSYNC_API_PROFILE: 'profile.yaml',
-      VDCSYNC_TOKEN_ENV_PREFIX: 'TOKEN_',
-    };
+    const env = besideDaemon(api);
     const alone = await inProcess(['apply', '--yes', '-f', 'projects/blog.yaml'], { cwd: folder, env });
     expect(alone.code).toBe(0);
     const writes = api.emulator.requests.filter(({ method }) => method !== 'GET').length;

@@ -16,9 +16,11 @@ import { programEnv } from '../support/program-env.ts';
 import { receiver } from '../support/receiver.ts';
 import {
   allConverged,
+  billed,
   cloud,
   conditionsOf,
   database,
+  eachOf,
   expectBoughtOnce,
   fleetOf,
   folderOfSpecs,
@@ -26,6 +28,7 @@ import {
   lastReplicasOf,
   projectsWith,
   replica,
+  restingFleet,
   specOf,
   specs,
   sql,
@@ -45,16 +48,12 @@ async function refusedBy(daemon: RunningDaemon, names: readonly string[]): Promi
 
 describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', () => {
   test('all work by the specs of the one that leads, and by a change of them at once', async () => {
-    const api = await cloud();
-    const state = await database(server, 'led');
-    const [ahead, behind] = [folderOfSpecs(), folderOfSpecs()];
-    const first = await replica(api, state, ahead);
-    await allConverged(api, first);
-    const second = await replica(api, state, behind);
+    const { api, state, folder } = await restingFleet(server, 'led');
+    const second = await replica(api, state, folderOfSpecs());
     await expect.poll(async () => (await fleetOf(second)).projects.length).toBe(ids.length);
     for (const id of ids) {
       const more = specOf(id).replace('max_deletions: 9', 'max_deletions: 9, prune: true');
-      writeFileSync(join(ahead, 'specs', `${id}.yaml`), `${more}  extra: { cidr: 10.21.0.0/24 }\n`);
+      writeFileSync(join(folder, 'specs', `${id}.yaml`), `${more}  extra: { cidr: 10.21.0.0/24 }\n`);
     }
     await expect.poll(() => projectsWith(api)).toEqual(ids);
     const seen = new Set<string | undefined>();
@@ -70,11 +69,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
   });
 
   test('a second file of a project is turned away, also by a leader that starts with both there', async () => {
-    const api = await cloud();
-    const state = await database(server, 'contested');
-    const folder = folderOfSpecs();
-    const first = await replica(api, state, folder);
-    await allConverged(api, first);
+    const { api, state, folder, first } = await restingFleet(server, 'contested');
     const copy = specOf(4711).replace('max_deletions', 'prune: true, max_deletions');
     writeFileSync(join(folder, 'specs', '0.yaml'), copy.replace('backend', 'other'));
     const second = await replica(api, state, folder);
@@ -94,12 +89,19 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     expect(api.emulator.world.projects[0]?.networks.map(({ name }) => name)).toEqual(['default', 'backend']);
   });
 
-  test('a replica that is told to stop hands over what it has in hand', async () => {
+  test.each([
+    ['stopped', 'SIGTERM', 0],
+    ['killed', 'SIGKILL', null],
+  ] as const)('a replica that is %s in the middle of its work is replaced by the other one, and nothing is bought twice', async (how, signal, code) => {
     const api = await cloud();
-    const state = await database(server, 'stopped');
-    const { replicas, working: leaver } = await twoReplicas(api, state);
-    expect(await replicas[leaver]?.end()).toBe(0);
-    await allConverged(api, replicas[1 - leaver] as RunningDaemon);
+    const state = await database(server, how);
+    const { replicas, names, working } = await twoReplicas(api, state);
+    expect(await replicas[working]?.end(signal)).toBe(code);
+    const other = replicas[1 - working] as RunningDaemon;
+    await allConverged(api, other);
+    await expect.poll(() => billed(api)).toEqual(eachOf([1, 1]));
+    await expect.poll(() => fleetOf(other)).toMatchObject({ leads: true });
+    await expect.poll(() => lastReplicasOf(other)).toEqual(eachOf(names[1 - working]));
     expectBoughtOnce(api);
   });
 

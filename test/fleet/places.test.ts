@@ -16,6 +16,7 @@ import {
   lastReplicasOf,
   projectsWith,
   replica,
+  restingFleet,
   specOf,
   specs,
   sql,
@@ -53,11 +54,8 @@ describe('src/daemon/fleet', () => {
   });
 
   test('an edit is carried out at once, on whichever replica, and another replica takes over from one that ends', async () => {
-    const api = await cloud();
-    const state = await database(server, 'edited');
-    const [one, two] = [folderOfSpecs(), folderOfSpecs()];
-    const leader = await replica(api, state, one, { args });
-    await allConverged(api, leader);
+    const { api, state, folder: one, first: leader } = await restingFleet(server, 'edited', { args });
+    const two = folderOfSpecs();
     const other = await replica(api, state, two, { args });
     const endsOf = (fleet: Awaited<ReturnType<typeof fleetOf>>) =>
       fleet.projects.map((project) => project.last_reconciliation?.ended_at);
@@ -76,11 +74,7 @@ describe('src/daemon/fleet', () => {
   });
 
   test('after a restart of all, projects at rest go on resting, and one that was edited meanwhile is worked on', async () => {
-    const api = await cloud();
-    const state = await database(server, 'restarted');
-    const folder = folderOfSpecs();
-    const before = await replica(api, state, folder, { args });
-    await allConverged(api, before);
+    const { api, state, folder, first: before } = await restingFleet(server, 'restarted', { args });
     await expect.poll(() => workersOf(before)).toEqual(eachOf(null));
     expect(await before.end()).toBe(0);
     const asked = api.emulator.requests.length;
@@ -94,12 +88,9 @@ describe('src/daemon/fleet', () => {
   });
 
   test('a project whose file was deleted stays until the replica that leads is restarted, and keeps its resources', async () => {
-    const api = await cloud();
-    const state = await database(server, 'removed');
-    const folder = folderOfSpecs();
-    const one = await replica(api, state, folder, { args });
+    const { api, state, folder, first: one } = await restingFleet(server, 'removed', { args });
     const two = await replica(api, state, folder, { args });
-    for (const each of [one, two]) await allConverged(api, each);
+    await allConverged(api, two);
     rmSync(join(folder, 'specs', '4714.yaml'));
     const listed = async (daemon: RunningDaemon) => (await fleetOf(daemon)).projects.map(({ id }) => id);
     await expect.poll(one.metrics).toContain('vdcsync_broken_specs 1\n');

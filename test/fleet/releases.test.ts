@@ -26,6 +26,7 @@ import { MemoryPublications } from './memory-publications.ts';
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const ids = Array.from({ length: 1_000 }, (_, index) => 1 + index);
 const canaries = [17, 404];
+const others = ids.filter((id) => !canaries.includes(id));
 const policy: RolloutPolicy = {
   ...defaultPolicy,
   waves: [{ match: { label: 'canary' } }, { percent: 10 }, { percent: 100 }],
@@ -237,6 +238,14 @@ async function fleetAtRest(given = policy) {
   return { fleet, leader };
 }
 
+/** A fleet whose second commit has failed in its canaries. */
+async function fleetWithFailure() {
+  const made = await fleetAtRest();
+  made.fleet.push('bad');
+  await made.fleet.advance(600);
+  return made;
+}
+
 describe('src/daemon/fleet/releases.ts', () => {
   test('a bad commit over 1,000 projects touches the canary alone, says so once, and no leader or restart changes that', async () => {
     const { fleet, leader } = await fleetAtRest();
@@ -297,9 +306,7 @@ describe('src/daemon/fleet/releases.ts', () => {
   });
 
   test('a commit that corrects a stopped one begins with the canary, and the failed one reaches no other project', async () => {
-    const { fleet } = await fleetAtRest();
-    fleet.push('bad');
-    await fleet.advance(600);
+    const { fleet } = await fleetWithFailure();
     fleet.push('corrected');
     await fleet.advance(60);
     expect(fleet.with('corrected')).toEqual(canaries);
@@ -309,10 +316,7 @@ describe('src/daemon/fleet/releases.ts', () => {
   });
 
   test('a commit that leaves the failed projects as they are does not pass them by', async () => {
-    const { fleet } = await fleetAtRest();
-    fleet.push('bad');
-    await fleet.advance(600);
-    const others = ids.filter((id) => !canaries.includes(id));
+    const { fleet } = await fleetWithFailure();
     fleet.push('other', others);
     await fleet.advance(3_600);
     expect(fleet.with('other')).toEqual([]);
@@ -320,9 +324,7 @@ describe('src/daemon/fleet/releases.ts', () => {
   });
 
   test('a stopped commit goes on once the operator approves it, and stays approved when the lead changes', async () => {
-    const { fleet, leader } = await fleetAtRest();
-    fleet.push('bad');
-    await fleet.advance(600);
+    const { fleet, leader } = await fleetWithFailure();
     fleet.approve('commit-1');
     await fleet.advance(60);
     expect(fleet.with('bad')).toEqual(canaries);
@@ -559,10 +561,7 @@ describe('src/daemon/fleet/releases.ts', () => {
   });
 
   test('a failure outlives a commit that reverts all but the failed canary, until the canary converges', async () => {
-    const { fleet, leader } = await fleetAtRest();
-    const others = ids.filter((id) => !canaries.includes(id));
-    fleet.push('bad');
-    await fleet.advance(600);
+    const { fleet, leader } = await fleetWithFailure();
     fleet.push('first', others);
     await fleet.advance(600);
     expect(fleet.phases()).toEqual(['commit-2 stopped 1']);
@@ -586,10 +585,7 @@ describe('src/daemon/fleet/releases.ts', () => {
   });
 
   test('a failure that nothing is left of ends when an operator approves it', async () => {
-    const { fleet } = await fleetAtRest();
-    const others = ids.filter((id) => !canaries.includes(id));
-    fleet.push('bad');
-    await fleet.advance(600);
+    const { fleet } = await fleetWithFailure();
     fleet.push('first', others);
     await fleet.advance(60);
     fleet.approve('commit-2');

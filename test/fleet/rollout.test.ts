@@ -8,15 +8,13 @@ import { folderWith, inProcess } from '../cli/run.ts';
 import { type RunningDaemon, until } from '../daemon/support.ts';
 import { postgresServer } from '../support/postgres.ts';
 import {
-  allConverged,
-  cloud,
   conditionsOf,
-  database,
   eachOf,
   fleetOf,
   ids,
   projectsWith,
   replica,
+  restingFleet,
   specOf,
   workersOf,
 } from './rig.ts';
@@ -51,8 +49,6 @@ const asked = ({ emulator }: RunningEmulator, from: number) =>
 
 describe('src/daemon/fleet/releases.ts: replicas', () => {
   test('a bad change reaches the canary alone, also when its leader dies, until an operator approves it', async () => {
-    const api = await cloud();
-    const state = await database(server, 'waves');
     const config = `fleet:
   stay: 1m
   waves: [{ match: { label: canary } }, { percent: 100 }]
@@ -60,8 +56,8 @@ labels: { canary: [4712] }
 `;
     const folder = folderOf(config, plain);
     // Nobody but an edit asks for a reconcile.
-    const first = await replica(api, state, folder, { args: [...args, '--interval', '100h'] });
-    await allConverged(api, first);
+    const rare = { folder, args: [...args, '--interval', '100h'] };
+    const { api, state, first } = await restingFleet(server, 'waves', rare);
     await expect.poll(() => workersOf(first)).toEqual(eachOf(null));
     const from = api.emulator.requests.length;
 
@@ -79,7 +75,7 @@ labels: { canary: [4712] }
     ]);
 
     await first.end('SIGKILL');
-    const next = await replica(api, state, folder, { args: [...args, '--interval', '100h'] });
+    const next = await replica(api, state, folder, rare);
     await expect.poll(() => fleetOf(next)).toMatchObject({ leads: true });
     await pause(2_000);
     expect(await rolloutOf(next)).toMatchObject({ phase: 'stopped', projects_left: 3 });
@@ -92,36 +88,29 @@ labels: { canary: [4712] }
   });
 
   test('a leader whose clock is an hour behind that of the leader before continues a wave after the time that is left', async () => {
-    const api = await cloud();
-    const state = await database(server, 'clocks');
     const config = `fleet: { stay: 5m, waves: [{ match: { label: canary } }, { percent: 100 }] }
 labels: { canary: [4712] }
 `;
     const folder = folderOf(config, plain);
-    const start = (aheadMs: number) =>
-      replica(api, state, folder, { args, env: { NODE_OPTIONS: withClock(aheadMs) } });
-    const first = await start(halfAnHourMs);
-    await allConverged(api, first);
+    const ahead = (aheadMs: number) => ({ args, env: { NODE_OPTIONS: withClock(aheadMs) } });
+    const { api, state, first } = await restingFleet(server, 'clocks', { folder, ...ahead(halfAnHourMs) });
     write(folder, (id) => `${plain(id)}  extra: { cidr: 10.21.0.0/24 }\n`);
     await expect.poll(() => projectsWith(api)).toEqual([4712]);
     const rested = eachOf({ condition: 'converged', worker: null });
     await expect.poll(() => fleetOf(first)).toMatchObject({ projects: rested });
     expect(projectsWith(api)).toEqual([4712]);
     const convergedAt = performance.now();
-    await start(-halfAnHourMs);
+    await replica(api, state, folder, ahead(-halfAnHourMs));
     expect(await first.end()).toBe(0);
     await expect.poll(() => projectsWith(api)).toEqual(ids);
     expect(performance.now() - convergedAt).toBeGreaterThan(3_000);
   });
 
   test('a change with more deletions than the fleet allows deletes nothing until an operator approves it', async () => {
-    const api = await cloud();
-    const state = await database(server, 'fuse');
     const textOf = (id: number) =>
       `${specOf(id).replace('exclusive: true', 'prune: true')}  extra: { cidr: 10.21.0.0/24 }\n`;
     const folder = folderOf('fleet: { max_deletions: 3 }\n', textOf);
-    const only = await replica(api, state, folder, { args });
-    await allConverged(api, only);
+    const { api, state, first: only } = await restingFleet(server, 'fuse', { folder, args });
     await expect.poll(() => projectsWith(api)).toEqual(ids);
     const deletions = () => api.emulator.requests.filter(({ method }) => method === 'DELETE').length;
 
