@@ -3,17 +3,13 @@ import { describe, expect, test } from 'vitest';
 import type { Desired } from '../../src/core/desired.ts';
 import { documentedProfile } from '../../src/core/profile.ts';
 import type { StateStore } from '../../src/core/state.ts';
-import type { DaemonDeps, ProjectSession } from '../../src/daemon/ports.ts';
-import { DaemonProject } from '../../src/daemon/project/project.ts';
+import type { ProjectSession } from '../../src/daemon/ports.ts';
 import type { Engine } from '../../src/engine/engine.ts';
-import { systemClock, systemRandom } from '../../src/platform/system.ts';
 import { memoryState } from '../../src/state/sqlite-driver.ts';
-
-const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-const worker = { replica: 'r', notified: { notifiedOf: () => ({}), recall: () => {} }, now: () => 0 };
+import { noRequests, projectWith, sessionWith } from '../support/project.ts';
 
 /** A project whose sessions are made by hand; `events` is what happened to them. */
-function projectWith(
+function projectOf(
   open: (session: ProjectSession) => Promise<ProjectSession>,
   apply: Engine['apply'],
   store: StateStore = memoryState({ createdAt: 0, lineage: 'born' }),
@@ -21,33 +17,21 @@ function projectWith(
 ) {
   const events: string[] = [];
   let counted = 0;
-  const session: ProjectSession = {
-    engine: { apply } as Engine,
-    store,
+  const session = sessionWith({
+    ...{ engine: { apply } as Engine, store },
     reads: () => ({}) as ReturnType<ProjectSession['reads']>,
-    clock: systemClock,
     counts: () => {
       counted += 1;
       if (counted > most) throw new Error('what runs beside the pass fails');
-      return { reads: 0, writes: 0, polls: 0, probes: 0, throttled: 0 };
+      return noRequests;
     },
     profile: { ...documentedProfile, limits: { ...documentedProfile.limits, windowMs: 60 } },
-    tokenMark: () => '',
-    onCommand: async () => {},
     close: async () => {
       events.push('closed');
       await store.close();
     },
-  };
-  const deps: DaemonDeps = {
-    ...{ clock: systemClock, random: systemRandom, log: quiet },
-    open: () => open(session),
-    commandFlags: () => '',
-  };
-  const project = new DaemonProject({
-    ...{ deps, id: 4711, mode: 'correct', intervalMs: 60_000, keepMs: 1, worker },
-    ...{ onNotification: () => {}, onChange: () => {}, onEvent: () => {}, onReconciliation: () => {} },
   });
+  const project = projectWith({ open: () => open(session) });
   const desired = { projectId: 4711, resources: [], digest: 'sha256:1', settings: { suspend: null } };
   project.offer({ desired: desired as unknown as Desired, files: ['shop.yaml'], commit: undefined }, 'start');
   return { project, events, store };
@@ -55,7 +39,7 @@ function projectWith(
 
 describe('src/daemon/project/project.ts: sessions', () => {
   test('a session ends after the work in it, also where what runs beside the work fails', async () => {
-    const { project, events, store } = projectWith(
+    const { project, events, store } = projectOf(
       async (session) => session,
       async (_desired, { stop }) => {
         await new Promise((resolve) => stop?.addEventListener('abort', resolve, { once: true }));
@@ -74,7 +58,7 @@ describe('src/daemon/project/project.ts: sessions', () => {
 
   test('a session that opens after its turn was told to end is closed, so that another process can own the state', async () => {
     let opened = () => {};
-    const { project, events } = projectWith(
+    const { project, events } = projectOf(
       (session) =>
         new Promise((resolve) => {
           opened = () => resolve(session);
@@ -96,7 +80,7 @@ describe('src/daemon/project/project.ts: sessions', () => {
     const away = () => Promise.reject(new Error('the API is away'));
     const found = [];
     for (const _start of ['first', 'second']) {
-      const { project } = projectWith(async (session) => session, away, store, Number.POSITIVE_INFINITY);
+      const { project } = projectOf(async (session) => session, away, store, Number.POSITIVE_INFINITY);
       const stop = new AbortController();
       const running = project.run(stop.signal);
       await expect.poll(() => project.condition).toBe('failing');

@@ -1,7 +1,8 @@
 import { getEventListeners } from 'node:events';
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { WorkQueue } from '../../src/queue/work-queue.ts';
+import type { Clock } from '../../src/core/clock.ts';
+import { type Next, WorkQueue, type WorkQueueOptions } from '../../src/queue/work-queue.ts';
 import { virtualClock } from '../support/virtual-clock.ts';
 
 describe('src/queue/work-queue.ts', () => {
@@ -53,12 +54,7 @@ describe('src/queue/work-queue.ts', () => {
   test('leaves nothing behind on a signal that outlives it', async () => {
     const { signal } = new AbortController();
     const clock = virtualClock(0);
-    const queue = new WorkQueue<string>({
-      clock,
-      concurrency: 1,
-      stop: signal,
-      work: async () => ({ next: 'done' }),
-    });
+    const { queue } = queueOf(clock, async () => done, { stop: signal });
     queue.add('a');
 
     await clock.run(queue.drained());
@@ -68,15 +64,9 @@ describe('src/queue/work-queue.ts', () => {
 
   test('a key that is ready, and added again, is one entry', async () => {
     const clock = virtualClock(0);
-    const worked: string[] = [];
-    const queue = new WorkQueue<string>({
-      clock,
-      concurrency: 1,
-      async work(key) {
-        worked.push(key);
-        await clock.sleep(10);
-        return { next: 'done' };
-      },
+    const { queue, worked } = queueOf(clock, async () => {
+      await clock.sleep(10);
+      return done;
     });
     for (const key of ['a', 'b', 'b', 'b', 'c']) queue.add(key);
 
@@ -86,15 +76,11 @@ describe('src/queue/work-queue.ts', () => {
   });
 
   test('again waits as long as it says; an addition does not wait for it', async () => {
-    const clock = virtualClock(0);
     const at: number[] = [];
-    const queue = new WorkQueue<string>({
-      clock,
-      concurrency: 1,
-      async work() {
-        at.push(clock.monotonic());
-        return at.length < 3 ? { next: 'again', afterMs: 1_000 } : { next: 'done' };
-      },
+    const clock = virtualClock(0);
+    const { queue } = queueOf(clock, async () => {
+      at.push(clock.monotonic());
+      return at.length < 3 ? { next: 'again', afterMs: 1_000 } : done;
     });
     queue.add('a');
     void clock.sleep(1_500).then(() => queue.add('a'));
@@ -106,17 +92,15 @@ describe('src/queue/work-queue.ts', () => {
 
   test('the first failure ends it: nothing starts any more, and sleepers are dropped', async () => {
     const clock = virtualClock(0);
-    const worked: string[] = [];
-    const queue = new WorkQueue<string>({
+    const { queue, worked } = queueOf(
       clock,
-      concurrency: 2,
-      async work(key) {
-        worked.push(key);
+      async (key) => {
         if (key === 'sleeper') return { next: 'again', afterMs: 60_000 };
         await clock.sleep(10);
         throw new Error('broken');
       },
-    });
+      { concurrency: 2 },
+    );
     for (const key of ['sleeper', 'broken', 'late']) queue.add(key);
 
     await expect(clock.run(queue.drained())).rejects.toThrow('broken');
@@ -127,19 +111,16 @@ describe('src/queue/work-queue.ts', () => {
   });
 
   test('stopped: what runs ends, and nothing else starts', async () => {
-    const clock = virtualClock(0);
     const stop = new AbortController();
-    const worked: string[] = [];
-    const queue = new WorkQueue<string>({
+    const clock = virtualClock(0);
+    const { queue, worked } = queueOf(
       clock,
-      concurrency: 1,
-      stop: stop.signal,
-      async work(key) {
-        worked.push(key);
+      async () => {
         await clock.sleep(10);
         return { next: 'again', afterMs: 10 };
       },
-    });
+      { stop: stop.signal },
+    );
     queue.add('a');
     queue.add('b');
     void clock.sleep(5).then(() => stop.abort());
@@ -150,3 +131,23 @@ describe('src/queue/work-queue.ts', () => {
     expect(clock.monotonic()).toBe(10);
   });
 });
+
+const done: Next = { next: 'done' };
+
+/** A queue of one worker, unless more are asked for, and the keys that it has begun. */
+function queueOf(
+  clock: Clock,
+  work: (key: string) => Promise<Next>,
+  options: Partial<WorkQueueOptions<string>> = {},
+) {
+  const worked: string[] = [];
+  const queue = new WorkQueue<string>({
+    ...{ clock, concurrency: 1 },
+    work: (key) => {
+      worked.push(key);
+      return work(key);
+    },
+    ...options,
+  });
+  return { queue, worked };
+}

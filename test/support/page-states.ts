@@ -2,13 +2,13 @@ import type { Diagnostic } from '../../src/core/errors.ts';
 import { documentedProfile, type PriceList } from '../../src/core/profile.ts';
 import type { ProgressEvent } from '../../src/core/progress.ts';
 import type { PageInput } from '../../src/daemon/http/page.ts';
-import type { Mode } from '../../src/daemon/ports.ts';
+import type { Mode, OpenProject } from '../../src/daemon/ports.ts';
 import type { ProjectSummary } from '../../src/daemon/project/facts.ts';
-import { DaemonProject } from '../../src/daemon/project/project.ts';
 import type { SourceState } from '../../src/daemon/sources/spec-reader.ts';
 import { type FaultRule, faultRule } from '../../src/emulator/faults.ts';
 import { viewOf } from '../../src/view/build.ts';
 import type { ProjectFacts } from '../../src/view/facts.ts';
+import { projectWith, sessionWith } from './project.ts';
 import { load, type Rig, rig, seededRandom } from './rig.ts';
 
 /** A page, and the facts of its project. */
@@ -196,22 +196,15 @@ async function play(
   for (let at = 0; at < strays; at += 1) emulator.mutate({ do: 'add_ip' });
   if (revoked) emulator.mutate({ do: 'revoke_token', token: emulator.tokens().readWrite });
   const { reads, counts } = own.engineClient;
-  const quiet = () => undefined;
-  const project = new DaemonProject({
-    deps: {
-      ...{ clock, random: seededRandom(1), log: { debug: quiet, info: quiet, warn: quiet, error: quiet } },
-      open: async (opened) => {
-        follow(opened.onEvent);
-        const profile = { ...documentedProfile, prices };
-        const session = { engine, store, reads, clock, counts, profile };
-        return { ...session, tokenMark: () => '', onCommand: async () => {}, close: async () => {} };
-      },
-      commandFlags: () => '',
-    },
-    ...{ id: 4711, mode, intervalMs: 300_000, keepMs: 90 * 24 * hour },
-    worker: { replica: 'page', notified: { notifiedOf: () => ({}), recall: quiet }, now: () => clock.now() },
-    ...{ onNotification: quiet, onChange: quiet, onEvent: quiet, onReconciliation: quiet },
-  });
+  const open = async (opened: OpenProject) => {
+    follow(opened.onEvent);
+    const profile = { ...documentedProfile, prices };
+    return sessionWith({ engine, store, reads, clock, counts, profile });
+  };
+  const project = projectWith(
+    { clock, random: seededRandom(1), open },
+    { mode, intervalMs: 300_000, keepMs: 90 * 24 * hour },
+  );
   project.offer({ desired: load(spec), files: ['vdcsync.yaml'], commit }, 'start');
   const stop = new AbortController();
   const running = project.run(stop.signal);

@@ -65,15 +65,18 @@ function bill({
   } as unknown as ProjectFacts);
 }
 const byOperator = { is: 'ignored', by: 'operator' };
+const a = bound('ips.a', 'ip', '51');
+const w = bound('servers.w', 'server', '7');
+const planned = (verb: string, target?: string) => ({ key: 'servers.w', kind: 'server', verb, target });
 
 describe('src/view/bill.ts: an address', () => {
   const one = (given: Given) => {
     const [view] = bill({ ips: [ip(51)], ...given }).addresses ?? [];
     return view && [view.use, view.key, view.server, view.since].join(' ');
   };
-  const a = bound('ips.a', 'ip', '51');
-  const web = bound('servers.web', 'server', '7');
   const asked = { key: 'ips.a', kind: 'ip' };
+  const expired = { ...asked, id: '51', value: {}, expires: '2026-11-16T00:00:00Z' };
+  const adopting = [{ ...asked, verb: 'adopt', target: '51' }];
   const gone = (more: object = {}) =>
     intent('servers.old', 'server', {
       verb: 'delete',
@@ -90,11 +93,7 @@ describe('src/view/bill.ts: an address', () => {
     ['an entry names', { entries: [{ ...asked, id: '51' }] }, 'idle ips.a  '],
     [
       'an entry named until it expired',
-      {
-        entries: [{ ...asked, id: '51', value: {}, expires: '2026-11-16T00:00:00Z' }],
-        operations: [],
-        observed_at: '2026-11-16T00:00:00Z',
-      },
+      { entries: [expired], operations: [], observed_at: expired.expires },
       'idle   ',
     ],
     [
@@ -108,11 +107,11 @@ describe('src/view/bill.ts: an address', () => {
       { entries: [{ key: 'networks.a', kind: 'network', id: '51' }] },
       'idle   ',
     ],
-    ['the plan adopts', { operations: [{ ...asked, verb: 'adopt', target: '51' }] }, 'idle ips.a  '],
+    ['the plan adopts', { operations: adopting }, 'idle ips.a  '],
     ['the plan deletes', { operations: [{ ...asked, verb: 'delete', target: '51' }] }, 'idle   '],
     [
       'the plan adopts for one key, and another key is bound to',
-      { operations: [{ ...asked, verb: 'adopt', target: '51' }], bindings: [bound('ips.b', 'ip', '51')] },
+      { operations: adopting, bindings: [bound('ips.b', 'ip', '51')] },
       'idle ips.b  ',
     ],
     ['the operator ignores', { claims: [onAddress(byOperator)] }, 'ignored   '],
@@ -123,11 +122,11 @@ describe('src/view/bill.ts: an address', () => {
       'unconfirmed ips.a  ',
     ],
     ['a creation was answered with', { intents: [intent('ips.a', 'ip', answered('51'))] }, 'idle ips.a  '],
-    ['a server has', { ips: [ip(51, 7)], bindings: [web] }, 'attached  servers.web '],
+    ['a server has', { ips: [ip(51, 7)], bindings: [w] }, 'attached  servers.w '],
     [
       'a server has, and a key is bound to',
-      { ips: [ip(51, 7)], bindings: [web, a] },
-      `attached ips.a servers.web ${at(1_000)}`,
+      { ips: [ip(51, 7)], bindings: [w, a] },
+      `attached ips.a servers.w ${at(1_000)}`,
     ],
     ['an unmanaged server has', { ips: [ip(51, 7)] }, 'attached   '],
     ['an ignored server has', { ips: [ip(51, 7)], claims: [onAddress(byOperator)] }, 'attached   '],
@@ -158,134 +157,71 @@ describe('src/view/bill.ts: an address', () => {
     const made = bill({ ...given, more: { prices } });
     expect(made.idle).toEqual([{ id: '51', what: 'address a51', key: 'ips.a', since: null }]);
     expect(made.unconfirmed).toEqual([{ id: '52', what: 'address a52', key: 'ips.b', since: null }]);
-    expect(made.addresses?.map(({ id, server_id }) => [id, server_id])).toEqual([
-      ['51', null],
-      ['52', null],
-      ['53', '7'],
-    ]);
-    expect([made.address_price, made.idle_monthly]).toEqual([
-      { currency: 'EUR', known: '2.50' },
-      { currency: 'EUR', known: '2.50' },
-    ]);
-    expect(bill({ ...given, more: { prices: { address: '1' } } }).address_price).toEqual({
-      currency: null,
-      known: '1.00',
-    });
+    const servers = made.addresses?.map(({ id, server_id }) => `${id} ${server_id}`);
+    expect(servers).toEqual(['51 null', '52 null', '53 7']);
+    const price = { currency: 'EUR', known: '2.50' };
+    expect(made).toMatchObject({ address_price: price, idle_monthly: price });
+    const unnamed = { currency: null, known: '1.00' };
+    expect(bill({ ...given, more: { prices: { address: '1' } } }).address_price).toEqual(unnamed);
     for (const none of [{}, { prices: {} }]) expect(bill({ ...given, more: none }).address_price).toBeNull();
-    const unread = bill({ more: { prices } });
-    expect([
-      unread.addresses,
-      unread.idle,
-      unread.idle_monthly,
-      unread.unconfirmed,
-      unread.unmanaged,
-    ]).toEqual([null, null, null, null, null]);
+    const unread = { addresses: null, idle: null, idle_monthly: null, unconfirmed: null, unmanaged: null };
+    expect(bill({ more: { prices } })).toMatchObject(unread);
     expect(bill({ ips: [], more: { prices } }).idle_monthly).toEqual({ currency: 'EUR', known: '0.00' });
   });
 });
 
 describe('src/view/bill.ts: the billed resources', () => {
-  const backups = [
-    claim('backup', 'b1', { is: 'leftover', formerKey: 'servers.w' }, { parentId: '7' }),
-    claim('backup', 'b2', { is: 'leftover', formerKey: 'servers.w' }, { parentId: '7' }),
+  const backupOf7 = (id: string, holder: object) => claim('backup', id, holder, { parentId: '7' });
+  const backups = ['b1', 'b2'].map((id) => backupOf7(id, { is: 'leftover', formerKey: 'servers.w' }));
+  const created = intent('servers.w', 'server', answered('7'));
+  const ignored = claim('server', '9', byOperator);
+  const [own, other, address] = [
+    `7: server 7 servers.w ${at(1_000)}`,
+    '9: server 9 null null',
+    '51: address a51 null null',
   ];
   const texts = (given: Given) =>
     bill(given).billed.map(({ id, what, key, since }) => `${id}: ${what} ${key} ${since}`);
   test.each<[string, Given, readonly string[]]>([
-    [
-      'a bound server',
-      { bindings: [bound('servers.w', 'server', '7')] },
-      [`7: server 7 servers.w ${at(1_000)}`],
-    ],
+    ['a bound server', { bindings: [w] }, [own]],
     ['no network', { bindings: [bound('networks.n', 'network', '7')] }, []],
     [
       'a bound address, unread',
       { bindings: [bound('ips.a', 'ip', '51', { identity: { address: 'a51' } })] },
       [`51: address a51 ips.a ${at(1_000)}`],
     ],
-    [
-      'a bound address without its address',
-      { bindings: [bound('ips.a', 'ip', '51')] },
-      [`51: address 51 ips.a ${at(1_000)}`],
-    ],
-    [
-      'a bound address, read',
-      { bindings: [bound('ips.a', 'ip', '51')], ips: [ip(51)] },
-      ['51: address a51 ips.a null'],
-    ],
-    [
-      'a creation that was answered',
-      { intents: [intent('servers.w', 'server', answered('7'))] },
-      [`7: server 7 servers.w ${at(2_000)}`],
-    ],
+    ['a bound address without its address', { bindings: [a] }, [`51: address 51 ips.a ${at(1_000)}`]],
+    ['a bound address, read', { bindings: [a], ips: [ip(51)] }, ['51: address a51 ips.a null']],
+    ['a creation that was answered', { intents: [created] }, [`7: server 7 servers.w ${at(2_000)}`]],
     ['a creation without an answer', { intents: [intent('servers.w', 'server')] }, []],
-    [
-      'an update that was answered',
-      { intents: [intent('servers.w', 'server', { verb: 'update', ...answered('7') })] },
-      [],
-    ],
+    ['an update that was answered', { intents: [{ ...created, verb: 'update' }] }, []],
     [
       'an image',
       { intents: [intent('server_images.i', 'server_image', answered('7'))] },
       [`7: server image 7 server_images.i ${at(2_000)}`],
     ],
-    [
-      'an adoption',
-      { operations: [{ key: 'servers.w', kind: 'server', verb: 'adopt', target: '7' }] },
-      ['7: server 7 servers.w null'],
-    ],
-    [
-      'an adoption by a bound key',
-      {
-        operations: [{ key: 'servers.w', kind: 'server', verb: 'adopt', target: '8' }],
-        bindings: [bound('servers.w', 'server', '7')],
-      },
-      [`7: server 7 servers.w ${at(1_000)}`],
-    ],
-    ['a deletion', { operations: [{ key: 'servers.w', kind: 'server', verb: 'delete', target: '7' }] }, []],
-    ['an adoption without an id', { operations: [{ key: 'servers.w', kind: 'server', verb: 'adopt' }] }, []],
-    [
-      'the server of an address',
-      { ips: [ip(51, 9)] },
-      ['9: server 9 null null', '51: address a51 null null'],
-    ],
+    ['an adoption', { operations: [planned('adopt', '7')] }, ['7: server 7 servers.w null']],
+    ['an adoption by a bound key', { operations: [planned('adopt', '8')], bindings: [w] }, [own]],
+    ['a deletion', { operations: [planned('delete', '7')] }, []],
+    ['an adoption without an id', { operations: [planned('adopt')] }, []],
+    ['the server of an address', { ips: [ip(51, 9)] }, [other, address]],
     [
       'a listed server',
       { more: { world: { ips: [], observed: new Map(), servers: [{ id: 9, name: 'x' }] } } },
-      ['9: server 9 null null'],
+      [other],
     ],
-    [
-      'a bound server of an address',
-      { ips: [ip(51, 9)], bindings: [bound('servers.w', 'server', '9')] },
-      [`9: server 9 servers.w ${at(1_000)}`, '51: address a51 null null'],
-    ],
-    ['an ignored server', { claims: [claim('server', '9', byOperator)] }, ['9: server 9 null null']],
-    [
-      'an ignored server of an address',
-      { claims: [claim('server', '9', byOperator)], ips: [ip(51, 9)] },
-      ['9: server 9 null null', '51: address a51 null null'],
-    ],
+    ['a bound server of an address', { ips: [ip(51, 7)], bindings: [w] }, [own, address]],
+    ['an ignored server', { claims: [ignored] }, [other]],
+    ['an ignored server of an address', { claims: [ignored], ips: [ip(51, 9)] }, [other, address]],
     ['an ignored address', { claims: [claim('ip', '9', byOperator)] }, ['9: address 9 null null']],
     [
       'left backups',
       { claims: backups },
-      [
-        `b1: backup b1 of server 7 servers.w ${at(3_000)}`,
-        `b2: backup b2 of server 7 servers.w ${at(3_000)}`,
-      ],
+      ['b1', 'b2'].map((id) => `${id}: backup ${id} of server 7 servers.w ${at(3_000)}`),
     ],
     [
       'a backup that was released with its server',
-      {
-        claims: [
-          claim(
-            'backup',
-            'b1',
-            { is: 'released', by: 'file', formerKey: 'servers.w.backup' },
-            { parentId: '7' },
-          ),
-        ],
-      },
+      { claims: [backupOf7('b1', { is: 'released', by: 'file', formerKey: 'servers.w.backup' })] },
       [`b1: backup b1 of server 7 null ${at(3_000)}`],
     ],
   ])('have %s', (_name, given, expected) => {
@@ -293,45 +229,24 @@ describe('src/view/bill.ts: the billed resources', () => {
   });
 
   const released = { code: 'released', key: 'servers.w' };
-  const w = bound('servers.w', 'server', '7');
+  const observed = new Map([['servers.w', {}]]);
   test.each<[string, Given, boolean]>([
-    [
-      'a server whose binding ends, and that is gone',
-      { operations: [], warnings: [released], ips: [] },
-      false,
-    ],
-    [
-      'a server whose binding ends, and that was observed',
-      { operations: [], warnings: [released], ips: [], observed: new Map([['servers.w', {}]]) },
-      true,
-    ],
-    [
-      'a server that the project no longer has',
-      { operations: [], blocked: [{ code: 'not_found', key: 'servers.w' }], ips: [] },
-      false,
-    ],
-    ['a server whose binding ends, unread', { operations: [], warnings: [released] }, true],
-    [
-      'a server with another warning',
-      { operations: [], warnings: [{ ...released, code: 'drift' }], ips: [] },
-      true,
-    ],
-    [
-      'a server beside one whose binding ends',
-      { operations: [], warnings: [{ ...released, key: 'servers.x' }], ips: [] },
-      true,
-    ],
-  ])('count %s', (_name, given, isBilled) => {
-    expect(bill({ bindings: [w], ...given }).billed.some(({ id }) => id === '7')).toBe(isBilled);
+    ['whose binding ends, and that is gone', { warnings: [released], ips: [] }, false],
+    ['whose binding ends, and that was observed', { warnings: [released], ips: [], observed }, true],
+    ['that the project no longer has', { blocked: [{ ...released, code: 'not_found' }], ips: [] }, false],
+    ['whose binding ends, unread', { warnings: [released] }, true],
+    ['with another warning', { warnings: [{ ...released, code: 'drift' }], ips: [] }, true],
+    ['beside one whose binding ends', { warnings: [{ ...released, key: 'servers.x' }], ips: [] }, true],
+  ])('count a server %s', (_name, given, isBilled) => {
+    expect(bill({ bindings: [w], operations: [], ...given }).billed.some(({ id }) => id === '7')).toBe(
+      isBilled,
+    );
   });
 
   test('without a state and without reads, nothing is known', () => {
     const facts = { id: 1, offer: { desired: { resources: [{ key: 'ips.a', kind: 'ip' }], settings: {} } } };
-    expect(billOf(facts as unknown as ProjectFacts)).toMatchObject({
-      addresses: null,
-      billed: [],
-      ignored: [],
-    });
+    const nothing = { addresses: null, billed: [], ignored: [] };
+    expect(billOf(facts as unknown as ProjectFacts)).toMatchObject(nothing);
     const read = { ...facts, world: { ips: [ip(51)], observed: new Map() } };
     expect(billOf(read as unknown as ProjectFacts).addresses).toMatchObject([{ use: 'idle', since: null }]);
   });
@@ -366,7 +281,7 @@ describe('src/view/bill.ts: the billed resources', () => {
       { ips: [ip(51, 9), ip(52, 9), ip(53)] },
       ['server 9 a51,a52', 'ip 53 a53'],
     ],
-    ['nothing of the spec', { ips: [ip(51)], bindings: [bound('ips.a', 'ip', '51')] }, []],
+    ['nothing of the spec', { ips: [ip(51)], bindings: [a] }, []],
     ['nothing that the spec ignores', { ips: [ip(51)], entries: [], unmanaged: 'ignore' }, []],
     ['what no file ignores', { ips: [ip(51)], entries: [] }, ['ip 51 a51']],
   ])('are unmanaged: %s', (_name, given, expected) => {
@@ -377,8 +292,7 @@ describe('src/view/bill.ts: the billed resources', () => {
   });
 
   test('ignored ones are listed apart', () => {
-    const claims = [claim('server', '9', byOperator)];
-    expect(bill({ claims, ips: [ip(51, 9)] }).ignored).toEqual([
+    expect(bill({ claims: [ignored], ips: [ip(51, 9)] }).ignored).toEqual([
       { kind: 'server', id: '9', addresses: ['a51'] },
     ]);
   });

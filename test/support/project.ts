@@ -1,0 +1,35 @@
+import { documentedProfile } from '../../src/core/profile.ts';
+import type { ProjectSession } from '../../src/daemon/ports.ts';
+import type { ProjectOptions } from '../../src/daemon/project/options.ts';
+import { DaemonProject } from '../../src/daemon/project/project.ts';
+import { systemClock, systemRandom } from '../../src/platform/system.ts';
+import { memoryState } from '../../src/state/sqlite-driver.ts';
+
+export const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+export const noRequests = { reads: 0, writes: 0, polls: 0, probes: 0, throttled: 0 };
+
+/** A session of a daemon in real time, with an empty state and these parts. */
+export function sessionWith(parts: Partial<ProjectSession>): ProjectSession {
+  return {
+    store: memoryState({ createdAt: 1, lineage: 'born' }),
+    ...{ clock: systemClock, profile: documentedProfile, counts: () => noRequests, tokenMark: () => '' },
+    ...{ onCommand: async () => {}, close: async () => {} },
+    ...parts,
+  } as ProjectSession;
+}
+
+/** A project of a daemon in real time that tells nobody of anything. */
+export function projectWith(
+  { open, ...deps }: Pick<ProjectOptions['deps'], 'open'> & Partial<ProjectOptions['deps']>,
+  options: Partial<ProjectOptions> = {},
+): DaemonProject {
+  const nothing = () => {};
+  return new DaemonProject({
+    deps: { clock: systemClock, random: systemRandom, log: quiet, open, commandFlags: () => '', ...deps },
+    ...{ id: 4711, mode: 'correct', intervalMs: 60_000, keepMs: 60_000 },
+    worker: { replica: 'r', notified: { notifiedOf: () => ({}), recall: nothing }, now: () => 0 },
+    ...{ onNotification: nothing, onChange: nothing, onEvent: nothing, onReconciliation: nothing },
+    ...options,
+  });
+}
