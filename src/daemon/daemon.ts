@@ -7,9 +7,9 @@ import type { Notification } from './notifications/notification.ts';
 import { logOf, type Trigger } from './ports.ts';
 import type { ReconciliationRecord } from './project/facts.ts';
 import type { ProjectOptions } from './project/options.ts';
-import { DaemonProject, type ProjectResult } from './project/project.ts';
+import { DaemonProject } from './project/project.ts';
 import type { Intake, Taken } from './sources/intake.ts';
-import type { Holders, SpecSource } from './sources/source.ts';
+import { type Holders, projectsByFile, type SpecSource, vanished } from './sources/source.ts';
 import { SpecProblem } from './sources/spec-problem.ts';
 import { type Orphan, SpecReader } from './sources/spec-reader.ts';
 
@@ -87,7 +87,7 @@ export class Daemon {
   }
 
   /** The commit in force, with the projects whose specs it has changed. After the start, these are all projects. */
-  change(): { readonly commit: string; readonly projects: readonly ProjectResult[] } | undefined {
+  change() {
     const change = this.#change;
     if (change === undefined) return undefined;
     const changed = this.projects().filter(({ id }) => change.projects.has(id));
@@ -170,7 +170,7 @@ export class Daemon {
   }
 
   #deliver(taken: readonly Taken[], holders: Holders, trigger: Trigger): void {
-    const held = new Map(Object.entries(holders).map(([id, name]) => [name, Number(id)]));
+    const held = projectsByFile(holders);
     const orphans: Orphan[] = [];
     const news: number[] = [];
     for (const spec of taken) {
@@ -188,7 +188,7 @@ export class Daemon {
 
   /** Of a fleet: only the leader reads specs, and each project gets its spec with its turn. */
   #reportBroken(taken: readonly Taken[], holders: Holders): void {
-    const held = new Map(Object.entries(holders).map(([id, name]) => [name, Number(id)]));
+    const held = projectsByFile(holders);
     const broken = taken.flatMap((each) =>
       'offer' in each ? [] : [{ ...each, projectId: held.get(each.name) ?? each.projectId }],
     );
@@ -211,12 +211,11 @@ export class Daemon {
     return isNew;
   }
 
-  /** A deleted file is no request to delete resources: its project keeps the last content that the file had. */
+  /** The project of a deleted file keeps the last content that the file had. */
   #dropVanished(held: ReadonlySet<number>): void {
-    const message = 'the file no longer exists. Its last content stays in force, and no resource is deleted';
     for (const project of this.#projects.values()) {
       const [file = ''] = project.files();
-      if (!held.has(project.id)) this.#drop(project, [{ position: { file, line: 1, column: 1 }, message }]);
+      if (!held.has(project.id)) this.#drop(project, vanished(file));
     }
   }
 

@@ -1,5 +1,5 @@
 import { publicDigest } from '../core/desired.ts';
-import { messageOf } from '../core/errors.ts';
+import { type Diagnostic, messageOf } from '../core/errors.ts';
 import { endOf, partsOf } from '../core/intent.ts';
 import { keyStatuses } from '../core/key-status.ts';
 import {
@@ -184,13 +184,17 @@ function whyOpen(intent: Intent): string | undefined {
 }
 
 function specOf({ offer, problem = [], problemSince }: ProjectFacts): ProjectView['spec'] {
-  const broken = problem.map(({ position, message }) => ({ ...position, message }));
+  const broken = problem.map(diagnosticView);
   const { suspend = null, drift = null } = offer?.desired.settings ?? {};
   return {
     ...{ files: offer?.files ?? [], digest: (offer && publicDigest(offer.desired)) ?? null },
     ...{ commit: commitView(offer?.commit), suspend, drift },
     ...{ broken, broken_since: timeOrNull(problemSince) },
   };
+}
+
+export function diagnosticView({ position, message }: Diagnostic): ProjectView['spec']['broken'][number] {
+  return { ...position, message };
 }
 
 export function commitView(

@@ -4,10 +4,11 @@ import { escapeUnseen } from '../../core/text.ts';
 import { type Condition, sentenceOf } from '../../view/condition.ts';
 import type { Daemon } from '../daemon.ts';
 import type { Rollout } from '../fleet/rollout.ts';
-import type { ProjectResult } from '../project/project.ts';
+import type { DaemonProject } from '../project/project.ts';
 import type { CommitStatus } from './forge.ts';
 
 type Result = Omit<CommitStatus, 'commit'>;
+type ProjectResult = ReturnType<DaemonProject['result']>;
 
 /** The statuses of the commits in force: one, and in a fleet one for each rollout. */
 export function commitStatusesOf(daemon: Daemon): readonly CommitStatus[] {

@@ -5,7 +5,7 @@ import type { Json } from '../../core/json.ts';
 import { Turns } from '../../core/turns.ts';
 import type { Commit } from '../../view/facts.ts';
 import type { ReconciliationMemory } from '../project/memory.ts';
-import { markOf, type SpecText } from '../sources/source.ts';
+import { markOf, projectsByFile, type SpecText } from '../sources/source.ts';
 import { type Rollout, readRollouts, type Shared, type Waiting } from './rollout.ts';
 
 /** How a project of the fleet is, as its state says. */
@@ -184,16 +184,9 @@ export class Board {
    * Puts a snapshot in force, and returns whether the snapshot differs from the last one. Only for the leader, after
    * `published`.
    */
-  async publish({
-    specs,
-    commit,
-    holders = {},
-    rollouts = [],
-    waiting = [],
-    counted,
-  }: Shared): Promise<boolean> {
+  async publish({ specs, commit, holders, rollouts = [], waiting = [], counted }: Shared): Promise<boolean> {
     const owned = this.#leading();
-    const projects = new Map(Object.entries(holders).map(([project, name]) => [name, Number(project)]));
+    const projects = projectsByFile(holders);
     const changed = specs.flatMap((spec): PublishedSpec[] => {
       const { name } = spec;
       const project = projects.get(name) ?? null;

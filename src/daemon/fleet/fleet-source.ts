@@ -3,7 +3,7 @@ import type { DaemonDeps, Trigger } from '../ports.ts';
 import { abortedWith } from '../scheduling/wake.ts';
 import { holdersAfter } from '../sources/claims.ts';
 import type { Intake } from '../sources/intake.ts';
-import { type Snapshot, SourceError, type SpecSource } from '../sources/source.ts';
+import { type Snapshot, SourceError, type SpecSource, vanished } from '../sources/source.ts';
 import type { Board } from './board.ts';
 import { UnfitError } from './fitness.ts';
 import { type FleetQueue, type HeardHint, urgencies } from './queue.ts';
@@ -99,14 +99,10 @@ export function fleetSource(options: FleetSourceOptions): FleetSource {
   function withVanished(snapshot: Snapshot, before: Snapshot | undefined): Snapshot {
     const names = new Set(snapshot.specs.map((spec) => spec.name));
     for (const each of names) seen.add(each);
-    const message = 'the file no longer exists. Its last content stays in force, and no resource is deleted';
-    const vanished = (before?.specs ?? [])
-      .filter((spec) => seen.has(spec.name) && !names.has(spec.name))
-      .map((spec) => ({
-        name: spec.name,
-        problem: [{ position: { file: spec.name, line: 1, column: 1 }, message }],
-      }));
-    return { ...snapshot, specs: [...snapshot.specs, ...vanished] };
+    const gone = (before?.specs ?? [])
+      .filter(({ name }) => seen.has(name) && !names.has(name))
+      .map(({ name }) => ({ name, problem: vanished(name) }));
+    return { ...snapshot, specs: [...snapshot.specs, ...gone] };
   }
 
   async function watch(hintOf: (trigger: Trigger) => void, signal: AbortSignal): Promise<void> {

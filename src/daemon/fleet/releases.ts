@@ -8,6 +8,7 @@ import { markOf, type Snapshot } from '../sources/source.ts';
 import type { Board } from './board.ts';
 import { DeletionCount, type DeletionCountOptions } from './deletion-count.ts';
 import {
+  brokenIn,
   candidateOf,
   heldBack,
   type Member,
@@ -106,7 +107,7 @@ export class Releases {
     if (before === undefined) return wanted;
     const { rollouts = [], waiting = [] } = before;
     const members = new Map(membersOf(before, wanted, taken).map((each) => [each.project, each]));
-    const broken = new Set(taken.flatMap((each) => ('offer' in each ? [] : [each.name])));
+    const broken = brokenIn(taken);
     const approved = this.#approved;
     this.#approved = undefined;
     const last = rollouts.find(({ wave, held }) => wave === 0 && held.length === 0);

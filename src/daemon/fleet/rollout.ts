@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import type { Desired } from '../../core/desired.ts';
 import type { Taken } from '../sources/intake.ts';
-import { markOf, type Snapshot, type SpecText } from '../sources/source.ts';
+import { markOf, projectsByFile, type Snapshot, type SpecText } from '../sources/source.ts';
 
 /** Which projects get a change together. `percent`: of the projects that the change concerns, with those that have it already. */
 export const wave = z.union([
@@ -138,8 +138,8 @@ export interface Member {
 /** A broken spec is no member, because it does not come into force. */
 export function membersOf(before: Snapshot, wanted: Snapshot, taken: readonly Taken[]): readonly Member[] {
   const inForce = new Map(before.specs.map((spec) => [spec.name, markOf(spec)]));
-  const holders = new Map(Object.entries(wanted.holders ?? {}).map(([id, name]) => [name, Number(id)]));
-  const texts = new Map(wanted.specs.map((spec) => [spec.name, spec]));
+  const holders = projectsByFile(wanted.holders);
+  const texts = byName(wanted.specs);
   return taken.flatMap((each) => {
     const project = holders.get(each.name);
     const text = texts.get(each.name);
@@ -152,14 +152,14 @@ export function membersOf(before: Snapshot, wanted: Snapshot, taken: readonly Ta
 
 /** The snapshot with these specs in the place of others of their names. */
 export function withSpecs(snapshot: Snapshot, specs: readonly (SpecText | null)[]): Snapshot {
-  const others = new Map(specs.flatMap((spec) => (spec === null ? [] : [[spec.name, spec]])));
+  const others = byName(specs.filter((spec) => spec !== null));
   return { ...snapshot, specs: snapshot.specs.map((spec) => others.get(spec.name) ?? spec) };
 }
 
 /** The wanted snapshot, except for these projects, which keep their current specs. */
 export function heldBack(before: Snapshot, wanted: Snapshot, projects: ReadonlySet<number>): Snapshot {
-  const old = new Map(before.specs.map((spec) => [spec.name, spec]));
-  const specs = new Map(wanted.specs.map((spec) => [spec.name, spec]));
+  const old = byName(before.specs);
+  const specs = new Map(byName(wanted.specs));
   const holders: Record<string, string> = { ...wanted.holders };
   for (const project of projects) {
     const [name, oldName] = [wanted.holders?.[project], before.holders?.[project]];
@@ -179,10 +179,19 @@ export function heldBack(before: Snapshot, wanted: Snapshot, projects: ReadonlyS
  */
 export function usable(shared: Shared, before: Shared | undefined, taken: readonly Taken[]): Shared {
   if (before === undefined) return shared;
-  const old = new Map(before.specs.map((spec) => [spec.name, spec]));
-  const broken = new Set(taken.flatMap((each) => ('offer' in each ? [] : [each.name])));
+  const old = byName(before.specs);
+  const broken = brokenIn(taken);
   const specs = shared.specs.flatMap((spec) => (broken.has(spec.name) ? (old.get(spec.name) ?? []) : spec));
   return { ...shared, specs };
+}
+
+/** The names of the specs that cannot be used. */
+export function brokenIn(taken: readonly Taken[]): ReadonlySet<string> {
+  return new Set(taken.flatMap((each) => ('offer' in each ? [] : [each.name])));
+}
+
+function byName(specs: readonly SpecText[]): ReadonlyMap<string, SpecText> {
+  return new Map(specs.map((spec) => [spec.name, spec]));
 }
 
 /** The projects of `left` that get the change with the next wave of its rollout. */

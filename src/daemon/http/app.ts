@@ -160,7 +160,7 @@ async function pageInput(
 }
 
 /** A project of a fleet that this replica has had no turn of. */
-function unseen(id: number, now: number): ProjectSummary {
+export function unseen(id: number, now: number): ProjectSummary {
   return {
     ...{ id, name: undefined, condition: 'starting', since: undefined, now, reconciledAt: undefined },
     ...{ blocked: 0, exposed: false, leaking: false, broken: false },

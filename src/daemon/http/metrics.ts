@@ -16,7 +16,7 @@ const durationBuckets = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600];
 
 type Described = Readonly<Record<string, readonly [help: string, ...labels: string[]]>>;
 
-/** What is counted when it happens: its help text, then its labels. */
+/** The counters of events: their help text, then their labels. */
 export const counters = {
   reconciliations_total: ['Reconciliations by outcome', 'project', 'outcome'],
   operations_total: ['Operations by kind, verb and outcome', 'project', 'kind', 'verb', 'outcome'],

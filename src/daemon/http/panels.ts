@@ -13,7 +13,7 @@ import {
 import { run } from '../../core/remedy.ts';
 import { capitalised, counted } from '../../core/text.ts';
 import { shortDigest } from '../../engine/run/approval.ts';
-import { pendingOperations } from '../../view/build.ts';
+import { diagnosticView, pendingOperations } from '../../view/build.ts';
 import type { Condition } from '../../view/condition.ts';
 import { consequences, liveOf } from '../../view/consequences.ts';
 import type { Commit } from '../../view/facts.ts';
@@ -53,7 +53,7 @@ export function alarms(
   const broken = view?.spec.broken ?? [];
   const orphans = source.orphans
     .filter(({ projectId }) => view === undefined || isAlone || projectId === view.project.id)
-    .flatMap(({ problem }) => problem.map(({ position, message }) => ({ ...position, message })));
+    .flatMap(({ problem }) => problem.map(diagnosticView));
   const { error = null, waiting_for: owner = null } = view?.daemon ?? {};
   const { commit } = source;
   const age = view === undefined ? '' : since(view.spec.broken_since, view.at);

@@ -160,10 +160,6 @@ ${[...placed.values()].map(drawBox)}
 </svg>`;
 }
 
-function saysOf({ standing, says = statusText(standing) }: Box): string {
-  return says;
-}
-
 function drawLink(from: Placed | undefined, to: Placed | undefined) {
   if (from === undefined || to === undefined) return '';
   const [x1, y1] = [from.x + size.box, from.y + size.height / 2];
@@ -173,8 +169,7 @@ function drawLink(from: Placed | undefined, to: Placed | undefined) {
 }
 
 function drawBox({ box, x, y }: Placed) {
-  const { title, note, standing, idle } = box;
-  const says = saysOf(box);
+  const { title, note, standing, idle, says = statusText(standing) } = box;
   return html`<g class="box ${standing}${idle ? ' idle' : ''}"><title>${title}: ${says}${note === '' ? '' : `, ${note}`}</title>
 <rect x="${x + 0.5}" y="${y + 0.5}" width="${size.box - 1}" height="${size.height}" rx="7"/>
 <circle cx="${x + 15}" cy="${y + 17}" r="4.5"/>

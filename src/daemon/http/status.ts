@@ -1,5 +1,5 @@
 import { mapTexts } from '../../core/json.ts';
-import { commitView, viewOf } from '../../view/build.ts';
+import { commitView, diagnosticView, viewOf } from '../../view/build.ts';
 import { timeOrNull } from '../../view/facts.ts';
 import type { ProjectView } from '../../view/project-view.ts';
 import type { Daemon } from '../daemon.ts';
@@ -34,9 +34,7 @@ export async function statusOf(
   const shown = isOne ? all : pager.of(all);
   const views = await Promise.all(shown.map(async (each) => viewOf(await each.facts())));
   const notReady = daemon.notReady();
-  const broken = source.orphans.flatMap(({ problem }) =>
-    problem.map(({ position, message }) => ({ ...position, message })),
-  );
+  const broken = source.orphans.flatMap(({ problem }) => problem.map(diagnosticView));
   const status = {
     format_version: 1,
     version,

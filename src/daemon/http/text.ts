@@ -53,7 +53,8 @@ export function timeAgo(at: Moment, now: Moment) {
 
 /** `in 5 min` */
 export function timeAhead(at: Moment, now: Moment) {
-  return stamped(at, ahead(ms(at) - ms(now)));
+  const left = ms(at) - ms(now);
+  return stamped(at, left <= 0 ? 'now' : `in ${span(left)}`);
 }
 
 /** `for 5 min` */
@@ -91,10 +92,6 @@ export function span(ms: number): string {
 
 export function ago(ms: number): string {
   return `${span(ms)} ago`;
-}
-
-export function ahead(ms: number): string {
-  return ms <= 0 ? 'now' : `in ${span(ms)}`;
 }
 
 /** A standing in words. */

@@ -397,5 +397,3 @@ export class DaemonProject {
     return { id: this.id, problem: this.#problem.list(), ...this.#parts.history.result(this.digest) };
   }
 }
-
-export type ProjectResult = ReturnType<DaemonProject['result']>;

@@ -1,5 +1,5 @@
 import type { Taken } from './intake.ts';
-import type { Holders } from './source.ts';
+import { type Holders, problemOf, projectsByFile } from './source.ts';
 
 /**
  * The file that describes each project, after the specs have been read again. Two files for one project would undo each
@@ -23,7 +23,7 @@ export function holdersAfter(specs: readonly Taken[], before: Holders): Holders 
 
 /** Rejects each spec that describes a project of another file. */
 export function refuseOthers(specs: readonly Taken[], holders: Holders): readonly Taken[] {
-  const heldBy = new Map(Object.entries(holders).map(([project, name]) => [name, Number(project)]));
+  const heldBy = projectsByFile(holders);
   const claims = claimants(specs);
   return specs.map((spec) => {
     const projectId = projectOf(spec);
@@ -35,7 +35,7 @@ export function refuseOthers(specs: readonly Taken[], holders: Holders): readonl
       held === undefined
         ? whyNotTaken(name, projectId, holders[projectId], claims.get(projectId) ?? [])
         : whyNotMoved(held, projectId);
-    return { name, projectId, problem: [{ position: { file: name, line: 1, column: 1 }, message }] };
+    return { name, projectId, problem: problemOf(name, message) };
   });
 }
 

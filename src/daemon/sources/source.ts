@@ -13,6 +13,24 @@ export type SpecText =
 /** The name of the one file that describes a project, by project. */
 export type Holders = Readonly<Record<string, string>>;
 
+/** The project of each file that describes one. */
+export function projectsByFile(holders: Holders = {}): ReadonlyMap<string, number> {
+  return new Map(Object.entries(holders).map(([project, name]) => [name, Number(project)]));
+}
+
+/** A problem of a file as a whole. */
+export function problemOf(file: string, message: string): readonly Diagnostic[] {
+  return [{ position: { file, line: 1, column: 1 }, message }];
+}
+
+/** A deleted file is no request to delete resources. */
+export function vanished(file: string): readonly Diagnostic[] {
+  return problemOf(
+    file,
+    'the file no longer exists. Its last content stays in force, and no resource is deleted',
+  );
+}
+
 const marks = new WeakMap<SpecText, string>();
 
 /** Equal for equal texts. */
