@@ -3,8 +3,8 @@ import type { ResourceKey } from '../../src/core/keys.ts';
 import type { Operation, Plan } from '../../src/core/plan.ts';
 import type { Notification } from '../../src/daemon/notifications/notification.ts';
 import { ProjectHistory } from '../../src/daemon/project/history.ts';
+import { quiet, reconciled } from '../support/project.ts';
 
-const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const [old, edited] = ['sha256:1', 'sha256:2'];
 const [key, other] = ['networks.backend' as ResourceKey, 'networks.extra' as ResourceKey];
 
@@ -23,19 +23,12 @@ function planOf(...found: readonly (string | Operation)[]): Plan {
 function settled() {
   const notices: Notification[] = [];
   const history = new ProjectHistory({
-    ...{ project: 4711, observing: false, log, flags: () => ' --spec vdc.yaml' },
+    ...{ project: 4711, observing: false, log: quiet, flags: () => ' --spec vdc.yaml' },
     onNotification: (notice) => notices.push(notice),
   });
   const plan = (found: Plan, digest: string) =>
     history.follow({ type: 'planned', plan: found, at: 1, round: 1 }, digest);
-  const close = (found: Plan, digest: string) => {
-    history.succeed(found);
-    const times = { startedAt: 1, endedAt: 2, operations: 0, settled: 0 };
-    history.close({ ...times, triggers: [], outcome: 'converged', commit: undefined }, digest, {
-      pauses: [],
-      leaking: false,
-    });
-  };
+  const close = (found: Plan, digest: string) => reconciled(history, found, digest);
   close(planOf(), old);
   const drifts = () => notices.flatMap((each) => (each.event === 'drift' ? [each.detail] : []));
   return { history, plan, close, drifts, notices };

@@ -9,7 +9,7 @@ import { parse, parseAllDocuments, stringify } from 'yaml';
 import { ended, folderWith, inProcess, oneNetwork } from '../cli/run.ts';
 import { programEnv } from '../support/program-env.ts';
 import { createRepository } from './git-server.ts';
-import { emulate, live, program, toolsOfJob } from './support.ts';
+import { emulate, live, toolsOfJob } from './support.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const text = (name: string) => readFileSync(join(root, 'examples', name), 'utf8');
@@ -106,9 +106,6 @@ describe('examples: where the daemon runs', () => {
     await checkArguments(call.filter((each) => !each.includes('STATE_DIRECTORY') && each !== '--state'));
     checkVariables(unit);
     expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)?.[1])).toBeGreaterThan(10);
-    if (!existsSync('/usr/bin/systemd-analyze')) return;
-    const path = join(folderWith({ 'vdcsync.service': unit }), 'vdcsync.service');
-    await program('systemd-analyze', ['verify', '--man=no', path], root);
   });
 });
 

@@ -4,6 +4,7 @@ import type { Daemon } from '../../src/daemon/daemon.ts';
 import { Metrics } from '../../src/daemon/http/metrics.ts';
 import type { ReconciliationRecord } from '../../src/daemon/project/facts.ts';
 import type { ProjectFacts } from '../../src/view/facts.ts';
+import { idleDaemon } from '../support/project.ts';
 
 const reconciliation: ReconciliationRecord = {
   ...{ triggers: [], startedAt: 0, endedAt: 1_000, outcome: 'converged', commit: undefined },
@@ -35,18 +36,12 @@ function daemonOf(count: number): Daemon {
       differsSince: differs ? 10_000 : undefined,
       known: { now: 100_000, bindings: [], intents: [], claims: [] },
       daemon: {
-        ...{ mode: 'correct', intervalMs: 0, reconciling: false, reconciliations: 1, pauses: [] },
+        ...idleDaemon,
         lastReconciliations: [{ ...reconciliation, endedAt: 1_000_000 + index * 1_000 }],
         client: {
-          ...{
-            oldestReadMs: 1_000 * index,
-            backOff: [],
-            limits: { windowMs: 60_000, reads: 60, writes: 20 },
-          },
-          ...{
-            used: { reads: index, writes: 0 },
-            counts: { reads: 3, writes: 1, polls: 0, probes: 0, throttled: 0 },
-          },
+          ...{ oldestReadMs: 1_000 * index, backOff: [], used: { reads: index, writes: 0 } },
+          limits: { windowMs: 60_000, reads: 60, writes: 20 },
+          counts: { reads: 3, writes: 1, polls: 0, probes: 0, throttled: 0 },
         },
       },
     };

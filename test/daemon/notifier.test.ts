@@ -47,8 +47,13 @@ function rig(answers: readonly (number | 'gone')[] = [], form: 'json' | 'slack' 
     nameOf: (project) => (project === 4711 ? name : undefined),
     pageUrl: 'https://vdcsync.example.com/',
   });
-  const settle = () => clock.run(clock.sleep(3_600_000));
-  return { notifier, sent, results, settle };
+  /** The bodies of all messages so far, once these notifications have been given. */
+  const tell = async (...notices: readonly Notification[]) => {
+    for (const notice of notices) notifier.tell(notice);
+    await clock.run(clock.sleep(3_600_000));
+    return sent.map(({ body }) => JSON.parse(body ?? '') as Record<string, unknown>);
+  };
+  return { tell, results };
 }
 
 /** Every text in a value of JSON. */
@@ -59,32 +64,18 @@ function textsIn(value: unknown): string[] {
 
 describe('src/daemon/notifications/notifier.ts: notifications', () => {
   test('a change is told once, a healthy start and what passes by itself not at all', async () => {
-    const { notifier, sent, settle } = rig();
-    for (const notice of [
-      is('converged'),
-      is('converging'),
-      is('converged'),
-      blocked,
-      blocked,
-      is('converging'),
-    ]) {
-      notifier.tell(notice);
-    }
-    notifier.tell(is('converged'));
-    notifier.tell(is('converged'));
-    await settle();
-    const notified = sent.map(
-      ({ body }) => JSON.parse(body ?? '') as { condition: string; resolve: string[] },
-    );
-    expect(notified.map(({ condition }) => condition)).toEqual(['blocked', 'converged']);
-    expect(notified[0]?.resolve).toEqual(['vdcsync resolve servers.web-1 --absent']);
+    const [good, passing] = [is('converged'), is('converging')];
+    const told = await rig().tell(good, passing, good, blocked, blocked, passing, good, good);
+    expect(told).toMatchObject([
+      { condition: 'blocked', resolve: ['vdcsync resolve servers.web-1 --absent'] },
+      { condition: 'converged' },
+    ]);
   });
 
   test('an incident has one message: a further one only for a command or a condition that none of them held', async () => {
-    const { notifier, sent, settle } = rig();
     const blockedBy = (...resolve: string[]): Notification =>
       ({ ...blocked, resolve, remedies: resolve.map((each) => run(each)) }) as Notification;
-    for (const notice of [
+    const all = await rig().tell(
       blockedBy('a', 'b'),
       blockedBy('b'),
       is('unreachable'),
@@ -96,11 +87,7 @@ describe('src/daemon/notifications/notifier.ts: notifications', () => {
       blockedBy('b', 'a'),
       is('converged'),
       is('unreachable'),
-    ]) {
-      notifier.tell(notice);
-    }
-    await settle();
-    const all = sent.map(({ body }) => JSON.parse(body ?? '') as Record<string, unknown>);
+    );
     expect(all.map(({ condition, resolve }) => [condition, resolve])).toEqual([
       ['blocked', ['a', 'b']],
       ['unreachable', []],
@@ -117,26 +104,20 @@ describe('src/daemon/notifications/notifier.ts: notifications', () => {
   });
 
   test('an error that leaves no plan has one message, with its remedy', async () => {
-    const { notifier, sent, settle } = rig();
     const refused = {
       ...is('unreachable'),
       condition: 'unauthorized',
       remedies: [run('vdcsync doctor')],
     } as Notification;
-    notifier.tell(refused);
-    notifier.tell(refused);
-    await settle();
-    expect(sent).toHaveLength(1);
+    expect(await rig().tell(refused, refused)).toHaveLength(1);
   });
 
   test('the same error in a spec is news once the spec was good in between', async () => {
-    const { notifier, sent, settle } = rig([], 'slack');
     const broken: Notification = { project: 0, event: 'spec_broken', detail: 'a.yaml:1:1: wrong' };
     const valid: Notification = { project: 0, event: 'spec_valid', detail: 'the spec can be used again' };
     const gone: Notification = { project: 4711, event: 'source', detail: 'the source can be read again' };
-    for (const notice of [broken, broken, valid, broken, gone]) notifier.tell(notice);
-    await settle();
-    expect(sent.map(({ body }) => (JSON.parse(body ?? '') as { text: string }).text)).toEqual([
+    const told = await rig([], 'slack').tell(broken, broken, valid, broken, gone);
+    expect(told.map(({ text }) => text)).toEqual([
       'vdcsync: a project has a broken spec, so the newest edit has no effect\na.yaml:1:1: wrong\nhttps://vdcsync.example.com/',
       'vdcsync: a project has a valid spec again\nhttps://vdcsync.example.com/',
       'vdcsync: a project has a broken spec, so the newest edit has no effect\na.yaml:1:1: wrong\nhttps://vdcsync.example.com/',
@@ -145,23 +126,15 @@ describe('src/daemon/notifications/notifier.ts: notifications', () => {
   });
 
   test('a receiver that is down is tried again, in order, and holds nobody up', async () => {
-    const { notifier, sent, results, settle } = rig(['gone', 503, 200]);
-    notifier.tell(blocked);
-    notifier.tell(is('converged'));
-    await settle();
+    const { tell, results } = rig(['gone', 503, 200]);
+    const told = await tell(blocked, is('converged'));
     expect(results).toEqual(['sent', 'sent']);
-    expect(sent.map(({ body }) => (JSON.parse(body ?? '') as { condition: string }).condition)).toEqual([
-      'blocked',
-      'blocked',
-      'blocked',
-      'converged',
-    ]);
+    expect(told.map(({ condition }) => condition)).toEqual(['blocked', 'blocked', 'blocked', 'converged']);
   });
 
   test('one that stays down is given up', async () => {
-    const { notifier, results, settle } = rig(Array.from({ length: 20 }, () => 'gone' as const));
-    notifier.tell(blocked);
-    await settle();
+    const { tell, results } = rig(Array.from({ length: 20 }, () => 'gone' as const));
+    await tell(blocked);
     expect(results).toEqual(['failed']);
   });
 
@@ -178,11 +151,9 @@ describe('src/daemon/notifications/notifier.ts: notifications', () => {
         notificationOf('suspended', plan, undefined),
         notificationOf('failing', undefined, new Error(forged)),
       ]) {
-        const { notifier, sent, settle } = rig([], form, forged);
-        notifier.tell({ project: 4711, event: 'condition', condition: 'suspended', ...of });
-        await settle();
-        const values = textsIn(JSON.parse(sent[0]?.body ?? ''));
-        const lines = values.flatMap((each) => each.split('\n'));
+        const notice = { project: 4711, event: 'condition', condition: 'suspended', ...of } as const;
+        const [told] = await rig([], form, forged).tell(notice);
+        const lines = textsIn(told).flatMap((each) => each.split('\n'));
         expect(lines.filter((line) => /^\s*→ vdcsync resolve/.test(line))).toEqual([]);
         for (const line of lines) expect(hasUnseen(line.replaceAll('\u200b', ''))).toBe(false);
         if (form === 'slack') for (const line of lines) expect(line).not.toMatch(/@channel|@here|<!|\]\(/);
@@ -191,11 +162,8 @@ describe('src/daemon/notifications/notifier.ts: notifications', () => {
   });
 
   test('for Slack: a text, with its markup characters as text', async () => {
-    const { notifier, sent, settle } = rig([], 'slack');
-    notifier.tell(blocked);
-    await settle();
-    const { text } = JSON.parse(sent[0]?.body ?? '') as { text: string };
-    expect(text.split('\n')).toEqual([
+    const [told] = await rig([], 'slack').tell(blocked);
+    expect(String(told?.text).split('\n')).toEqual([
       'vdcsync: shop (4711) is blocked: a manual decision is needed',
       'servers.web-1: &lt;lost&gt; &amp; unknown',
       '→ vdcsync resolve servers.web-1 --absent',

@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Daemon } from '../../src/daemon/daemon.ts';
-import { createApp } from '../../src/daemon/http/app.ts';
+import { createApp, unseen } from '../../src/daemon/http/app.ts';
 import { Changes } from '../../src/daemon/http/changes.ts';
 import type { Metrics } from '../../src/daemon/http/metrics.ts';
 import { type PageInput, renderPage } from '../../src/daemon/http/page.ts';
@@ -171,31 +171,14 @@ async function serve(facts: readonly (ProjectFacts | undefined)[], summaries?: r
     daemon: { projects: () => projects, specs: { state: () => state } } as unknown as Daemon,
     deps: { clock: systemClock, log: { error: () => {} } } as unknown as DaemonDeps,
     metrics: {} as Metrics,
-    ...{
-      changes,
-      version: '0',
-      token: undefined,
-      webhookSecret: undefined,
-      approveToken: undefined,
-      loopback: true,
-    },
+    ...{ changes, version: '0', loopback: true },
+    ...{ token: undefined, webhookSecret: undefined, approveToken: undefined },
   });
   const server = await startServer(app, { host: '127.0.0.1', port: 0 });
   onTestFinished(() => server.close());
   return { url: `http://127.0.0.1:${server.port}`, changes };
 }
 
-function summaryOf({ id, condition, conditionSince }: ProjectFacts): ProjectSummary {
-  return {
-    id: id ?? 0,
-    name: 'shop',
-    condition: condition ?? 'starting',
-    since: conditionSince,
-    now: 0,
-    reconciledAt: undefined,
-    blocked: 0,
-    exposed: false,
-    leaking: false,
-    broken: false,
-  };
+function summaryOf({ id, condition = 'starting', conditionSince: since }: ProjectFacts): ProjectSummary {
+  return { ...unseen(id ?? 0, 0), name: 'shop', condition, since };
 }

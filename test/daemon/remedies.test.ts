@@ -9,6 +9,7 @@ import { notificationOf } from '../../src/daemon/notifications/notification.ts';
 import { viewOf } from '../../src/view/build.ts';
 import { conditionOf } from '../../src/view/condition.ts';
 import type { ProjectFacts } from '../../src/view/facts.ts';
+import { idleDaemon } from '../support/project.ts';
 
 const blocked = [
   {
@@ -22,11 +23,7 @@ const blocked = [
     ],
   },
 ];
-const daemon = {
-  ...{ mode: 'correct', intervalMs: 0, reconciling: false, reconciliations: 0 },
-  ...{ lastReconciliations: [], pauses: [] },
-};
-const noProject = { id: 4711, daemon };
+const noProject = { id: 4711, daemon: idleDaemon };
 const planWith = (more: object) =>
   ({ operations: [], blocked: [], warnings: [], ...more }) as unknown as Plan;
 

@@ -6,13 +6,13 @@ import { contentsOf, folderWith, inProcess, oneNetwork, vdcsync } from '../cli/r
 const env = { VDCSYNC_ALLOW_EPHEMERAL_STATE: '1' };
 const base = ['run', '--emulator', '--listen', 'off'];
 
-type Refused = readonly [what: string, args: readonly string[], env: Record<string, string>, why: RegExp];
+type Refused = [what: string, args: readonly string[], why: RegExp, env?: Record<string, string>];
 
 async function expectRefused(
   code: number,
   args: readonly string[],
-  more: Record<string, string>,
   why: RegExp,
+  more: Record<string, string> = {},
 ) {
   const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
   const ended = await inProcess([...base, ...args], { cwd, env: { ...env, ...more } });
@@ -22,52 +22,48 @@ async function expectRefused(
 
 describe('src/daemon: calls that cannot be meant', () => {
   const misuse: readonly Refused[] = [
-    ['no address', ['--listen', 'foo'], {}, /--listen "foo"/],
+    ['no address', ['--listen', 'foo'], /--listen "foo"/],
     [
       'no duration',
       ['--interval', '5 minutes'],
-      {},
       /--interval must be a duration of at least 1 s, such as 5m, not "5 minutes"/,
     ],
     [
       'a duration of nothing',
       ['--interval', '0s'],
-      {},
       /--interval must be a duration of at least 1 s, such as 5m, not "0s"/,
     ],
-    ['a history too short', ['--keep-history', '6d'], {}, /keep at least 7d/],
-    ['standard input', ['-f', '-'], {}, /cannot be standard input/],
+    ['a history too short', ['--keep-history', '6d'], /keep at least 7d/],
+    ['standard input', ['-f', '-'], /cannot be standard input/],
     [
       'two sources',
       ['-f', 'vdcsync.yaml', '--git-url', 'https://git.example.com/x'],
-      {},
       /cannot be used together/,
     ],
     [
       'a path out of the repository',
       ['--git-url', 'https://git.example.com/x', '--git-path', '../x'],
-      {},
       /not a path inside/,
     ],
-    ['a secret twice', [], { VDCSYNC_HTTP_TOKEN: 'a', VDCSYNC_HTTP_TOKEN_FILE: 'b' }, /both set/],
-    ['a mode of its own', ['--mode', 'magic'], {}, /observe/],
+    ['a secret twice', [], /both set/, { VDCSYNC_HTTP_TOKEN: 'a', VDCSYNC_HTTP_TOKEN_FILE: 'b' }],
+    ['a mode of its own', ['--mode', 'magic'], /observe/],
   ];
-  test.each(misuse)('%s', (_, ...refused) => expectRefused(64, ...refused));
+  test.each<Refused>(misuse)('%s', (_, args, why, more) => expectRefused(64, args, why, more));
 
   const unusable: readonly Refused[] = [
-    ['Git over plain http', ['--git-url', 'http://git.example.com/x'], {}, /neither https nor ssh/],
-    ['Git from a folder', ['--git-url', 'file:///srv/x.git'], {}, /for a trial .*: --git-allow-insecure/],
-    ['credentials in it', ['--git-url', 'https://me:canary@git.example.com/x'], {}, /holds credentials/],
-    ['none at all', ['--git-url', 'somewhere'], {}, /the Git URL cannot be read/],
+    ['Git over plain http', ['--git-url', 'http://git.example.com/x'], /neither https nor ssh/],
+    ['Git from a folder', ['--git-url', 'file:///srv/x.git'], /for a trial .*: --git-allow-insecure/],
+    ['credentials in it', ['--git-url', 'https://me:canary@git.example.com/x'], /holds credentials/],
+    ['none at all', ['--git-url', 'somewhere'], /the Git URL cannot be read/],
     [
       'notices in the clear',
       [],
-      { VDCSYNC_SLACK_URL: 'http://hooks.example.com/canary' },
       /VDCSYNC_SLACK_URL must be an https/,
+      { VDCSYNC_SLACK_URL: 'http://hooks.example.com/canary' },
     ],
   ];
-  test.each(unusable)('a URL that cannot be used is no slip in the call: %s', (_, ...refused) =>
-    expectRefused(1, ...refused));
+  test.each<Refused>(unusable)('a URL that cannot be used is no slip in the call: %s', (_, args, why, more) =>
+    expectRefused(1, args, why, more));
 
   test('a damaged state ends it with an error, and is left as it was', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
@@ -88,5 +84,5 @@ describe('src/cli/settings/secret.ts: secrets that others are checked by', () =>
     ['an empty webhook secret', 'VDCSYNC_WEBHOOK_SECRET', '', /VDCSYNC_WEBHOOK_SECRET is set but empty/],
     ['a short webhook secret', 'VDCSYNC_WEBHOOK_SECRET', 'canary', /less than 16 characters/],
     ['a short one beside a long one', 'VDCSYNC_WEBHOOK_SECRET', `${long},canary`, /less than 16 characters/],
-  ])('%s is refused at start', (_, name, value, why) => expectRefused(1, [], { [name]: value }, why));
+  ])('%s is refused at start', (_, name, value, why) => expectRefused(1, [], why, { [name]: value }));
 });

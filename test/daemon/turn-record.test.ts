@@ -9,10 +9,10 @@ import { TurnRecord } from '../../src/daemon/project/turn-record.ts';
 import { WayBack } from '../../src/daemon/project/way-back.ts';
 import { KeyBackOff } from '../../src/daemon/scheduling/back-off.ts';
 import { memoryState } from '../../src/state/sqlite-driver.ts';
+import { quiet, reconciled } from '../support/project.ts';
 import { load } from '../support/rig.ts';
 import { virtualClock } from '../support/virtual-clock.ts';
 
-const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const key = 'networks.backend' as ResourceKey;
 const spec = (cidr: string) => load(`networks: {backend: {cidr: ${cidr}}}`);
 
@@ -30,16 +30,16 @@ function replica(name: string) {
     ...{
       transport: transport as never,
       clock: virtualClock(),
-      log,
+      log: quiet,
       onResult: () => {},
       nameOf: () => undefined,
     },
   });
   const history = new ProjectHistory({
-    ...{ project: 4711, observing: false, log, flags: () => '' },
+    ...{ project: 4711, observing: false, log: quiet, flags: () => '' },
     onNotification: (notice) => notifier.tell(notice),
   });
-  const parts = { history, backOff: new KeyBackOff({ next: () => 0 }), wayBack: new WayBack(log) };
+  const parts = { history, backOff: new KeyBackOff({ next: () => 0 }), wayBack: new WayBack(quiet) };
   const times = { now: 5 };
   const worker = { replica: name, notified: notifier, now: () => times.now };
   return { ...parts, sent, times, record: new TurnRecord(4711, worker, parts) };
@@ -59,25 +59,12 @@ const blocked = {
   blocked: [{ key, verb: 'create', code: 'outcome_unknown', reason: 'lost', remedies: [run('resolve')] }],
 } as unknown as Plan;
 
-function passed(history: ProjectHistory, plan: Plan, digest: string): void {
-  const reconciliation = {
-    triggers: [],
-    startedAt: 1,
-    endedAt: 2,
-    outcome: 'blocked',
-    operations: 1,
-    settled: 0,
-  } as const;
-  history.succeed(plan);
-  history.close({ ...reconciliation, commit: undefined }, digest, { pauses: [], leaking: false });
-}
-
 describe('src/daemon/project/turn-record.ts: turns of a project', () => {
   test('what one replica found out the next one goes by', async () => {
     const store = memoryState({ createdAt: 1, lineage: 'born' });
     const [a, b] = [replica('a'), replica('b')];
     learnsOfFailure(a);
-    passed(a.history, blocked, 'sha256:1');
+    reconciled(a.history, blocked, 'sha256:1');
     await a.record.write(store, 's');
     await b.record.recall(store, spec('10.0.0.0/24'));
     expect(b.backOff.isPaused({ key } as Operation, 1)).toBe(true);
@@ -86,7 +73,7 @@ describe('src/daemon/project/turn-record.ts: turns of a project', () => {
       b.history.found.reconciliations,
       b.history.found.differsSince,
     ]).toEqual(['blocked', 1, 2]);
-    passed(b.history, blocked, 'sha256:1');
+    reconciled(b.history, blocked, 'sha256:1');
     await Promise.resolve();
     expect([a.sent.length, b.sent.length]).toEqual([1, 0]);
   });
@@ -115,7 +102,7 @@ describe('src/daemon/project/turn-record.ts: turns of a project', () => {
     const store = memoryState({ createdAt: 1, lineage: 'born' });
     const [a, b] = [replica('a'), replica('b')];
     learnsOfFailure(a);
-    passed(a.history, { ...blocked, blocked: [] }, 'sha256:1');
+    reconciled(a.history, { ...blocked, blocked: [] }, 'sha256:1');
     await a.record.write(store, 's');
     await b.record.recall(store, spec('10.0.1.0/24'));
     expect(b.backOff.isPaused({ key } as Operation, 1)).toBe(false);

@@ -1,14 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Assignment } from '../../src/daemon/fleet/board.ts';
-import { summaryOf } from '../../src/daemon/http/app.ts';
-import type { ProjectSummary } from '../../src/daemon/project/facts.ts';
+import { summaryOf, unseen } from '../../src/daemon/http/app.ts';
 
-const own: ProjectSummary = {
-  ...{ id: 1, name: 'shop', condition: 'starting', since: undefined, now: 0, blocked: 0, broken: false },
-  reconciledAt: undefined,
-  exposed: false,
-  leaking: false,
-};
+const own = unseen(1, 0);
 
 function assignment(exposed: boolean, worker?: string): Assignment {
   const memory = { history: { condition: 'converging', conditionSince: 5, blocked: 2, exposed, endedAt: 7 } };
@@ -17,14 +11,8 @@ function assignment(exposed: boolean, worker?: string): Assignment {
 
 describe('src/daemon/http/app.ts', () => {
   test('a line of the overview shows the results of the replica that worked on the project last', () => {
-    const shown = summaryOf(own, assignment(true), 'b');
-    expect(shown).toMatchObject({
-      condition: 'converging',
-      since: 5,
-      reconciledAt: 7,
-      blocked: 2,
-      exposed: true,
-    });
+    const shown = { condition: 'converging', since: 5, reconciledAt: 7, blocked: 2, exposed: true };
+    expect(summaryOf(own, assignment(true), 'b')).toMatchObject(shown);
     const stale = { ...own, exposed: true };
     expect(summaryOf(stale, assignment(false), 'b').exposed).toBe(false);
     expect(summaryOf(stale, assignment(false, 'a'), 'b').exposed).toBe(false);

@@ -1,9 +1,12 @@
+import type { Plan } from '../../src/core/plan.ts';
 import { documentedProfile } from '../../src/core/profile.ts';
 import type { ProjectSession } from '../../src/daemon/ports.ts';
+import type { ProjectHistory } from '../../src/daemon/project/history.ts';
 import type { ProjectOptions } from '../../src/daemon/project/options.ts';
 import { DaemonProject } from '../../src/daemon/project/project.ts';
 import { systemClock, systemRandom } from '../../src/platform/system.ts';
 import { memoryState } from '../../src/state/sqlite-driver.ts';
+import type { DaemonFacts } from '../../src/view/facts.ts';
 
 export const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
@@ -33,3 +36,17 @@ export function projectWith(
     ...options,
   });
 }
+
+/** A reconciliation has ended that leaves this plan. */
+export function reconciled(history: ProjectHistory, plan: Plan, digest: string): void {
+  const record = { triggers: [], startedAt: 1, endedAt: 2, outcome: 'converged', commit: undefined } as const;
+  history.succeed(plan);
+  history.close({ ...record, operations: 0, settled: 0 }, digest, { pauses: [], leaking: false });
+}
+
+/** A daemon that has opened no state yet. */
+export const idleDaemon: DaemonFacts = {
+  ...{ mode: 'correct', intervalMs: 300_000, error: undefined, waitingFor: undefined },
+  ...{ reconciling: false, reconciliations: 1, lastReconciliations: [], pauses: [] },
+  ...{ nextReconciliationAt: undefined, client: undefined },
+};

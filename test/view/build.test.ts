@@ -9,6 +9,7 @@ import { conditionOf } from '../../src/view/condition.ts';
 import type { ProjectFacts } from '../../src/view/facts.ts';
 import { projectViewSchema } from '../../src/view/project-view.ts';
 import { pageStates } from '../support/page-states.ts';
+import { idleDaemon } from '../support/project.ts';
 import { load, rig } from '../support/rig.ts';
 
 const spec = `
@@ -44,11 +45,7 @@ describe('src/view/build.ts', () => {
         ...{ now: own.clock.now(), bindings: await own.store.bindings() },
         ...{ intents: await own.store.openIntents(), claims: await own.store.claims() },
       },
-      daemon: {
-        ...{ mode: 'correct', intervalMs: 300_000, error: undefined, waitingFor: undefined },
-        ...{ reconciling: false, reconciliations: 1, lastReconciliations: [], pauses: [] },
-        ...{ nextReconciliationAt: undefined, client: undefined },
-      },
+      daemon: idleDaemon,
     };
     const view = viewOf(facts);
     const { blocked, waiting } = view.counts;
