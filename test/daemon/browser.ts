@@ -9,6 +9,8 @@ export function findBrowser(): string | undefined {
   if (found === undefined && process.env.REQUIRE_PROGRAMS !== undefined) {
     throw new Error('The status page is tested in a real browser: install chromium, or set CHROMIUM_PATH.');
   }
+  if (found === undefined)
+    process.stderr.write('The status page is not tested in a browser: install chromium.\n');
   return found;
 }
 

@@ -3,31 +3,33 @@ import { writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { folderWith, oneNetwork } from '../cli/run.ts';
 import { createRepository, serveGit } from './git-server.ts';
-import { emulate, live, startDaemon } from './support.ts';
+import { type DaemonOptions, emulate, live, startDaemon } from './support.ts';
 
 const body = '{"ref":"refs/heads/main"}';
 
+/** A daemon that has converged by a branch. With a password, a server gives the branch. */
+async function following(interval: string, options: DaemonOptions = {}, password?: string) {
+  const [api, repository] = [await emulate(), await createRepository()];
+  const first = await repository.push({ 'vdcsync.yaml': oneNetwork });
+  const served = await serveGit(repository.bare, password);
+  const url = password === undefined ? repository.url : served.url;
+  const args = ['--git-url', url, '--git-allow-insecure', '--git-interval', interval];
+  const daemon = await startDaemon(api, { ...options, args });
+  const converged = await daemon.until((project) => project.converged);
+  return { api, repository, served, daemon, first, converged };
+}
+
 describe('src/daemon/sources: from a push to the project', () => {
   test('without a webhook the branch is polled; status and metrics name the commit', async () => {
-    const api = await emulate();
-    const repository = await createRepository();
-    const first = await repository.push({ 'vdcsync.yaml': oneNetwork });
-    const daemon = await startDaemon(api, {
-      args: ['--git-url', repository.url, '--git-allow-insecure', '--git-interval', '1m'],
-    });
-    const converged = await daemon.until((project) => project.converged);
+    const { api, repository, daemon, first, converged } = await following('1m');
     expect(converged.spec.commit?.id).toBe(first);
     const second = await repository.push({
       'vdcsync.yaml': `${oneNetwork}  extra: { cidr: 10.30.0.0/24 }\n`,
     });
-    await daemon.until(
-      ({
-        converged: done,
-        daemon: {
-          last_reconciliations: [last],
-        },
-      }) => done && last?.commit === second,
-    );
+    await daemon.until((project) => {
+      const [last] = project.daemon.last_reconciliations;
+      return project.converged && last?.commit === second;
+    });
     expect(live(api).networks.map(({ name }) => name)).toContain('extra');
     expect(await daemon.metrics()).toContain(`vdcsync_commit_info{commit="${second}",ref="main"} 1`);
     expect(daemon.log().map(({ commit }) => commit)).toContain(second);
@@ -41,31 +43,25 @@ describe('src/daemon/sources: from a push to the project', () => {
   });
 
   test('a webhook wakes it; a forged one is refused and wakes nobody', async () => {
-    const api = await emulate();
-    const repository = await createRepository();
-    await repository.push({ 'vdcsync.yaml': oneNetwork });
-    const served = await serveGit(repository.bare, 'git-token');
-    const daemon = await startDaemon(api, {
-      args: ['--git-url', served.url, '--git-allow-insecure', '--git-interval', '24h'],
-      env: { VDCSYNC_GIT_TOKEN: 'git-token', VDCSYNC_WEBHOOK_SECRET: 'canary-secret-of-some-length' },
-    });
-    await daemon.until((project) => project.converged);
+    const secret = 'canary-secret-of-some-length';
+    const env = { VDCSYNC_GIT_TOKEN: 'git-token', VDCSYNC_WEBHOOK_SECRET: secret };
+    const { repository, served, daemon } = await following('24h', { env }, 'git-token');
     const second = await repository.push({
       'vdcsync.yaml': `${oneNetwork}  extra: { cidr: 10.30.0.0/24 }\n`,
     });
-    const deliver = (secret: string) =>
+    const deliver = (by: string) =>
       fetch(`${daemon.url}/hooks/gitea`, {
         method: 'POST',
         body,
         headers: {
-          'x-gitea-signature': createHmac('sha256', secret).update(body).digest('hex'),
-          'x-gitea-delivery': secret,
+          'x-gitea-signature': createHmac('sha256', by).update(body).digest('hex'),
+          'x-gitea-delivery': by,
         },
       });
     const before = served.requests.length;
     expect((await deliver('a-guess')).status).toBe(401);
     expect(served.requests.length).toBe(before);
-    expect((await deliver('canary-secret-of-some-length')).status).toBe(202);
+    expect((await deliver(secret)).status).toBe(202);
     const { spec } = await daemon.until((project) => project.converged && project.spec.commit?.id === second);
     expect(spec.commit?.id).toBe(second);
     expect(daemon.log().find(({ msg }) => msg === 'webhook delivery accepted')).toMatchObject({
@@ -76,16 +72,9 @@ describe('src/daemon/sources: from a push to the project', () => {
   });
 
   test('a repository that goes away leaves the last spec in force', async () => {
-    const api = await emulate();
-    const repository = await createRepository();
-    await repository.push({ 'vdcsync.yaml': oneNetwork });
-    const served = await serveGit(repository.bare, 'right');
-    const daemon = await startDaemon(api, {
-      args: ['--git-url', served.url, '--git-allow-insecure', '--git-interval', '1m'],
-      env: { VDCSYNC_GIT_TOKEN_FILE: 'git-token' },
-      folder: folderWith({ 'git-token': 'right' }),
-    });
-    await daemon.until((project) => project.converged);
+    const folder = folderWith({ 'git-token': 'right' });
+    const env = { VDCSYNC_GIT_TOKEN_FILE: 'git-token' };
+    const { api, daemon } = await following('1m', { folder, env }, 'right');
     writeFileSync(`${daemon.folder}/git-token`, 'wrong');
     await daemon.until((_, { source, ready }) => source.error !== null && !ready);
     const { id } = live(api).networks.find(({ name }) => name === 'backend') ?? { id: 0 };

@@ -2,13 +2,10 @@ import { describe, expect, test } from 'vitest';
 import type { Plan } from '../../src/core/plan.ts';
 import { outside, run } from '../../src/core/remedy.ts';
 import { hasUnseen } from '../../src/core/text.ts';
-import type { HttpRequest } from '../../src/core/transport.ts';
-import { TransportError } from '../../src/core/transport.ts';
 import { type Notification, notificationOf } from '../../src/daemon/notifications/notification.ts';
-import { Notifier } from '../../src/daemon/notifications/notifier.ts';
-import { virtualClock } from '../support/virtual-clock.ts';
+import type { Receiver } from '../../src/daemon/notifications/notifier.ts';
+import { notifierWith } from '../support/notifier.ts';
 
-const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const blocked: Notification = {
   project: 4711,
   event: 'condition',
@@ -26,23 +23,9 @@ const is = (condition: 'converged' | 'converging' | 'unreachable'): Notification
   remedies: [],
 });
 
-function rig(answers: readonly (number | 'gone')[] = [], form: 'json' | 'slack' = 'json', name = 'shop') {
-  const clock = virtualClock();
-  const sent: HttpRequest[] = [];
+function rig(answers: readonly (number | 'gone')[] = [], form: Receiver['form'] = 'json', name = 'shop') {
   const results: string[] = [];
-  const notifier = new Notifier({
-    receivers: [{ form, url: () => 'https://hooks.example.com/secret' }],
-    transport: {
-      send: async (request) => {
-        const answer = answers[sent.length] ?? 200;
-        sent.push(request);
-        if (answer === 'gone') throw new TransportError('gone', 'none', 'ECONNREFUSED');
-        return { status: answer, headers: {}, body: '' };
-      },
-      close: async () => {},
-    },
-    clock,
-    log: quiet,
+  const { clock, notifier, bodies } = notifierWith(answers, form, {
     onResult: (result) => results.push(result),
     nameOf: (project) => (project === 4711 ? name : undefined),
     pageUrl: 'https://vdcsync.example.com/',
@@ -51,7 +34,7 @@ function rig(answers: readonly (number | 'gone')[] = [], form: 'json' | 'slack' 
   const tell = async (...notices: readonly Notification[]) => {
     for (const notice of notices) notifier.tell(notice);
     await clock.run(clock.sleep(3_600_000));
-    return sent.map(({ body }) => JSON.parse(body ?? '') as Record<string, unknown>);
+    return bodies();
   };
   return { tell, results };
 }

@@ -121,10 +121,3 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: the status pa
     for (const { page } of [known, wrong, none]) await page.context().close();
   });
 });
-
-test.runIf(executable === undefined)(
-  'there is no browser here, so the status page is not tested: install chromium',
-  () => {
-    expect(executable).toBeUndefined();
-  },
-);

@@ -2,39 +2,22 @@ import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { Operation, Plan } from '../../src/core/plan.ts';
 import { run } from '../../src/core/remedy.ts';
-import { Notifier } from '../../src/daemon/notifications/notifier.ts';
 import { ProjectHistory } from '../../src/daemon/project/history.ts';
 import { memoryNote, readMemory } from '../../src/daemon/project/memory.ts';
 import { TurnRecord } from '../../src/daemon/project/turn-record.ts';
 import { WayBack } from '../../src/daemon/project/way-back.ts';
 import { KeyBackOff } from '../../src/daemon/scheduling/back-off.ts';
 import { memoryState } from '../../src/state/sqlite-driver.ts';
+import { notifierWith } from '../support/notifier.ts';
 import { quiet, reconciled } from '../support/project.ts';
 import { load } from '../support/rig.ts';
-import { virtualClock } from '../support/virtual-clock.ts';
 
 const key = 'networks.backend' as ResourceKey;
 const spec = (cidr: string) => load(`networks: {backend: {cidr: ${cidr}}}`);
 
 /** A replica's own view of one project. */
 function replica(name: string) {
-  const sent: string[] = [];
-  const transport = {
-    send: async ({ body }: { body?: string | undefined }) => {
-      sent.push(String(body));
-      return { status: 200, headers: {}, body: '' };
-    },
-  };
-  const notifier = new Notifier({
-    receivers: [{ form: 'json', url: () => 'http://127.0.0.1/' }],
-    ...{
-      transport: transport as never,
-      clock: virtualClock(),
-      log: quiet,
-      onResult: () => {},
-      nameOf: () => undefined,
-    },
-  });
+  const { notifier, bodies } = notifierWith();
   const history = new ProjectHistory({
     ...{ project: 4711, observing: false, log: quiet, flags: () => '' },
     onNotification: (notice) => notifier.tell(notice),
@@ -42,7 +25,7 @@ function replica(name: string) {
   const parts = { history, backOff: new KeyBackOff({ next: () => 0 }), wayBack: new WayBack(quiet) };
   const times = { now: 5 };
   const worker = { replica: name, notified: notifier, now: () => times.now };
-  return { ...parts, sent, times, record: new TurnRecord(4711, worker, parts) };
+  return { ...parts, bodies, times, record: new TurnRecord(4711, worker, parts) };
 }
 
 function learnsOfFailure({ backOff }: ReturnType<typeof replica>): void {
@@ -75,7 +58,7 @@ describe('src/daemon/project/turn-record.ts: turns of a project', () => {
     ]).toEqual(['blocked', 1, 2]);
     reconciled(b.history, blocked, 'sha256:1');
     await Promise.resolve();
-    expect([a.sent.length, b.sent.length]).toEqual([1, 0]);
+    expect([a.bodies().length, b.bodies().length]).toEqual([1, 0]);
   });
 
   test('a turn that leaves the same condition by the same spec continues its time, and any other turn begins it again', async () => {
@@ -115,9 +98,9 @@ describe('src/daemon/project/turn-record.ts: turns of a project', () => {
       b.history.decide('corrected');
     };
     decided('sha256:2');
-    expect(b.sent).toEqual([]);
+    expect(b.bodies()).toEqual([]);
     decided('sha256:1');
-    expect(b.sent.map((body) => JSON.parse(body))).toMatchObject([
+    expect(b.bodies()).toMatchObject([
       { event: 'drift', detail: 'create networks.backend\nvdcsync corrects the drift now' },
     ]);
   });

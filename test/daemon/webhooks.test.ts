@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type WebhookOptions, webhooks } from '../../src/daemon/http/webhooks.ts';
+import { quiet } from '../support/project.ts';
 import { virtualClock } from '../support/virtual-clock.ts';
 
-const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const body = '{"ref":"refs/heads/main","after":"0123"}';
 const hmac = (secret: string, text = body) => createHmac('sha256', secret).update(text).digest('hex');
 
@@ -30,40 +30,23 @@ function app(options: Partial<WebhookOptions> = {}) {
 const deliver = (to: ReturnType<typeof app>, forge: string, headers: Record<string, string>, text = body) =>
   to.request(`/hooks/${forge}`, { method: 'POST', body: text, headers });
 
+type Headers = (secret: string) => Record<string, string>;
+
+const signed = (name: string, prefix: string, more: Record<string, string>): Headers => {
+  return (secret) => ({ [name]: `${prefix}${hmac(secret)}`, ...more });
+};
+const withSecret: Headers = (secret) => ({ 'X-Gitlab-Token': secret, 'X-Gitlab-Event': 'Push Hook' });
+
 /** What each forge sends, with a secret. */
-const genuine: readonly (readonly [string, (secret: string) => Record<string, string>])[] = [
+const genuine: readonly (readonly [string, Headers])[] = [
   [
     'github',
-    (secret) => ({
-      'X-Hub-Signature-256': `sha256=${hmac(secret)}`,
-      'X-GitHub-Event': 'push',
-      'X-GitHub-Delivery': 'a1',
-    }),
+    signed('X-Hub-Signature-256', 'sha256=', { 'X-GitHub-Event': 'push', 'X-GitHub-Delivery': 'a1' }),
   ],
-  [
-    'gitlab',
-    (secret) => ({ 'X-Gitlab-Token': secret, 'X-Gitlab-Event': 'Push Hook', 'Idempotency-Key': 'b1' }),
-  ],
-  [
-    'gitea',
-    (secret) => ({ 'X-Gitea-Signature': hmac(secret), 'X-Gitea-Event': 'push', 'X-Gitea-Delivery': 'c1' }),
-  ],
-  [
-    'gitea',
-    (secret) => ({
-      'X-Forgejo-Signature': hmac(secret),
-      'X-Forgejo-Event': 'push',
-      'X-Forgejo-Delivery': 'd1',
-    }),
-  ],
-  [
-    'bitbucket',
-    (secret) => ({
-      'X-Hub-Signature': `sha256=${hmac(secret)}`,
-      'X-Event-Key': 'repo:push',
-      'X-Request-UUID': 'e1',
-    }),
-  ],
+  ['gitlab', (secret) => ({ ...withSecret(secret), 'Idempotency-Key': 'b1' })],
+  ['gitea', signed('X-Gitea-Signature', '', { 'X-Gitea-Event': 'push', 'X-Gitea-Delivery': 'c1' })],
+  ['gitea', signed('X-Forgejo-Signature', '', { 'X-Forgejo-Event': 'push', 'X-Forgejo-Delivery': 'd1' })],
+  ['bitbucket', signed('X-Hub-Signature', 'sha256=', { 'X-Event-Key': 'repo:push', 'X-Request-UUID': 'e1' })],
 ];
 
 describe('src/daemon/http/webhooks.ts', () => {
