@@ -3,7 +3,7 @@ import type { ResourceKey } from '../../src/core/keys.ts';
 import type { Operation, Plan } from '../../src/core/plan.ts';
 import type { Notification } from '../../src/daemon/notifications/notification.ts';
 import { ProjectHistory } from '../../src/daemon/project/history.ts';
-import { quiet, reconciled } from '../support/project.ts';
+import { endReconciliation, quiet } from '../support/project.ts';
 
 const [old, edited] = ['sha256:1', 'sha256:2'];
 const [key, other] = ['networks.backend' as ResourceKey, 'networks.extra' as ResourceKey];
@@ -28,7 +28,7 @@ function settled() {
   });
   const plan = (found: Plan, digest: string) =>
     history.follow({ type: 'planned', plan: found, at: 1, round: 1 }, digest);
-  const close = (found: Plan, digest: string) => reconciled(history, found, digest);
+  const close = (found: Plan, digest: string) => endReconciliation(history, found, digest);
   close(planOf(), old);
   const drifts = () => notices.flatMap((each) => (each.event === 'drift' ? [each.detail] : []));
   return { history, plan, close, drifts, notices };

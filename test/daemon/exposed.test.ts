@@ -44,9 +44,6 @@ async function expectDaemonShows(daemon: RunningDaemon, exposed: readonly string
   expect(/<title>web-1: exposed/.test(page)).toBe(exposed.length > 0);
 }
 
-type WithExposed = { readonly exposed?: readonly string[] };
-const isExposed = (project: object) => (project as WithExposed).exposed?.includes('servers.web-1') === true;
-
 describe('src/core/world.ts: every output says that a server is exposed, whatever the cause', () => {
   test('the firewall is excluded', async () => {
     const api = await emulate();
@@ -82,7 +79,7 @@ describe('src/core/world.ts: every output says that a server is exposed, whateve
     const events = () => daemon.notified.filter(({ event }) => /exposed/.test(event));
     await expectDaemonShows(daemon, []);
     switchOff(api);
-    const seen = await daemon.until((project) => isExposed(project));
+    const seen = await daemon.until(({ exposed }) => exposed?.join() === 'servers.web-1');
     expect(seen.converged).toBe(false);
     await expect.poll(() => events()).not.toEqual([]);
     await expectDaemonShows(daemon, ['servers.web-1']);

@@ -1,17 +1,13 @@
 import { describe, expect, test } from 'vitest';
+import type * as z from 'zod';
 import { renderBody } from '../../src/daemon/http/page.ts';
 import { statusOf } from '../../src/daemon/http/status.ts';
+import type { daemonStatusSchema } from '../../tools/daemon-status-schema.ts';
 import { largeProject, largeProjects } from '../support/large-project.ts';
 
 const mostBytes = 1024 * 1024;
 
-interface StatusPart {
-  readonly projects: readonly {
-    readonly resources: readonly { readonly key: string }[];
-    readonly blocked: readonly { readonly key: string }[];
-    readonly next: string | null;
-  }[];
-}
+type StatusPart = Pick<z.infer<typeof daemonStatusSchema>, 'projects' | 'next'>;
 
 describe('src/daemon/http/pager.ts', () => {
   test.each(largeProjects)('every page of a large project that is %s is small', async (name) => {
@@ -49,15 +45,15 @@ describe('src/daemon/http/pager.ts', () => {
       facts: async () => ({ ...facts, id: at }),
     }));
     const many = { ...daemon, projects: () => projects } as unknown as typeof daemon;
-    const first = (await statusOf(many, '0.0.0', 0)) as StatusPart & { readonly next: string | null };
+    const first = (await statusOf(many, '0.0.0', 0)) as StatusPart;
     expect(JSON.stringify(first).length).toBeLessThan(mostBytes);
     expect(first.projects).toHaveLength(50);
     expect(first.next).toBe('/status?page=2');
     expect(first.projects[3]?.next).toBe('/status?project=3');
-    const second = (await statusOf(many, '0.0.0', 0, { page: 2 })) as typeof first;
+    const second = (await statusOf(many, '0.0.0', 0, { page: 2 })) as StatusPart;
     expect(second.projects).toHaveLength(50);
     expect(second.next).toBe('/status?page=3');
-    const one = (await statusOf(many, '0.0.0', 0, { project: '3' })) as typeof first;
+    const one = (await statusOf(many, '0.0.0', 0, { project: '3' })) as StatusPart;
     expect(one.projects[0]?.resources).toHaveLength(100);
   });
 });

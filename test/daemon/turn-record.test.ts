@@ -9,7 +9,7 @@ import { WayBack } from '../../src/daemon/project/way-back.ts';
 import { KeyBackOff } from '../../src/daemon/scheduling/back-off.ts';
 import { memoryState } from '../../src/state/sqlite-driver.ts';
 import { notifierWith } from '../support/notifier.ts';
-import { quiet, reconciled } from '../support/project.ts';
+import { endReconciliation, quiet } from '../support/project.ts';
 import { load } from '../support/rig.ts';
 
 const key = 'networks.backend' as ResourceKey;
@@ -47,7 +47,7 @@ describe('src/daemon/project/turn-record.ts: turns of a project', () => {
     const store = memoryState({ createdAt: 1, lineage: 'born' });
     const [a, b] = [replica('a'), replica('b')];
     learnsOfFailure(a);
-    reconciled(a.history, blocked, 'sha256:1');
+    endReconciliation(a.history, blocked, 'sha256:1');
     await a.record.write(store, 's');
     await b.record.recall(store, spec('10.0.0.0/24'));
     expect(b.backOff.isPaused({ key } as Operation, 1)).toBe(true);
@@ -56,7 +56,7 @@ describe('src/daemon/project/turn-record.ts: turns of a project', () => {
       b.history.found.reconciliations,
       b.history.found.differsSince,
     ]).toEqual(['blocked', 1, 2]);
-    reconciled(b.history, blocked, 'sha256:1');
+    endReconciliation(b.history, blocked, 'sha256:1');
     await Promise.resolve();
     expect([a.bodies().length, b.bodies().length]).toEqual([1, 0]);
   });
@@ -85,7 +85,7 @@ describe('src/daemon/project/turn-record.ts: turns of a project', () => {
     const store = memoryState({ createdAt: 1, lineage: 'born' });
     const [a, b] = [replica('a'), replica('b')];
     learnsOfFailure(a);
-    reconciled(a.history, { ...blocked, blocked: [] }, 'sha256:1');
+    endReconciliation(a.history, { ...blocked, blocked: [] }, 'sha256:1');
     await a.record.write(store, 's');
     await b.record.recall(store, spec('10.0.1.0/24'));
     expect(b.backOff.isPaused({ key } as Operation, 1)).toBe(false);

@@ -38,7 +38,7 @@ export function projectWith(
 }
 
 /** A reconciliation has ended that leaves this plan. */
-export function reconciled(history: ProjectHistory, plan: Plan, digest: string): void {
+export function endReconciliation(history: ProjectHistory, plan: Plan, digest: string): void {
   const record = { triggers: [], startedAt: 1, endedAt: 2, outcome: 'converged', commit: undefined } as const;
   history.succeed(plan);
   history.close({ ...record, operations: 0, settled: 0 }, digest, { pauses: [], leaking: false });

@@ -1,5 +1,5 @@
 import type { Taken } from './intake.ts';
-import { type Holders, problemOf, projectsByFile } from './source.ts';
+import { fileProblem, type Holders, projectsByFile } from './source.ts';
 
 /**
  * The file that describes each project, after the specs have been read again. Two files for one project would undo each
@@ -35,7 +35,7 @@ export function refuseOthers(specs: readonly Taken[], holders: Holders): readonl
       held === undefined
         ? whyNotTaken(name, projectId, holders[projectId], claims.get(projectId) ?? [])
         : whyNotMoved(held, projectId);
-    return { name, projectId, problem: problemOf(name, message) };
+    return { name, projectId, problem: fileProblem(name, message) };
   });
 }
 

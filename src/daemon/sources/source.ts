@@ -19,13 +19,13 @@ export function projectsByFile(holders: Holders = {}): ReadonlyMap<string, numbe
 }
 
 /** A problem of a file as a whole. */
-export function problemOf(file: string, message: string): readonly Diagnostic[] {
+export function fileProblem(file: string, message: string): readonly Diagnostic[] {
   return [{ position: { file, line: 1, column: 1 }, message }];
 }
 
 /** A deleted file is no request to delete resources. */
 export function vanished(file: string): readonly Diagnostic[] {
-  return problemOf(
+  return fileProblem(
     file,
     'the file no longer exists. Its last content stays in force, and no resource is deleted',
   );
