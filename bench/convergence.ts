@@ -2,18 +2,17 @@ import { rig } from '../test/support/rig.ts';
 import { fleetSpec } from './fleet-spec.ts';
 import type { Row } from './table.ts';
 
-const servers = 200;
 const limits = { writes: 20, reads: 60, windowMs: 60_000 };
 
 /**
- * 200 servers, each with an address, a card in the one network and a firewall, made from
+ * Servers, each with an address, a card in the one network and a firewall, made from
  * nothing under the virtual clock.
  *
  * The lower bound is what the write budget alone allows: after the first `writes` every
  * further batch waits a window, and the last server's own chain (its task, its card's
  * task) cannot be shorter than its tasks are.
  */
-export async function convergence(tokens = 1): Promise<Row[]> {
+export async function convergence(tokens = 1, servers = 200): Promise<Row[]> {
   const { apply, emulator } = rig({ tokens });
   const report = await apply(fleetSpec(servers));
   if (report.outcome !== 'converged') throw new Error(`not converged: ${JSON.stringify(report.blocked[0])}`);

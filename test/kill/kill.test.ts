@@ -15,7 +15,7 @@ import { seededRandom } from '../support/rig.ts';
 
 const speed = 600;
 /** Stories run side by side; each is a project of its own. */
-const stories = Number(process.env.KILL_STORIES ?? 4);
+const stories = Number(process.env.KILL_STORIES ?? 2);
 const killsAStory = 20;
 
 const spec = `version: 1

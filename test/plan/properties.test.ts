@@ -64,7 +64,7 @@ describe('src/plan/build.ts', () => {
         const steps = load(text).resources.filter(({ key }) => !key.endsWith('.public_ipv4'));
         expectConsistent(one, steps.length);
       }),
-      { numRuns: share(150) },
+      { numRuns: share(80) },
     );
   });
 
@@ -79,7 +79,7 @@ describe('src/plan/build.ts', () => {
         const same = JSON.stringify(doing(one)) === JSON.stringify(doing(other));
         expect(one.digest === other.digest).toBe(same);
       }),
-      { numRuns: share(150) },
+      { numRuns: share(80) },
     );
   });
 
@@ -123,7 +123,7 @@ describe('src/plan/build.ts', () => {
           }
         }
       }),
-      { numRuns: share(40) },
+      { numRuns: share(20) },
     );
   });
 });

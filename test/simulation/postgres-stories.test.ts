@@ -7,7 +7,7 @@ import { PostgresBoxes } from './postgres-boxes.ts';
 
 describe('src/simulation: stories with edits and wrong commands, over PostgreSQL', () => {
   const server = postgresServer();
-  const seeds = Array.from({ length: playsAll ? 20 : 3 }, (_, at) => at + 1);
+  const seeds = Array.from({ length: playsAll ? 8 : 3 }, (_, at) => at + 1);
 
   test.each(seeds)('seed %i breaks no rule', async (seed) => {
     const boxes = new PostgresBoxes(server.url(), `seed${seed}`);

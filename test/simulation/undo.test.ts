@@ -11,6 +11,7 @@ import { kinds } from '../../src/reconcilers/registry.ts';
 import { type Chance, chance } from '../../src/simulation/chance.ts';
 import type { SpecModel } from '../../src/simulation/story.ts';
 import { loadSpec } from '../../src/spec/load.ts';
+import { playsAll } from '../support/drawn.ts';
 import { type Rig, rig } from '../support/rig.ts';
 import { editSpec, generateFirewall, generateSpec } from './generator.ts';
 import { clientProfile, serviceProfile } from './operations.ts';
@@ -199,7 +200,7 @@ async function undone(played: Rig, desired: Desired, profile: ApiProfile): Promi
 }
 
 describe('src/plan/undo.ts', () => {
-  const count = process.env.ALL_CASES === '1' ? 500 : 60;
+  const count = playsAll ? 100 : 60;
 
   test('an undone edit leaves the world as it was, except for the declared losses', async () => {
     const ends = new Map<string, number>();

@@ -234,6 +234,29 @@ const rows: Readonly<Record<string, Row>> = {
   },
 };
 
+/** Rows that are settled alike: each operation meets one of them, in turn. */
+const alike: readonly (readonly string[])[] = [
+  ['402', '403', '401', '405', '415'],
+  ['500 without effect', '503 without effect', '504 without effect'],
+  ['500 with effect', '502 with effect'],
+  ['a reset before the effect', "a proxy's page before the effect", 'a redirect'],
+  [
+    'a reset after the effect',
+    'an effect that comes late',
+    'an answer after the time-out',
+    'a truncated answer',
+    "a proxy's page after the effect",
+  ],
+  ['409 with Retry-After', '409 of an unknown code', '429'],
+];
+
+/** The rows that an operation meets: all of them, but of those that are settled alike only one. */
+function rowsOf(operation: string): readonly (readonly [string, Row])[] {
+  const turn = Object.keys(scenes).indexOf(operation);
+  const others = alike.flatMap((names) => names.toSpliced(turn % names.length, 1));
+  return Object.entries(rows).filter(([name]) => !others.includes(name));
+}
+
 /** Plays the scene, the first send of its operation coming out so; gives what was sent and said. */
 async function play(scene: Scene, action: FaultAction) {
   const { played, key } = await prepare(scene);
@@ -257,9 +280,7 @@ async function play(scene: Scene, action: FaultAction) {
 }
 
 describe.each(Object.entries(scenes))('src/engine/intents/outcome.ts: %s', (name, scene) => {
-  test.each(
-    drawn(Object.entries(rows)),
-  )('%s: settled as the table says, and bought once', async (_row, row) => {
+  test.each(drawn(rowsOf(name)))('%s: settled as the table says, and bought once', async (_row, row) => {
     const asks = 'exclusive: true, unconfirmed_servers: ask';
     const spec = row.asks ? scene.spec.replace('exclusive: true', asks) : scene.spec;
     const played = await play({ ...scene, spec }, row.action);
