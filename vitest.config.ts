@@ -54,7 +54,7 @@ export default defineConfig({
     // For tests that hang: none is as slow on a machine that does much else.
     testTimeout: 600_000,
     hookTimeout: 600_000,
-    expect: { poll: { timeout: 240_000 } },
+    expect: { poll: { timeout: 240_000, interval: 150 } },
     // Most of the time goes by in waiting for processes, sockets and clocks.
     // A percentage would mean at most the number of processors.
     maxWorkers: 2 * availableParallelism(),

@@ -1,4 +1,4 @@
-import { describe, expect } from 'vitest';
+import { afterAll, describe, expect } from 'vitest';
 import type { StateStore } from '../../src/core/state.ts';
 import { openPostgresState } from '../../src/state/postgres.ts';
 import { PostgresSessions, type Replica } from '../../src/state/postgres-sessions.ts';
@@ -15,12 +15,12 @@ const urlOf = (name: string) => `${server.url()}?state=${name}`;
 describe('src/state/sql-store.ts: PostgreSQL', () => {
   stateConformance('postgres', postgresHarness('one'));
   stateConformance('postgres, beside states of other projects on the same connection', neighbouredHarness());
-  stateEquivalence('postgres', postgresHarness('any'), 40);
+  stateEquivalence('postgres', postgresHarness('any'), 20);
 });
 
 /**
- * In one database with two others that are owned and written at the same time and hold the
- * same keys, ids, budgets and notes. They have to be afterwards what they were before.
+ * In one database with two others that are owned all the time and hold the same keys, ids, budgets and notes. They have to
+ * be after all tests what they were before.
  */
 function neighbouredHarness(): Required<StateHarness> {
   let shared: Replica | undefined;
@@ -33,7 +33,7 @@ function neighbouredHarness(): Required<StateHarness> {
     return shared;
   };
   const harness = postgresHarness('between', replica);
-  let neighbours: { readonly store: StateStore; readonly name: string; readonly before: unknown }[] = [];
+  const neighbours: { readonly store: StateStore; readonly name: string; readonly before: unknown }[] = [];
   // By a reader: what an owner has read it need not read again.
   const inDatabase = async (name: string) => {
     const reader = await openPostgresState(urlOf(name), { mode: 'read', now: 1, lineage: name });
@@ -60,33 +60,29 @@ function neighbouredHarness(): Required<StateHarness> {
   };
   const beside = async <T>(open: () => Promise<T>): Promise<T> => {
     if (neighbours.length === 0) {
-      run += 1;
-      await settle(`before-${run}`, 4_701);
+      await settle('before', 4_701);
       const opened = await open();
-      await settle(`behind-${run}`, 4_702);
+      await settle('behind', 4_702);
       return opened;
     }
     return open();
   };
-  let run = 0;
+  afterAll(async () => {
+    expect(neighbours).toHaveLength(2);
+    for (const { store, name, before } of neighbours) {
+      expect(await inDatabase(name)).toEqual(before);
+      expect(await everything(store)).toEqual(before);
+      // It owns its state still.
+      await store.putNote('name', 'written');
+      await store.close();
+    }
+    await shared?.sessions?.close();
+  });
   return {
     create: () => beside(harness.create),
     reopen: harness.reopen,
     readOnly: () => beside(harness.readOnly),
-    async cleanUp() {
-      await harness.cleanUp();
-      const left = neighbours;
-      neighbours = [];
-      for (const { store, name, before } of left) {
-        expect(await inDatabase(name)).toEqual(before);
-        expect(await everything(store)).toEqual(before);
-        // It owns its state still.
-        await store.putNote('name', 'written');
-        await store.close();
-      }
-      await shared?.sessions?.close();
-      shared = undefined;
-    },
+    cleanUp: harness.cleanUp,
   };
 }
 

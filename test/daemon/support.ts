@@ -178,15 +178,21 @@ export async function until<Value>(
   for (const endsAt = performance.now() + withinMs; performance.now() < endsAt; ) {
     last = await ask();
     if (isWanted(last)) return last;
-    await pause(50);
+    await pause(100);
   }
   const found = JSON.stringify(last)?.slice(0, 3_000);
   throw new Error(`not so within ${withinMs / 1_000} s: ${String(wanted)}; it is ${found}`);
 }
 
-/** Runs a program to its end in a folder. */
-export async function program(name: string, args: readonly string[], cwd: string): Promise<string> {
+/** Runs a program to its end in a folder, with this input. */
+export async function program(
+  name: string,
+  args: readonly string[],
+  cwd: string,
+  input = '',
+): Promise<string> {
   const child = spawn(name, args, { cwd, env: { ...process.env, ...gitIdentity } });
+  child.stdin.end(input);
   const { code, stdout, stderr } = await ended(child);
   if (code !== 0) throw new Error(`${name} ${args.join(' ')} ended with ${String(code)}: ${stderr}`);
   return stdout.trim();
