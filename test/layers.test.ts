@@ -12,14 +12,7 @@ const planted = mkdtempSync(join(tmpdir(), 'vdcsync-layers-'));
 afterAll(() => rmSync(planted, { recursive: true, force: true }));
 
 interface Cruise {
-  readonly modules: readonly { readonly source: string }[];
   readonly summary: { readonly violations: readonly { readonly rule: { readonly name: string } }[] };
-}
-
-async function cruise(cwd: string): Promise<Cruise> {
-  const args = [cruiser, 'src', '--config', '.dependency-cruiser.cjs', '--output-type', 'json'];
-  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd, maxBuffer: 64 * 1024 * 1024 });
-  return JSON.parse(stdout) as Cruise;
 }
 
 /** One forbidden import a line: the rule, who, whom. */
@@ -47,13 +40,6 @@ const violations = [
 ] as const;
 
 describe('src', () => {
-  test('are kept, in a cruise that did see the modules', async () => {
-    const { modules, summary } = await cruise(root);
-    // With a compiler it does not know, dependency-cruiser sees nothing and is content.
-    expect(modules.filter(({ source }) => source.startsWith('src/')).length).toBeGreaterThan(100);
-    expect(summary.violations).toEqual([]);
-  });
-
   test('are guarded: each planted violation is reported', async () => {
     const imports = new Map<string, string>([
       ['cli/main.ts', ''],
@@ -71,7 +57,9 @@ describe('src', () => {
     for (const file of ['.dependency-cruiser.cjs', 'tsconfig.json', 'package.json']) {
       copyFileSync(join(root, file), join(planted, file));
     }
-    const { summary } = await cruise(planted);
+    const args = [cruiser, 'src', '--config', '.dependency-cruiser.cjs', '--output-type', 'json'];
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: planted });
+    const { summary } = JSON.parse(stdout) as Cruise;
     const reported = new Set(summary.violations.map(({ rule }) => rule.name));
     expect([...reported]).toEqual(expect.arrayContaining(violations.map(([rule]) => rule)));
   });

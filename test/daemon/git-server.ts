@@ -14,6 +14,8 @@ export interface Repository {
   /** Commits files and pushes them; gives the commit's id. */
   push(files: Readonly<Record<string, string>>, args?: readonly string[]): Promise<string>;
   git(...args: readonly string[]): Promise<string>;
+  /** Commits so many times on the branch of the clone, without a change. One process is quicker than one a commit. */
+  commitOften(times: number): Promise<string>;
 }
 
 export async function createRepository(): Promise<Repository> {
@@ -35,6 +37,12 @@ export async function createRepository(): Promise<Repository> {
       await git('commit', '--quiet', '--message', 'a change', ...args);
       await git('push', '--quiet', '--force', 'origin', 'HEAD:main');
       return git('rev-parse', 'HEAD');
+    },
+    commitOften(times) {
+      const commit = 'commit refs/heads/main\ncommitter Test <test@example.com> now\ndata 4\nstep\n';
+      const [first, ...others] = Array.from({ length: times }, () => commit);
+      const stream = [`${first}from refs/heads/main^0\n`, ...others].join('\n');
+      return program('git', ['fast-import', '--quiet', '--date-format=now'], clone, stream);
     },
   };
 }

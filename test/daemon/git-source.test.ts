@@ -69,12 +69,11 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
   });
 
   test('follows a branch forward only, also over many commits and a restart, unless told', async () => {
-    const { url, push, git } = await createRepository();
+    const { url, push, git, commitOften } = await createRepository();
     const folder = join(folderWith(), 'git');
     const first = await push({ 'infra/vdcsync.yaml': oneNetwork });
     await source(url, { folder }).read(signal);
-    for (let commit = 0; commit < 60; commit += 1)
-      await git('commit', '--quiet', '--allow-empty', '-m', 'step');
+    await commitOften(60);
     const later = await push({ 'infra/vdcsync.yaml': `${oneNetwork}# later\n` });
     expect((await source(url, { folder }).read(signal)).commit?.id).toBe(later);
     await git('reset', '--quiet', '--hard', first);
@@ -340,7 +339,7 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
   });
 
   test('files over 1 MiB are not fetched where the server can leave them out, and git works on without them', async () => {
-    const { bare, push, git } = await createRepository();
+    const { bare, push, git, commitOften } = await createRepository();
     await program('git', ['config', 'uploadpack.allowFilter', 'true'], bare);
     const big = () => randomBytes(1_500_000).toString('base64');
     const first = await push({ 'infra/a.yaml': oneNetwork, 'infra/big.yaml': big(), 'x.bin': big() });
@@ -353,8 +352,7 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
       { name: 'infra/big.yaml', problem: [{ message: expect.stringMatching(/longer than 1 MiB/) }] },
     ]);
     expect(sizeOf(folder)).toBeLessThan(200_000);
-    for (let commit = 0; commit < 55; commit += 1)
-      await git('commit', '--quiet', '--allow-empty', '-m', 'step');
+    await commitOften(55);
     const later = await push({ 'infra/a.yaml': `${oneNetwork}# later\n`, 'x.bin': big() });
     expect((await source(url, { folder, files: [{ path: 'infra/' }] }).read(signal)).commit?.id).toBe(later);
     expect(sizeOf(folder)).toBeLessThan(200_000);

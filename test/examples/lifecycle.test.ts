@@ -1,13 +1,9 @@
-import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type RunningEmulator, startEmulator } from '../../src/emulator/http-server.ts';
-import { builtCommand } from '../support/built.ts';
+import { describe, expect, test } from 'vitest';
+import { folderWith, inProcess, served, vdcsync } from '../cli/run.ts';
 import { drawn } from '../support/drawn.ts';
-import { programEnv } from '../support/program-env.ts';
 
 const speed = 300;
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -37,60 +33,45 @@ const examples = [
 /** Nothing is wanted any more, and it may all go. */
 const removal = 'version: 1\nproject: {id: 4711}\nsettings: {prune: true, max_deletions: 20}\n';
 
-describe.each(drawn(examples))('examples: the example $name', ({ name, edit, summary }) => {
-  let service: RunningEmulator;
-  let folder: string;
-
-  beforeAll(async () => {
-    service = await startEmulator({ speed, seed: name });
-    folder = await mkdtemp(join(tmpdir(), 'vdcsync-example-'));
-    await writeFile(join(folder, 'profile.yaml'), `time_scale: ${speed}\n`);
-  });
-
-  afterAll(async () => {
-    await service.close();
-    await rm(folder, { recursive: true });
-  });
-
-  test('is applied, found unchanged, edited, updated and removed, and nothing is billed unseen', async () => {
+describe('examples', () => {
+  test.each(
+    drawn(examples),
+  )('the example $name is applied, found unchanged, edited, updated and removed, and nothing is billed unseen', async ({
+    name,
+    edit,
+    summary,
+  }) => {
+    const service = await served({ speed, seed: name });
+    const folder = folderWith(service.files);
+    // One example with the command as it is built.
+    const run = name === 'shop' ? vdcsync : inProcess;
+    const command = async (text: string, ...args: readonly string[]) => {
+      await writeFile(join(folder, 'vdcsync.yaml'), text);
+      return run(args, { cwd: folder, env: service.env });
+    };
     const example = await readFile(join(root, 'examples', `${name}.yaml`), 'utf8');
     // A new state creates nothing for an entry with an earlier key.
     const spec = example.replace(/^ *moved: .*\n/gm, '');
     const plan = async (text: string) => {
-      const { code, stdout, stderr } = await vdcsync(text, 'plan', '--format', 'json', '--detailed-exitcode');
+      const { code, stdout, stderr } = await command(text, 'plan', '--format', 'json', '--detailed-exitcode');
       expect(stdout, stderr).not.toBe('');
       return { code, ...JSON.parse(stdout) };
     };
 
-    const first = await vdcsync(spec, 'apply', '--yes');
+    const first = await command(spec, 'apply', '--yes');
     expect(first.code, first.stdout + first.stderr).toBe(0);
     expect(await plan(spec)).toMatchObject({ code: 0, operations: [], blocked: [] });
 
     const edited = edit(spec);
     expect(await plan(edited)).toMatchObject({ code: 2, summary });
-    const second = await vdcsync(edited, 'apply', '--yes');
+    const second = await command(edited, 'apply', '--yes');
     expect(second.code, second.stdout + second.stderr).toBe(0);
     expect(await plan(edited)).toMatchObject({ code: 0, operations: [] });
 
     const leaving = await plan(removal);
-    const last = await vdcsync(removal, 'apply', '--yes');
+    const last = await command(removal, 'apply', '--yes');
     expect(last.code, last.stdout + last.stderr).toBe(0);
     expect(service.emulator.billed().length).toBe(leaving.cost.left_billed.length);
     expect(await plan(removal)).toMatchObject({ code: 0, operations: [], blocked: [] });
   });
-
-  async function vdcsync(text: string, ...args: string[]) {
-    await writeFile(join(folder, 'vdcsync.yaml'), text);
-    const env = {
-      ...programEnv(),
-      VDC_BASE_URL: service.baseUrl,
-      VDC_TOKEN: service.projects[0]?.tokens.readWrite,
-      VDCSYNC_API_PROFILE: 'profile.yaml',
-    };
-    return new Promise<{ code: number; stdout: string; stderr: string }>((resolve) => {
-      execFile(process.execPath, [builtCommand(), ...args], { cwd: folder, env }, (error, stdout, stderr) =>
-        resolve({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr }),
-      );
-    });
-  }
 });
