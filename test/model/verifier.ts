@@ -40,7 +40,7 @@ export class Verifier {
     const folder = mkdtempSync(join(tmpdir(), 'vdcsync-model-'));
     const cwd = folder;
     await run('spin', ['-a', model], { cwd });
-    const common = ['-DCOLLAPSE', '-DMEMLIM=4096', 'pan.c'];
+    const common = ['-DMEMLIM=4096', 'pan.c'];
     await Promise.all([
       run('gcc', ['-Og', '-w', '-DSAFETY', '-o', 'safety', ...common], { cwd }),
       run('gcc', ['-O0', '-w', '-DNP', '-o', 'cycles', ...common], { cwd }),
@@ -81,6 +81,6 @@ export class Verifier {
 }
 
 function command(property: Property): readonly string[] {
-  const common = ['-m200000', '-w20'];
+  const common = ['-m20000', '-w20'];
   return property === 'safety' ? ['../safety', ...common] : ['../cycles', '-l', ...common];
 }
