@@ -155,7 +155,8 @@ export const warnings = {
     meaning:
       'another state used the idempotency key of the entry less than a day ago, but the resource of the entry was not created under that key',
     next: 'check the client area for a resource without an entry. Adopt it, or delete it',
-    example: 'The state was lost, and you adopted another server than the one that servers.web-1 had created.',
+    example:
+      'The state was lost, and you adopted another server than the one that servers.web-1 had created.',
     ways: ['vdcsync adopt servers.web-2 2001'],
   },
   left_out: {
