@@ -42,7 +42,7 @@ import {
   shownBy,
   unshownResults,
 } from './plan.ts';
-import { recover, recovered, recoverLeft, recoverRenamed } from './recover.ts';
+import { hasUnknown, recover, recovered, recoverLeft, recoverRenamed } from './recover.ts';
 import { settleOpen } from './settle-open.ts';
 import { openRun } from './start.ts';
 import { reserveUnreached } from './unreached-keys.ts';
@@ -73,12 +73,14 @@ export async function apply(
   const open = (mode: Pick<ApplyOptions, 'destroy'> = {}) =>
     openRun(deps, gate, desired, { ...options, ...mode, halt, pauses });
   try {
-    // The keys of all entries are asked, also before their resources are deleted.
-    const first = await open({ destroy: false });
+    const first = await open();
     if (options.repeating !== undefined) await keepRefused(first, options.repeating, pauses);
     await recovered(first, reserveUnreached);
-    const found = await recovered(first, (run) => recover(run, options.destroy));
-    const run = found || options.destroy ? await open() : first;
+    // No creation follows that would ask these keys.
+    const asksAll = options.destroy === true && (await hasUnknown(first, desired));
+    const asking = asksAll ? await open({ destroy: false }) : first;
+    const found = await recovered(asking, (run) => recover(run, asksAll));
+    const run = found || asksAll ? await open() : first;
     const report = await new Rounds(run, open, options, startedAt).carryOut();
     if (report.outcome === 'stopped') deps.store.lost?.throwIfAborted();
     return report;

@@ -1,5 +1,5 @@
 import { isUnidentified } from '../../core/claims.ts';
-import { type DesiredResource, isBare } from '../../core/desired.ts';
+import { type Desired, type DesiredResource, isBare } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
 import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
@@ -44,7 +44,7 @@ const mostLater = 3;
  * bought: the API replays the answers that an earlier state received, and their ids are certain. Returns whether a
  * resource was found, which the plan then shows as an adoption, or further keys have to be asked.
  *
- * @param all asks each key that this state has never used: no creation follows that would ask it
+ * @param all asks each key that this state has never used
  * @source API §8.1
  */
 export async function recover(run: Run, all = false): Promise<boolean> {
@@ -90,6 +90,18 @@ export async function recover(run: Run, all = false): Promise<boolean> {
     else if (mayBeLater && isBare(resource) && (await lookUpLater(run, resource))) any = true;
   }
   return (await askSuccessors(run)) || any;
+}
+
+/** Whether a resource of the spec is not bound, and this state has never used its key. */
+export async function hasUnknown(run: Run, { resources }: Desired): Promise<boolean> {
+  const unbound = resources.filter(
+    ({ key, id, managed, moved, parent }) =>
+      managed &&
+      (id ?? parent) === undefined &&
+      ![key, moved].some((each) => each !== undefined && run.bindings.has(each)),
+  );
+  const proven = await Promise.all(unbound.map(({ key }) => isProven(run, key)));
+  return proven.includes(false);
 }
 
 /** The server may have been created again, or replaced, since the API has forgotten its first key. @source API §8.4 */
