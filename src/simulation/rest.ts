@@ -87,8 +87,14 @@ export async function checkAtRest(
   const { bindings } = await stage.readState(controller);
   const { project } = stage;
   const known: Thing[] = [];
-  for (const each of stage.controllers)
-    known.push(...(await knownTo(stage, each)), ...(await judge.unknowableTo(stage, each, project)));
+  for (const each of stage.controllers) {
+    const things = await knownTo(stage, each);
+    known.push(...things, ...(await judge.unknowableTo(stage, each, project)));
+    // The plan of another file reports the addresses of the servers of that file.
+    if (each.file === controller.file) continue;
+    for (const { kind, id } of things)
+      if (kind === 'server' && id !== null) known.push(...addressesOf(project, id));
+  }
   const desired = stage.load(spec);
   // The spec names resources that it does not manage.
   for (const { kind, id, held } of desired.resources)

@@ -57,7 +57,9 @@ function isAsWanted(
   if (kind === 'backup') {
     const { keep } = value as { readonly keep?: number };
     const copies = bindings.filter(
-      (each) => each.key.startsWith(`${key}.`) && backups.some(({ id }) => id === each.id),
+      (each) =>
+        each.key.startsWith(`${key}.`) &&
+        backups.some(({ id, serverId }) => id === each.id && serverId === server?.id),
     ).length;
     return protect || copies + 1 <= (keep ?? copies + 1);
   }
