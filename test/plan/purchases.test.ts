@@ -598,6 +598,13 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
     expect(ask(besideConflict, key, given, { verdict })).toBe(expected);
   });
 
+  test('beside such a key, an address is deleted with its server', () => {
+    const parent = 'servers.web' as ResourceKey;
+    const guard: typeof besideConflict = (draft, input) =>
+      besideConflict({ ...draft, subject: { ...draft.subject, parent } }, input);
+    expect(ask(guard, 'ips.a', beside('ips.b', used), { verdict: 'delete' })).toBeUndefined();
+  });
+
   test.each<[string, string, Given, (string | undefined)?, object?]>([
     ['a server that takes any address', 'servers.any', beside('ips.a'), text('ips.a')],
     [

@@ -203,12 +203,16 @@ export function minutes(ms: number): string {
 const keyLifeMs = 23 * 3_600_000;
 
 /** Whether the key is young enough to be sent again. The local clock may have been set back. */
-export function keyIsFresh(
+export function keyIsFresh(run: Run, sent: Pick<Intent, 'firstSentAt' | 'firstSentApiAt'>): boolean {
+  return run.deps.clock.now() >= sent.firstSentAt && keyMayBeKnown(run, sent);
+}
+
+/** Whether the API may know the key. After the local clock was set back, the key may be young. */
+export function keyMayBeKnown(
   run: Run,
   { firstSentAt, firstSentApiAt }: Pick<Intent, 'firstSentAt' | 'firstSentApiAt'>,
 ): boolean {
-  const age = run.deps.clock.now() - firstSentAt;
-  return age >= 0 && Math.max(age, sinceApiMs(run, firstSentApiAt)) < keyLifeMs;
+  return Math.max(run.deps.clock.now() - firstSentAt, sinceApiMs(run, firstSentApiAt)) < keyLifeMs;
 }
 
 /**

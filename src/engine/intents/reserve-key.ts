@@ -7,7 +7,7 @@ import type { Binding, Intent } from '../../core/state.ts';
 import { incarnationOf, isInScope } from '../claims/scope.ts';
 import type { Run } from '../run.ts';
 import { beginIntent, inWriteSlot } from './begin.ts';
-import { again, asksKey, awaitEnd, close, type Progress, unasked } from './endings.ts';
+import { again, awaitEnd, close, type Progress, unasked } from './endings.ts';
 import { requestOf } from './next-incarnation.ts';
 import { told } from './outcome.ts';
 import { pauseIfRefused, probeKey, reserving } from './probe-key.ts';
@@ -30,8 +30,7 @@ export async function reserveKeys(
   run: Run,
   { key, kind, verb }: Pick<Operation, 'key' | 'kind' | 'verb'>,
 ): Promise<Progress | undefined> {
-  if (verb !== 'create' || takeApart(key).parent !== undefined || !asksKey(run, { verb, kind }))
-    return undefined;
+  if (verb !== 'create' || takeApart(key).parent !== undefined) return undefined;
   for (const binding of [...run.bindings.values()]) {
     const isPassedOn = binding.kind === kind && binding.key !== key && binding.formerKeys?.includes(key);
     if (!isPassedOn || (await reservationOf(run, binding, reservedMs))) continue;

@@ -6,7 +6,7 @@ import type { Binding } from '../../core/state.ts';
 import type { UnreachedKey } from '../../plan/warnings.ts';
 import { isInScope } from '../claims/scope.ts';
 import { inWriteSlot } from '../intents/begin.ts';
-import { asksKey, keyIsFresh } from '../intents/endings.ts';
+import { keyMayBeKnown } from '../intents/endings.ts';
 import { requestOf } from '../intents/next-incarnation.ts';
 import { isUnaskable } from '../intents/probe-key.ts';
 import { isReservation, reservationOf, reserve } from '../intents/reserve-key.ts';
@@ -20,9 +20,8 @@ import type { Run } from '../run.ts';
 export async function reserveUnreached(run: Run): Promise<void> {
   for (const { binding } of await unreachedIn(run)) {
     const { key, kind } = binding;
-    const verb = 'create';
-    if (!asksKey(run, { verb, kind }) || (await reservationOf(run, binding))) continue;
-    await inWriteSlot(run, { key, kind, verb }, () => reserve(run, binding));
+    if ((await reservationOf(run, binding)) !== undefined) continue;
+    await inWriteSlot(run, { key, kind, verb: 'create' }, () => reserve(run, binding));
   }
 }
 
@@ -95,10 +94,10 @@ async function unreachedBy(run: Run, binding: Binding): Promise<Unreached | unde
     const isIts = answer?.id === undefined ? outcome === 'done' : answer.id === id;
     return each.verb === 'create' && (isIts || because === 'found');
   });
-  const isYoung = keyIsFresh(run, { firstSentAt: binding.boundAt, firstSentApiAt: null });
+  const isYoung = keyMayBeKnown(run, { firstSentAt: binding.boundAt, firstSentApiAt: null });
   if (creation === undefined)
     return isUnseen(desired) && isYoung ? { key, from: 'elsewhere', binding } : undefined;
-  if (!keyIsFresh(run, creation)) return undefined;
+  if (!keyMayBeKnown(run, creation)) return undefined;
   if (!isInScope(run, creation)) return { key, from: 'scope', binding };
   const isDerived = creation.key === key || creation.key === desired.moved;
   return isDerived ? undefined : { key, from: creation.key, binding };

@@ -48,6 +48,11 @@ describe('src/engine/claims/scope.ts', () => {
       [creation('0', 0, { outcome: 'void', because: 'taken' })],
       [1, 1, 0],
     ],
+    [
+      'after a reserved key, the next',
+      [creation('0', 0, { outcome: 'void', because: 'reserved' })],
+      [1, 1, 0],
+    ],
     ['after such a key, declared absent, the next', [conflict('reported_absent')], [1, 1, 0]],
     ['after such a key that was given up, the same', [conflict('odd')], [1, 0, 1]],
     [

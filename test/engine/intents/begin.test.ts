@@ -206,10 +206,10 @@ describe('src/engine/intents/begin.ts', () => {
     ],
     [
       'of another incarnation than the state has counted',
-      {},
+      { attempts: 4 },
       {},
       { numbered: { incarnation: '3' } },
-      { incarnation: '3' },
+      { incarnation: '3', attempt: 5 },
     ],
     [
       'of an incarnation with others in another scope',

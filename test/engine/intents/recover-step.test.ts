@@ -6,6 +6,7 @@ import type { Intent } from '../../../src/core/state.ts';
 import { TransportError } from '../../../src/core/transport.ts';
 import {
   askLineAgain,
+  hasUnknown,
   isNextProven,
   recover,
   recovered,
@@ -334,6 +335,26 @@ describe('src/engine/run/recover.ts', () => {
         seen: [live],
       },
       `probe; send; probe; ${reserved}; ${next('1.0')}; probe; probe; ${free}; ${next('0.1')}; begin ips.z 0.0 for ips.a; probe; send; ${found.replace('ips.a', 'ips.z').replace('; found', '')}; ${reserved}; found`,
+    ],
+    [
+      'that it is reserved, and the next key the resource',
+      { answers: [taken, taken, fenced, taken, taken, made('7')], seen: [live] },
+      `probe; send; probe; ${reserved}; ${next('1.0')}; probe; probe; send; ${found}`,
+    ],
+    [
+      'that it is reserved, and the next key too',
+      { ...leftEntry, answers: [taken, taken, fenced, taken, taken, taken, fenced, ...unused] },
+      `probe; send; probe; ${reserved}; ${next('1.0')}; probe; probe; send; probe; ${reserved}; ${next('2.0')}; probe; probe; ${free}; ${next('1.1')}; ips.a is unknown`,
+    ],
+    [
+      'that it is reserved, and of the next key nothing',
+      { ...leftEntry, answers: [taken, taken, fenced, unpaid, unpaid, unpaid] },
+      `probe; send; probe; ${reserved}; ${next('1.0')}; probe; probe; probe; ${silent}; ${next('0.1')}; ips.a is unknown`,
+    ],
+    [
+      'that it is reserved, and the next key a resource without an id',
+      { ...leftEntry, answers: [taken, taken, fenced, taken, taken, made(undefined)], seen: [undefined] },
+      `probe; send; probe; ${reserved}; ${next('1.0')}; probe; probe; send; ips.a is unknown`,
     ],
     ['no replay', { answers: [taken, made('7', null, false)], seen: [live] }, `probe; send; ${found}`],
     ['a lost replay', { answers: [taken, lost] }, 'probe; send; ips.a is unknown'],
@@ -845,5 +866,45 @@ describe('src/engine/run/recover.ts', () => {
     expect(await ask(reason)).toBeUndefined();
     await expect(ask(new Error('bug'))).rejects.toThrow('bug');
     expect(await recovered(run, async () => true)).toBe(true);
+  });
+});
+
+describe('src/engine/run/recover.ts: before a destroy', () => {
+  const used = past('ips.a', { sends: 1 });
+
+  test.each<[string, Given, boolean]>([
+    ['never used', {}, true],
+    ['bound', { bindings: { 'ips.a': '7' } }, false],
+    [
+      'bound under its earlier key',
+      { file: 'ips: {a: {moved: {from: ips.b}}}', bindings: { 'ips.b': '7' } },
+      false,
+    ],
+    ['with an earlier key that is not bound', { file: 'ips: {a: {moved: {from: ips.b}}}' }, true],
+    ['whose key was used', { past: [used] }, false],
+    ['whose key was used, beside one that was not', { file: 'ips: {a: {}, b: {}}', past: [used] }, true],
+    ['named by its id', { file: 'ips: {a: {id: 7}}' }, false],
+    ['of an unmanaged entry', { file: 'networks: {n: {managed: false}}' }, false],
+    ['inside a server', { file: web, bindings: { 'servers.web': '1' } }, false],
+  ])('a resource %s', async (_name, given, is) => {
+    const { run } = running(given);
+    expect(await hasUnknown(run, run.desired)).toBe(is);
+  });
+
+  test.each<[string, Given, boolean]>([
+    ['never used', { ips: [] }, true],
+    [
+      'never used, of a spec that ignores the unmanaged',
+      { ips: [], file: `settings: {unmanaged: ignore}\n${spec}` },
+      true,
+    ],
+    ['used', { ips: [], past: [used] }, false],
+  ])('the key of a resource is asked if it was %s', async (_name, given, isAsked) => {
+    const answers = isAsked ? unused : [];
+    const { run, log } = running({ ...given, answers });
+    await recover(run);
+    expect(log).toEqual([]);
+    await recover(run, true);
+    expect(log.length > 0).toBe(isAsked);
   });
 });

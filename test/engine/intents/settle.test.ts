@@ -344,6 +344,13 @@ describe('src/engine/intents/settle.ts', () => {
     expect(never).toMatchObject({ now: 'closed', outcome: 'void' });
   });
 
+  test('a reservation that was left open ends without a request', async () => {
+    const left = unknown('asking', { request: { name: 'create_network', path: {}, body: {}, probe: 2 } });
+    const { step, sent } = running({ more: { intents: new Map([[left.key, left]]) } });
+    expect(await step(left)).toMatchObject({ now: 'closed', outcome: 'void' });
+    expect(sent).toEqual([]);
+  });
+
   test('reads decide about an update', async () => {
     const put = { key: 'servers.x.firewall', kind: 'firewall', verb: 'update', dueAt: sentAt + hour + 10 };
     expect(await running().step(unknown('taken', put))).toEqual({ now: 'again', afterMs: 10 });

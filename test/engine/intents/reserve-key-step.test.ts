@@ -1,0 +1,410 @@
+import { describe, expect, test } from 'vitest';
+import type { WriteResult } from '../../../src/core/ports.ts';
+import type { Binding, Intent } from '../../../src/core/state.ts';
+import {
+  endReservation,
+  isReservation,
+  reservationOf,
+  reserve,
+  reserveKeys,
+} from '../../../src/engine/intents/reserve-key.ts';
+import { reserveUnreached, unreachedKeys } from '../../../src/engine/run/unreached-keys.ts';
+import { answer, asRun, intentOf, sentAt, stubRun } from './stub-run.ts';
+
+const minute = 60_000;
+const behaviour = { storesRefusals: true, reuse: { status: 409, code: 'reused' } };
+const fresh = answer(422, { code: 'invalid', invalidParams: [{ name: 'vdcsync_probe', reason: '' }] });
+const replayed = answer(422, { replayed: true });
+const reused = answer(409, { code: 'reused' });
+const lost: WriteResult = { type: 'ambiguous', reason: 'reset' };
+const probed = { name: 'create_network', path: {}, body: {}, probe: 2 };
+
+const bindingOf = (more: object = {}) =>
+  ({
+    key: 'networks.x',
+    kind: 'network',
+    id: '33',
+    formerKeys: ['networks.old'],
+    boundAt: sentAt,
+    ...more,
+  }) as unknown as Binding;
+const creation = { key: 'networks.old', kind: 'network', verb: 'create' } as never;
+/** A record of the past of `networks.x`. */
+const pastOf = (more: object = {}) =>
+  intentOf({ phase: 'closed', outcome: 'void', because: 'reserved', request: probed, ...more });
+
+/** A run in whose state `networks.x` has the network that was created under `networks.old`. */
+function reserving({
+  answers = [] as readonly WriteResult[],
+  bindings = [bindingOf()] as readonly Binding[],
+  open = [] as readonly Intent[],
+  past = [] as readonly Intent[],
+  ageMs = 0,
+  silentMs = undefined as number | undefined,
+  behaviours = { create_network: behaviour } as object,
+  held = undefined as object | undefined,
+  timeScale = 1,
+  /** The entry of the first binding. */
+  entry = {} as object,
+  scope = undefined as string | undefined,
+  mode = {} as object,
+} = {}) {
+  const made = stubRun({ ageMs });
+  const left = [...answers];
+  const sent: unknown[] = [];
+  const log: unknown[] = [];
+  const marks: unknown[][] = [];
+  const attempts = new Map<string, number>();
+  const intents = new Map(open.map((each) => [each.key, each]));
+  const { key, kind } = bindings[0] ?? bindingOf();
+  const desired = { key, kind, managed: true, value: { name: 'x' }, named: true, ...entry };
+  const subject = { key, kind, desired };
+  const keep = (intent: Intent) => void intents.set(intent.key, intent);
+  const run = asRun({
+    ...made.run,
+    ...{ intents, stop: new AbortController().signal, check: async () => 't', observe: async () => {} },
+    ...{ mode, desired: { projectId: 4711, digest: 'd', ...(scope === undefined ? {} : { scope }) } },
+    bindings: new Map(bindings.map((each) => [each.key, each])),
+    world: { subjects: new Map([[subject.key, subject]]), observed: new Map(), childrenOf: () => [] },
+    gate: { isWaited: () => false, readyNext: () => {}, run: (write: () => unknown) => write() },
+    facts: {
+      ...made.run.facts,
+      exhaustedOf: () => [],
+      heldBy: (_request: unknown, spend: string) => (spend === 'none' ? held : undefined),
+    },
+    stopwatch: {
+      since: (_id: string, moment: string, at: number) =>
+        moment === 'silent' ? (silentMs ?? at) : Number.NaN,
+      isMarked: (_id: string, moment: string) => (moment === 'silent' ? silentMs !== undefined : false),
+      mark: (...given: unknown[]) => void marks.push(given),
+    },
+    begin: async (intent: Intent) => {
+      log.push(`begin ${intent.key} ${intent.incarnation}.${intent.attempt} for ${intent.recovers}`);
+      keep(intent);
+    },
+    update: async (intent: Intent, { stage, ...more }: { readonly stage?: object }) => {
+      const next = { ...intent, ...more, ...stage } as Intent;
+      keep(next);
+      return next;
+    },
+    close: async (intent: Intent, { outcome, because }: Record<string, unknown>) => {
+      log.push([outcome, because].filter((each) => each !== undefined).join(' '));
+      intents.delete(intent.key);
+      if (outcome !== 'void') attempts.set(intent.key, intent.attempt);
+    },
+    deps: {
+      ...made.run.deps,
+      profile: { timeScale },
+      store: {
+        ...made.run.deps.store,
+        intents: async (of: { readonly key: string }) => past.filter((each) => each.key === of.key),
+        note: async () => behaviours,
+        putNote: async () => {},
+        claimProject: async () => {},
+        lastAttempt: async (key: string) => attempts.get(key) ?? -1,
+      },
+      writes: {
+        ...{ token: () => 't', room: async () => {}, digest: () => 'sent' },
+        send: async ({ name, probe }: { readonly name: string; readonly probe?: unknown }) => {
+          sent.push(probe);
+          expect(name).toBe('create_network');
+          return left.shift();
+        },
+      },
+    },
+  });
+  return { run, sent, log, marks, left };
+}
+
+async function reserved(given: Parameters<typeof reserving>[0], operation = creation) {
+  const { run, left, ...seen } = reserving(given);
+  const progress = await reserveKeys(run, operation);
+  expect(left).toEqual([]);
+  return { progress, ...seen };
+}
+
+const begun = 'begin networks.x 0.0 for networks.x';
+
+describe('src/engine/intents/reserve-key.ts: one step', () => {
+  test('the key of the entry is reserved by the second probe, and the creation goes on', async () => {
+    expect(await reserved({ answers: [fresh, replayed] })).toMatchObject({
+      progress: undefined,
+      sent: [2, 2],
+      log: [begun, 'void reserved'],
+    });
+  });
+
+  test.each<[string, object, object]>([
+    ['a deletion', {}, { verb: 'delete' }],
+    ['a resource inside a server', {}, { key: 'servers.old.backup' }],
+    ['another kind', { bindings: [bindingOf({ kind: 'iso' })] }, {}],
+    ['the entry itself', { bindings: [bindingOf({ key: 'networks.old' })] }, {}],
+    ['an entry without earlier keys', { bindings: [bindingOf({ formerKeys: undefined })] }, {}],
+    ['an entry with other earlier keys', { bindings: [bindingOf({ formerKeys: ['networks.z'] })] }, {}],
+  ])('%s reserves no key', async (_name, given, operation) => {
+    const { progress, sent, log } = await reserved(given, { ...(creation as object), ...operation } as never);
+    expect({ progress, sent, log }).toEqual({ progress: undefined, sent: [], log: [] });
+  });
+
+  test.each<[string, number, object, string | undefined]>([
+    ['a reservation of this hour', 59 * minute, {}, 'reserved'],
+    ['a reservation of an hour ago', 60 * minute, {}, undefined],
+    ['a key that another state used', minute, { because: 'taken' }, 'taken'],
+    ['a reservation without an end', minute, { because: undefined }, undefined],
+    ['a question', minute, { request: { ...probed, probe: undefined } }, undefined],
+    ['a reservation of another incarnation', minute, { incarnation: '1' }, undefined],
+    ['a reservation in another scope', minute, { idempotencyKey: 'other' }, undefined],
+    ['the creation of the resource', 100 * minute, { request: {}, answer: { id: '33' } }, 'reserved'],
+    ['the creation of another resource', minute, { request: {}, answer: { id: '34' } }, undefined],
+    [
+      'the deletion of the resource',
+      minute,
+      { verb: 'delete', request: {}, answer: { id: '33' } },
+      undefined,
+    ],
+  ])('%s', async (_name, ageMs, record, expected) => {
+    const past = [pastOf(record)];
+    const { run } = reserving({ past, ageMs });
+    expect(await reservationOf(run, bindingOf(), 60 * minute)).toBe(expected);
+    const answers = expected === undefined ? [replayed] : [];
+    expect((await reserved({ past, ageMs, answers })).sent).toEqual(expected === undefined ? [2] : []);
+  });
+
+  test('a reservation counts for ever where no time is given', async () => {
+    const { run } = reserving({ past: [pastOf()], ageMs: 1_000 * minute });
+    expect(await reservationOf(run, bindingOf())).toBe('reserved');
+  });
+
+  test.each([
+    [
+      'blocked',
+      { now: 'blocked', code: 'dependency_blocked', reason: 'waits for the open write of networks.x' },
+    ],
+    ['accepted', { now: 'again' }],
+  ])('an open write of the entry that is %s ends first', async (phase, expected) => {
+    const { progress, sent } = await reserved({ open: [intentOf({ phase })] });
+    expect(progress).toMatchObject(expected);
+    expect(sent).toEqual([]);
+    if (phase === 'blocked')
+      expect(progress).toMatchObject({ remedies: [{ text: 'resolve networks.x first' }] });
+  });
+
+  test('a reservation that is open goes on', async () => {
+    const unconfirmed = { why: 'lost', question: { stage: 'asking', probes: 0 } };
+    const open = [intentOf({ phase: 'unknown', unconfirmed, request: probed })];
+    expect(await reserved({ open, answers: [replayed] })).toMatchObject({
+      progress: undefined,
+      sent: [2],
+      log: ['void reserved'],
+    });
+  });
+
+  test('an entry without a request, such as one that has left the spec, is left out, and the next one is not', async () => {
+    const bindings = [bindingOf({ key: 'networks.w' }), bindingOf()];
+    expect(await reserved({ bindings, answers: [replayed] })).toMatchObject({
+      progress: undefined,
+      sent: [2],
+    });
+    const { run } = reserving();
+    expect(await reserve(run, bindingOf({ key: 'networks.w' }))).toBe('done');
+  });
+
+  test('a pause of all requests blocks the creation', async () => {
+    const { progress, sent, log } = await reserved({ held: { code: 'unauthorized', reason: 'why' } });
+    expect(progress).toEqual({ now: 'blocked', code: 'unauthorized', reason: 'why' });
+    expect([sent, log]).toEqual([[], []]);
+  });
+
+  test('an API that stores no refusals keeps no reservation', async () => {
+    const behaviours = { create_network: { storesRefusals: false } };
+    expect(await reserved({ behaviours })).toMatchObject({
+      progress: undefined,
+      sent: [],
+      log: [begun, 'void unaskable'],
+    });
+  });
+
+  describe('an answer that is not about the key', () => {
+    const again = (afterMs: number) => ({ now: 'again', afterMs });
+
+    test.each<[string, object, object]>([
+      ['none', {}, again(5_000)],
+      ['of a faster API', { timeScale: 0.5 }, again(2_500)],
+      ['that names a time', { answers: [answer(429, { retryAfterMs: 9_000 })] }, again(9_000)],
+      ['that names a short time', { answers: [answer(429, { retryAfterMs: 1 })] }, again(5_000)],
+      ['for half an hour, nearly', { silentMs: 30 * minute - 1 }, again(5_000)],
+      [
+        'for half an hour',
+        { silentMs: 30 * minute },
+        { now: 'blocked', code: 'key_not_answered', reason: 'reset' },
+      ],
+      [
+        'for half an hour, with a status',
+        { silentMs: 30 * minute, answers: [answer(500)] },
+        { now: 'blocked', code: 'key_not_answered', reason: '500' },
+      ],
+    ])('%s', async (_name, given, expected) => {
+      const { progress, log, marks } = await reserved({ answers: [lost], ...given });
+      expect(progress).toEqual(expected);
+      expect(log).toEqual([begun, 'void']);
+      const isFirst = !('silentMs' in given);
+      expect(marks).toEqual(isFirst ? [['networks.x', 'silent']] : []);
+    });
+
+    test('about the payment pauses the creation', async () => {
+      const answers = [answer(402, { code: 'payment_required' })];
+      expect((await reserved({ answers })).progress).toMatchObject({
+        now: 'blocked',
+        code: 'payment_required',
+      });
+    });
+
+    test('after the key was found used', async () => {
+      const { progress, sent, log } = await reserved({ answers: [reused, lost] });
+      expect(progress).toEqual(again(5_000));
+      expect([sent, log]).toEqual([
+        [2, 1],
+        [begun, 'void'],
+      ]);
+    });
+  });
+
+  describe('a used key', () => {
+    test('that another state has asked is left, and the next attempt is reserved', async () => {
+      const { progress, sent, log } = await reserved({ answers: [reused, replayed, fresh, replayed] });
+      expect(progress).toBeUndefined();
+      expect(sent).toEqual([2, 1, 2, 2]);
+      expect(log).toEqual([begun, 'absent', 'begin networks.x 0.1 for networks.x', 'void reserved']);
+    });
+
+    test('that holds the answer to another request is recorded as such', async () => {
+      const { progress, sent, log } = await reserved({ answers: [reused, reused] });
+      expect(progress).toBeUndefined();
+      expect(sent).toEqual([2, 1]);
+      expect(log).toEqual([begun, 'void taken']);
+    });
+  });
+
+  test('a reservation that an earlier process left ends', async () => {
+    const open = intentOf({ request: probed });
+    expect(isReservation(open)).toBe(true);
+    expect(isReservation(intentOf({}))).toBe(false);
+    const { run, log } = reserving({ open: [open] });
+    expect(await endReservation(run, open)).toMatchObject({ now: 'closed', outcome: 'void' });
+    expect(log).toEqual(['void']);
+  });
+
+  test.each([
+    ['none'],
+    ['another'],
+  ])('a reservation that has ended, with %s in its place, is left alone', async (which) => {
+    const open = which === 'none' ? [] : [intentOf({ id: 'j', request: probed })];
+    const { run, log } = reserving({ open });
+    expect(await endReservation(run, intentOf({ request: probed }))).toEqual({ now: 'again', afterMs: 0 });
+    expect(log).toEqual([]);
+  });
+});
+
+describe('src/engine/run/unreached-keys.ts: one step', () => {
+  /** The network of `networks.x` was created under `networks.old`. */
+  const made = (more: object = {}) =>
+    intentOf({ key: 'networks.old', phase: 'closed', outcome: 'done', ...more });
+  const bare = { key: 'servers.x', kind: 'server', formerKeys: undefined };
+  const paused = { code: 'unauthorized', reason: 'why' };
+  const hour = 60 * minute;
+
+  type Given = Parameters<typeof reserving>[0] & { readonly binding?: object };
+  const given = ({ binding = {}, ...more }: Given) => ({
+    ...{ bindings: [bindingOf(binding)], past: [made()] },
+    ...more,
+  });
+  const listed = async (more: Given) =>
+    (await unreachedKeys(reserving({ held: paused, ...given(more) }).run)).map(({ key, from }) => [
+      key,
+      from,
+    ]);
+
+  const old = [['networks.x', 'networks.old']];
+  const elsewhere = [['servers.x', 'elsewhere']];
+
+  test.each<[string, Given, readonly (readonly string[])[]]>([
+    ['created under an earlier key', {}, old],
+    ['that `moved` leads to', { entry: { moved: 'networks.old' } }, []],
+    ['created under its own key', { past: [made({ key: 'networks.x' })] }, []],
+    ['created in another scope', { past: [made({ idempotencyKey: 'other' })] }, [['networks.x', 'scope']]],
+    ['created nearly 23 hours ago', { ageMs: 23 * hour - 1 }, old],
+    ['created 23 hours ago', { ageMs: 23 * hour }, []],
+    ['created in the future of a clock that was set back', { ageMs: -hour }, old],
+    [
+      'that a new state found',
+      { past: [made({ outcome: 'absent', because: 'found', answer: { id: '34' } })] },
+      old,
+    ],
+    ['whose creation answered its id', { past: [made({ outcome: 'failed', answer: { id: '33' } })] }, old],
+    ['after the creation of another one', { past: [made({ answer: { id: '34' } })] }, []],
+    ['after a creation without effect', { past: [made({ outcome: 'refused' })] }, []],
+    ['after another write', { past: [made({ verb: 'delete' })] }, []],
+    ['without an entry', { entry: { managed: undefined } }, []],
+    ['of an unmanaged entry', { entry: { managed: false } }, []],
+    ['named by its id', { entry: { id: '33' } }, []],
+    ['that the state holds', { entry: { id: '33', held: {} } }, old],
+    ['inside a server', { binding: { key: 'servers.x.firewall', kind: 'firewall' } }, []],
+    ['without an earlier key', { binding: { formerKeys: undefined } }, []],
+    ['whose network a list shows, in a scope', { binding: { formerKeys: undefined }, scope: 'blue' }, []],
+    [
+      'created before the scope',
+      { binding: { formerKeys: undefined }, scope: 'blue', past: [made({ key: 'networks.x' })] },
+      [['networks.x', 'scope']],
+    ],
+    ['created elsewhere, and unlisted', { binding: bare }, elsewhere],
+    ['created elsewhere, nearly 23 hours ago', { binding: bare, ageMs: 23 * hour - 1 }, elsewhere],
+    ['created elsewhere, 23 hours ago', { binding: bare, ageMs: 23 * hour }, []],
+    [
+      'created elsewhere, with an address',
+      { binding: bare, entry: { value: { public_ipv4: { new: true } } } },
+      [],
+    ],
+    [
+      'created elsewhere, of an unlisted kind',
+      { binding: { key: 'server_images.x', kind: 'server_image', formerKeys: undefined } },
+      [['server_images.x', 'elsewhere']],
+    ],
+    ['of the last hour, in a daemon', { binding: bare, mode: { repeating: {} }, ageMs: hour - 1 }, elsewhere],
+    ['of an hour ago, in a daemon', { binding: bare, mode: { repeating: {} }, ageMs: hour }, []],
+    ['with an earlier key, in a daemon', { mode: { repeating: {} }, ageMs: 2 * hour }, old],
+    ['whose key is reserved', { past: [made(), pastOf()] }, []],
+    [
+      'whose key another state used',
+      { past: [made(), pastOf({ because: 'taken' })] },
+      [['networks.x', 'taken']],
+    ],
+    ['whose key no run has tried to reserve', { held: undefined }, []],
+    [
+      'whose key a run has tried to reserve',
+      { held: undefined, past: [made(), pastOf({ because: undefined })] },
+      old,
+    ],
+    [
+      'whose last record is no reservation',
+      { held: undefined, past: [made(), pastOf({ because: undefined, request: {} })] },
+      [],
+    ],
+    ['with an open write', { held: undefined, open: [intentOf({})] }, old],
+    [
+      'of an API that stores no refusals',
+      { held: undefined, behaviours: { create_network: { storesRefusals: false } } },
+      old,
+    ],
+  ])('a resource %s', async (_name, more, expected) => {
+    expect(await listed(more)).toEqual(expected);
+  });
+
+  test('an apply reserves the keys that it can reserve, once', async () => {
+    const { run, sent, log } = reserving(given({ answers: [replayed] }));
+    await reserveUnreached(run);
+    expect([sent, log]).toEqual([[2], [begun, 'void reserved']]);
+    const again = reserving(given({ past: [made(), pastOf()] }));
+    await reserveUnreached(again.run);
+    expect([again.sent, again.log]).toEqual([[], []]);
+  });
+});
