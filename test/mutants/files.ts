@@ -29,7 +29,7 @@ export const mutated: readonly Mutated[] = [
   intents('transfer', ['transfer-step'], 96),
   intents('held', ['recover-step'], 96),
   intents('next-incarnation', ['begin', 'recover-step'], 97),
-  intents('reserve-key', ['reserve-key-step']),
+  intents('reserve-key', ['reserve-key-step'], 97),
   intents('not-there', ['after-absence', 'endings', 'recover-step'], 95),
   intents('bound-by', ['bound-by-step', 'transfer-step'], 95),
   intents('capacity', ['endings'], 98),
@@ -47,7 +47,7 @@ export const mutated: readonly Mutated[] = [
   claims('scope', ['scope'], 96),
   claims('unidentified', ['unidentified'], 99),
   judgedBy('src/view/bill.ts', 'test/view', ['bill']),
-  judgedBy('src/engine/run/unreached-keys.ts', 'test/engine/intents', ['reserve-key-step']),
+  judgedBy('src/engine/run/unreached-keys.ts', 'test/engine/intents', ['reserve-key-step'], 95),
   judgedBy('src/engine/run/recover.ts', 'test/engine/intents', ['recover-step'], 96),
 ];
 

@@ -357,6 +357,7 @@ describe('src/engine/run/unreached-keys.ts: one step', () => {
       [['networks.x', 'scope']],
     ],
     ['created elsewhere, and unlisted', { binding: bare }, elsewhere],
+    ['created elsewhere, whose request cannot be made', { binding: bare, held: undefined }, elsewhere],
     ['created elsewhere, nearly 23 hours ago', { binding: bare, ageMs: 23 * hour - 1 }, elsewhere],
     ['created elsewhere, 23 hours ago', { binding: bare, ageMs: 23 * hour }, []],
     [
