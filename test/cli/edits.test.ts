@@ -165,8 +165,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
         expect(scene.live).toEqual(live);
       }
       const [c, a] = live.servers.map(String);
-      const isRetiring = 'replace' in second;
-      await operator.run(isRetiring ? `forget servers.a~${c}` : `adopt servers.a ${a}`);
+      await operator.run(`adopt servers.a ${a}`);
       await operator.out(`resolve servers.c --adopt ${c}`);
       await operator.converge({ 'servers.a': `${a}` });
       expect(scene.live).toEqual(live);

@@ -69,8 +69,8 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'a key sent again after 23 h',
     file: 'engine/intents/endings.ts',
-    find: 'return age >= 0 && Math.max(age, sinceApiMs(run, firstSentApiAt)) < keyLifeMs;',
-    replace: 'return age >= 0 && age < 100 * keyLifeMs;',
+    find: 'return Math.max(run.deps.clock.now() - firstSentAt, sinceApiMs(run, firstSentApiAt)) < keyLifeMs;',
+    replace: 'return run.deps.clock.now() - firstSentAt < 100 * keyLifeMs;',
   },
   {
     name: 'an operator is asked after a 429',

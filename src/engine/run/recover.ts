@@ -7,6 +7,7 @@ import { factsOf } from '../../core/kind-facts.ts';
 import type { WriteRequest } from '../../core/ports.ts';
 import type { Because, Binding, Intent, IntentOutcome, StateChange } from '../../core/state.ts';
 import { isFailedRead } from '../../core/transport.ts';
+import { draftOne } from '../../plan/draft.ts';
 import { isNone, unmanagedFor } from '../../plan/unmanaged.ts';
 import { answeredCreation, registerOf } from '../claims/claims.ts';
 import { incarnationOf, lastAttempt, lastCreation } from '../claims/scope.ts';
@@ -60,13 +61,17 @@ export async function recover(run: Run, all = false): Promise<boolean> {
   );
   const isShown = wanted.some(({ kind }) => !isNone(unmanagedFor(kind, register, run.world)));
   const isFindable =
-    isShown || register.unlisted !== undefined || wanted.some((each) => isNameTaken(run, each));
+    isShown ||
+    register.unlisted !== undefined ||
+    wanted.some(({ key }) => (run.world.observed.get(key)?.sameName ?? []).length > 0);
   // A key may have passed from one server to another, and no read shows a server without an address.
   const servers = wanted.filter(({ kind }) => factsOf(kind).container);
   const isOneOpen = [...run.claims.values()].some(isUnidentified);
   const mayHavePassed = servers.some(isBare) && (servers.length > 1 || isOneOpen);
-  // This state may be older than a rename: then the entry that has left the spec is the wanted one.
-  const left = new Set([...run.bindings.values()].flatMap((each) => (hasLeft(run, each) ? [each.kind] : [])));
+  // This state may be older than a rename: then a resource that would be deleted or replaced is the wanted one.
+  const going = new Set(
+    [...run.bindings.values()].flatMap((each) => (isGoing(run, each) ? [each.kind] : [])),
+  );
   const isUsed = run.world.networks.some((each) => !each.is_default);
   const mayBeLater = isShown || mayBeOld || (register.isNew && isUsed);
   let any = false;
@@ -82,7 +87,7 @@ export async function recover(run: Run, all = false): Promise<boolean> {
       isUnknown ||
       isFindable ||
       isRenamed ||
-      left.has(resource.kind) ||
+      going.has(resource.kind) ||
       (mayHavePassed && servers.includes(resource));
     const isOwnAsked =
       isResumed(run, resource.key) || (mayExist && !isIgnored && !(await isNextProven(run, resource.key)));
@@ -94,11 +99,10 @@ export async function recover(run: Run, all = false): Promise<boolean> {
 
 /** Whether a resource of the spec is not bound, and this state has never used its key. */
 export async function hasUnknown(run: Run, { resources }: Desired): Promise<boolean> {
+  const isBound = (key: ResourceKey | undefined) => key !== undefined && run.bindings.has(key);
   const unbound = resources.filter(
     ({ key, id, managed, moved, parent }) =>
-      managed &&
-      (id ?? parent) === undefined &&
-      ![key, moved].some((each) => each !== undefined && run.bindings.has(each)),
+      managed && (id ?? parent) === undefined && !isBound(key) && !isBound(moved),
   );
   const proven = await Promise.all(unbound.map(({ key }) => isProven(run, key)));
   return proven.includes(false);
@@ -205,13 +209,13 @@ async function isProven(run: Run, key: ResourceKey): Promise<boolean> {
   return outcome !== 'void' && last.sends > 0 && because !== 'replayed' && !isReplay(last);
 }
 
-function hasLeft({ world }: Run, { key }: Binding): boolean {
-  return takeApart(key).parent === undefined && world.subjects.get(key)?.desired === undefined;
-}
-
-function isNameTaken(run: Run, { key }: DesiredResource): boolean {
-  const { sameName = [] } = run.world.observed.get(key) ?? {};
-  return sameName.length > 0;
+/** A top-level resource that has left the spec, or that the spec replaces. */
+function isGoing({ deps, world }: Run, { key }: Binding): boolean {
+  const subject = world.subjects.get(key);
+  if (subject?.desired === undefined) return takeApart(key).parent === undefined;
+  return (
+    subject.parent === undefined && draftOne(deps.kinds, world, subject).diff.verdict.verdict === 'replace'
+  );
 }
 
 /** A top-level resource without a binding, an open intent, an id in the spec or a live object to take back. */

@@ -342,6 +342,11 @@ describe('src/engine/run/recover.ts', () => {
       `probe; send; probe; ${reserved}; ${next('1.0')}; probe; probe; send; ${found}`,
     ],
     [
+      'that it is reserved, and the key after the next one the resource',
+      { answers: [taken, taken, fenced, fenced, taken, taken, made('7')], seen: [live] },
+      `probe; send; probe; ${reserved}; ${next('1.0')}; probe; ${isFenced}; ${next('1.1')}; probe; probe; send; ${found}`,
+    ],
+    [
       'that it is reserved, and the next key too',
       { ...leftEntry, answers: [taken, taken, fenced, taken, taken, taken, fenced, ...unused] },
       `probe; send; probe; ${reserved}; ${next('1.0')}; probe; probe; send; probe; ${reserved}; ${next('2.0')}; probe; probe; ${free}; ${next('1.1')}; ips.a is unknown`,
@@ -870,6 +875,11 @@ describe('src/engine/run/recover.ts', () => {
 });
 
 describe('src/engine/run/recover.ts: before a destroy', () => {
+  test('beside a bound entry that stays in the spec, no key is asked', async () => {
+    const { log } = await play({ file: 'ips: {a: {}, b: {}}', ips: [], bindings: { 'ips.b': '9' } });
+    expect(log).toEqual([]);
+  });
+
   const used = past('ips.a', { sends: 1 });
 
   test.each<[string, Given, boolean]>([
