@@ -67,3 +67,16 @@ export function leftOpen(open: Intent | undefined): Pick<OperationResult, 'detai
       return { detail: 'the outcome of the write is unconfirmed, and the next run finds it out' };
   }
 }
+
+/** A failed read does not end the run. A later run recovers the resource, or asks the operator about the resource. */
+export async function recovered<Result>(
+  run: Run,
+  ask: (run: Run) => Promise<Result>,
+): Promise<Result | undefined> {
+  try {
+    return await ask(run);
+  } catch (error) {
+    if (isFailedRead(error) || isAbort(run.signals, error)) return undefined;
+    throw error;
+  }
+}

@@ -128,7 +128,6 @@ export function readDocument<Schema extends z.ZodType>(
   throw new ConfigError(`${what} cannot be used:\n${told.map(formatDiagnostic).join('\n')}`);
 }
 
-/** Every key is optional, so a profile may be empty, or have only comments. */
 /** A duration in milliseconds. */
 export function durationOf(leastMs: number, error: string) {
   return z
@@ -137,6 +136,7 @@ export function durationOf(leastMs: number, error: string) {
     .transform((text) => parseDuration(text) ?? 0);
 }
 
+/** Every key is optional, so a profile may be empty, or have only comments. */
 function isEmpty(text: string): boolean {
   return text.split('\n').every((line) => /^\s*(#.*|---)?$/.test(line));
 }

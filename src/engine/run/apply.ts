@@ -17,7 +17,7 @@ import type { ApplyOptions, EngineDeps, Pause } from '../deps.ts';
 import { warn } from '../intents/endings.ts';
 import { askSuccessors } from '../intents/next-incarnation.ts';
 import { keepRefused, withPauses } from '../intents/pauses.ts';
-import { isAbort, unfinished } from '../interruption.ts';
+import { isAbort, recovered, unfinished } from '../interruption.ts';
 import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
 import { refuseStale } from './approval.ts';
@@ -42,7 +42,7 @@ import {
   shownBy,
   unshownResults,
 } from './plan.ts';
-import { hasUnknown, recover, recovered, recoverLeft, recoverRenamed } from './recover.ts';
+import { hasUnknown, recover, recoverLeft, recoverRenamed } from './recover.ts';
 import { settleOpen } from './settle-open.ts';
 import { openRun } from './start.ts';
 import { reserveUnreached } from './unreached-keys.ts';

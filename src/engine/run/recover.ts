@@ -6,7 +6,6 @@ import type { World } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { WriteRequest } from '../../core/ports.ts';
 import type { Because, Binding, Intent, IntentOutcome, StateChange } from '../../core/state.ts';
-import { isFailedRead } from '../../core/transport.ts';
 import { draftOne } from '../../plan/draft.ts';
 import { isNone, unmanagedFor } from '../../plan/unmanaged.ts';
 import { answeredCreation, registerOf } from '../claims/claims.ts';
@@ -30,7 +29,6 @@ import { idByEvidence, lifeOf, taskOf } from '../intents/not-there.ts';
 import { isReservedElsewhere, isUnaskable } from '../intents/probe-key.ts';
 import { isReservation } from '../intents/reserve-key.ts';
 import { found } from '../intents/transfer.ts';
-import { isAbort } from '../interruption.ts';
 import type { Run } from '../run.ts';
 
 /** The most incarnations and attempts of one key that are asked in one round. */
@@ -99,12 +97,10 @@ export async function recover(run: Run, all = false): Promise<boolean> {
 
 /** Whether a resource of the spec is not bound, and this state has never used its key. */
 export async function hasUnknown(run: Run, { resources }: Desired): Promise<boolean> {
-  const isBound = (key: ResourceKey | undefined) => key !== undefined && run.bindings.has(key);
-  const unbound = resources.filter(
-    ({ key, id, managed, moved, parent }) =>
-      managed && (id ?? parent) === undefined && !isBound(key) && !isBound(moved),
+  const wanted = resources.filter(
+    (each) => isWanted(run, each) && (each.moved === undefined || !run.bindings.has(each.moved)),
   );
-  const proven = await Promise.all(unbound.map(({ key }) => isProven(run, key)));
+  const proven = await Promise.all(wanted.map(({ key }) => isProven(run, key)));
   return proven.includes(false);
 }
 
@@ -141,19 +137,6 @@ export async function recoverRenamed(run: Run): Promise<boolean> {
   run.cache.forgetLists();
   await run.view.refresh();
   return recover(run);
-}
-
-/** A failed read does not end the run. A later run recovers the resource, or asks the operator about the resource. */
-export async function recovered<Result>(
-  run: Run,
-  ask: (run: Run) => Promise<Result>,
-): Promise<Result | undefined> {
-  try {
-    return await ask(run);
-  } catch (error) {
-    if (isFailedRead(error) || isAbort(run.signals, error)) return undefined;
-    throw error;
-  }
 }
 
 /** The earlier keys of the line under which an earlier state may have bought the resource. */
@@ -253,22 +236,28 @@ async function lookUp(
   for (const key of keys) {
     // The end of an open write shows its resource.
     if (run.intents.has(key) && !isResumed(run, key)) return false;
-    for (let asked = 0; ; asked++) {
-      // The next round asks the keys after these.
-      if (asked === mostKeys) return true;
-      const next = await lookUpOne(run, key, resource, asking);
-      if (next === 'found') {
-        await endReserved(run, reserved);
-        return true;
-      }
-      if (next === 'reserved') reserved.push(key);
-      if (next !== 'next') break;
+    const held = await lookUpInTurn(run, key, resource, asking);
+    // The next round asks the keys after these.
+    if (held === 'next') return true;
+    if (held === 'found') {
+      await endReserved(run, reserved);
+      return true;
     }
+    if (held === 'reserved') reserved.push(key);
   }
   // A resource that lists show may be the one of the entry. The creation finds its key reserved again.
   if (!isNone(unmanagedFor(resource.kind, await registerOf(run), run.world)))
     await endReserved(run, reserved);
   return false;
+}
+
+/** Asks the key, and those of its later attempts and incarnations. `next`: all of them are used. */
+async function lookUpInTurn(...of: Parameters<typeof lookUpOne>): ReturnType<typeof lookUpOne> {
+  for (let asked = 0; asked < mostKeys; asked++) {
+    const held = await lookUpOne(...of);
+    if (held !== 'next') return held;
+  }
+  return 'next';
 }
 
 /**
@@ -283,11 +272,8 @@ async function lookUpAfter(
 ): Promise<'found' | 'reserved'> {
   const { key, kind, request, preimage } = intent;
   await close(run, intent, { outcome: 'void', because: 'reserved', text: isReservedText });
-  for (let asked = 0; asked < mostKeys; asked++) {
-    const next = await lookUpOne(run, key, resource, { ahead: ahead + 1 });
-    if (next === 'found' || next === 'reserved') return next;
-    if (next === undefined) break;
-  }
+  const next = await lookUpInTurn(run, key, resource, { ahead: ahead + 1 });
+  if (next === 'found' || next === 'reserved') return next;
   if (run.intents.has(key)) return 'reserved';
   const question = { ...unasked, stage: 'taken', conflict: true } as const;
   const operation = { key, kind, verb: 'create', changes: [] } as const;

@@ -1,18 +1,23 @@
 import { describe, expect, test } from 'vitest';
 import type { WriteResult } from '../../../src/core/ports.ts';
 import { askKey, replayLater } from '../../../src/engine/intents/ask-key.ts';
-import { answer, asRun, intentOf, sentAt, stubRun } from './stub-run.ts';
+import {
+  answer,
+  asRun,
+  behaviour,
+  fresh,
+  intentOf,
+  lost,
+  replayed,
+  reused,
+  sentAt,
+  stubRun,
+} from './stub-run.ts';
 
 const second = 1_000;
 const minute = 60 * second;
 /** A request on its way has arrived by then: its time limit and half a minute. */
 const settledMs = 50 * second;
-const behaviour = { storesRefusals: true, reuse: { status: 409, code: 'reused' } };
-
-const fresh = answer(422, { code: 'invalid', invalidParams: [{ name: 'vdcsync_probe', reason: '' }] });
-const replayed = answer(422, { replayed: true });
-const reused = answer(409, { code: 'reused' });
-const lost: WriteResult = { type: 'ambiguous', reason: 'reset' };
 
 /** The creation of a network whose answer is missing. */
 const asking = (more: object = {}, write: object = {}) =>

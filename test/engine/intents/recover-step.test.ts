@@ -4,12 +4,12 @@ import { type ResourceKey, takeApart } from '../../../src/core/keys.ts';
 import type { WriteResult } from '../../../src/core/ports.ts';
 import type { Intent } from '../../../src/core/state.ts';
 import { TransportError } from '../../../src/core/transport.ts';
+import { recovered } from '../../../src/engine/interruption.ts';
 import {
   askLineAgain,
   hasUnknown,
   isNextProven,
   recover,
-  recovered,
   recoverLeft,
   recoverRenamed,
   unprovenKeys,
@@ -18,16 +18,13 @@ import { kinds } from '../../../src/reconcilers/registry.ts';
 import { worldOf } from '../../plan/support.ts';
 import { sliders } from '../../reconcilers/support.ts';
 import { load } from '../../support/rig.ts';
-import { answer, asRun, intentOf, sentAt, stubRun } from './stub-run.ts';
+import { answer, asRun, fresh, intentOf, lost, replayed, reused, sentAt, stubRun } from './stub-run.ts';
 
 const hour = 3_600_000;
 /** The refusals of a probe: of an unused key, of a key that an earlier state fenced, and of a key that holds an answer. */
-const invalid = answer(422, { code: 'invalid', invalidParams: [{ name: 'vdcsync_probe', reason: '' }] });
-const fenced = answer(422, { replayed: true });
-const taken = answer(409, { code: 'reused' });
+const [invalid, fenced, taken] = [fresh, replayed, reused];
 const refused = answer(422, { code: 'invalid', replayed: true });
 const unpaid = answer(402, { code: 'payment_required' });
-const lost: WriteResult = { type: 'ambiguous', reason: 'reset' };
 const unsent: WriteResult = { type: 'unsent', reason: 'it may not go' };
 const unused = [invalid, fenced];
 const made = (id: string | undefined, task: unknown = null, replayed = true) =>

@@ -9,14 +9,20 @@ import {
   reserveKeys,
 } from '../../../src/engine/intents/reserve-key.ts';
 import { reserveUnreached, unreachedKeys } from '../../../src/engine/run/unreached-keys.ts';
-import { answer, asRun, intentOf, sentAt, stubRun } from './stub-run.ts';
+import {
+  answer,
+  asRun,
+  behaviour,
+  fresh,
+  intentOf,
+  lost,
+  replayed,
+  reused,
+  sentAt,
+  stubRun,
+} from './stub-run.ts';
 
 const minute = 60_000;
-const behaviour = { storesRefusals: true, reuse: { status: 409, code: 'reused' } };
-const fresh = answer(422, { code: 'invalid', invalidParams: [{ name: 'vdcsync_probe', reason: '' }] });
-const replayed = answer(422, { replayed: true });
-const reused = answer(409, { code: 'reused' });
-const lost: WriteResult = { type: 'ambiguous', reason: 'reset' };
 const probed = { name: 'create_network', path: {}, body: {}, probe: 2 };
 
 const bindingOf = (more: object = {}) =>

@@ -1,4 +1,4 @@
-import type { Conclusive } from '../../../src/core/ports.ts';
+import type { Conclusive, WriteResult } from '../../../src/core/ports.ts';
 import type { Intent } from '../../../src/core/state.ts';
 import { idempotencyKey } from '../../../src/engine/claims/scope.ts';
 import type { Run } from '../../../src/engine/run.ts';
@@ -101,6 +101,17 @@ export const answer = (status: number, more: Partial<Conclusive> = {}): Conclusi
   ...{ type: 'answer', status, requestId: 'req_1', replayed: false },
   ...more,
 });
+
+/** How an API that stores refusals treats a used key. */
+export const behaviour = { storesRefusals: true, reuse: { status: 409, code: 'reused' } };
+/** The answers to a probe: of an unused key, of a key that has its answer already, and of a key that holds another one. */
+export const fresh = answer(422, {
+  code: 'invalid',
+  invalidParams: [{ name: 'vdcsync_probe', reason: '' }],
+});
+export const replayed = answer(422, { replayed: true });
+export const reused = answer(409, { code: 'reused' });
+export const lost: WriteResult = { type: 'ambiguous', reason: 'reset' };
 
 /** @param scope of the spec whose key the intent has */
 export function intentOf(more: object, scope?: string): Intent {
