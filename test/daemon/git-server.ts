@@ -102,6 +102,7 @@ async function backend(incoming: IncomingMessage, outgoing: ServerResponse, root
       GIT_PROTOCOL: String(incoming.headers['git-protocol'] ?? ''),
     },
   });
+  child.stdin.on('error', () => undefined);
   incoming.pipe(child.stdin);
   const chunks: Buffer[] = [];
   for await (const chunk of child.stdout as AsyncIterable<Buffer>) chunks.push(chunk);

@@ -184,7 +184,7 @@ export async function until<Value>(
   throw new Error(`not so within ${withinMs / 1_000} s: ${String(wanted)}; it is ${found}`);
 }
 
-/** Runs a program to its end in a folder, with this input. */
+/** Runs a program to its end in a folder, with this input. A program may end before it has read its input. */
 export async function program(
   name: string,
   args: readonly string[],
@@ -192,6 +192,7 @@ export async function program(
   input = '',
 ): Promise<string> {
   const child = spawn(name, args, { cwd, env: { ...process.env, ...gitIdentity } });
+  child.stdin.on('error', () => undefined);
   child.stdin.end(input);
   const { code, stdout, stderr } = await ended(child);
   if (code !== 0) throw new Error(`${name} ${args.join(' ')} ended with ${String(code)}: ${stderr}`);

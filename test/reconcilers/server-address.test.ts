@@ -185,6 +185,23 @@ servers:
     expect(holders(world.emulator)).toEqual({ new: [5002] });
   });
 
+  test('a former address is claimed before a server that holds a deleted address goes', async () => {
+    const world = rig();
+    const both = `settings: {exclusive: true}\nips: {x: {}}\nservers: {gone: {${sliders}, public_ipv4: {ip: x}}, stays: {${sliders}, public_ipv4: {reuse: true}}}\n`;
+    await world.apply(both);
+    const { id } = projectOf(world.emulator).servers.find(({ name }) => name === 'stays') ?? {};
+    const former = holders(world.emulator).stays;
+    world.emulator.mutate({ do: 'delete_server', id: Number(id) });
+    const left = `settings: {exclusive: true, prune: true}\nservers: {stays: {${sliders}, public_ipv4: {reuse: true}}}\n`;
+
+    const planned = await world.plan(left);
+    const report = await world.apply(left);
+
+    expect(idsOf(planned)).toEqual(['create:servers.stays', 'delete:servers.gone', 'delete:ips.x']);
+    expect(report.outcome).toBe('converged');
+    expect(holders(world.emulator)).toEqual({ stays: former });
+  });
+
   test('a server whose address another program has deleted differs from its entry', async () => {
     const world = rig();
     const text = `servers: {web: {${sliders}, public_ipv4: {new: true}}}\n`;
