@@ -52,6 +52,7 @@ interface Given {
   readonly answers?: readonly WriteResult[];
   readonly seen?: readonly (object | undefined)[];
   readonly stuck?: true;
+  readonly paused?: true;
   readonly incarnations?: Record<string, number>;
   /** Whether a write with this spending is paused, by the number of sends so far. */
   readonly held?: (spend: string, sends: number) => boolean;
@@ -109,7 +110,7 @@ function running(given: Given) {
     facts: {
       ...stub.run.facts,
       exhaustedOf: () => [],
-      allPaused: () => undefined,
+      allPaused: () => (given.paused ? {} : undefined),
       heldBy: (_request: object, spend: string) =>
         given.held?.(spend, log.filter((each) => each === 'send' || each === 'probe').length)
           ? { code: 'held' }
@@ -427,6 +428,11 @@ describe('src/engine/run/recover.ts', () => {
     holder: { is: 'unidentified', key: 'servers.z' as ResourceKey, ...more },
   });
   const bareOne = `servers: {web: {${sliders}}}\n`;
+  const besideLive = (cidr: string) => ({
+    ...{ file: 'networks: {m: {cidr: 10.1.0.0/24}, n: {cidr: 10.2.0.0/24}}\n', ips: [] },
+    bindings: { 'networks.n': '3' },
+    observed: { 'networks.n': { id: '3', sameName: [], live: { id: 3, name: 'n', cidr, server_count: 0 } } },
+  });
   const pair = (more: string) => `servers: {a: {${sliders}}, b: {${sliders}${more}}}\n`;
   test.each<[string, Given, readonly string[]]>([
     ['an empty project', { ips: [] }, []],
@@ -499,6 +505,8 @@ describe('src/engine/run/recover.ts', () => {
       { ips: [], bindings: { 'servers.web.public_ipv4': '9' } },
       [],
     ],
+    ['a network, beside one that is replaced', besideLive('10.9.0.0/24'), ['networks.m']],
+    ['a network, beside one that stays', besideLive('10.2.0.0/24'), []],
     [
       'a server without an address, beside an unidentified one',
       { file: bareOne, ips: [], claims: [baseline, unidentified()] },
@@ -515,7 +523,7 @@ describe('src/engine/run/recover.ts', () => {
       [],
     ],
     ['a run that is to stop', { more: { stop: AbortSignal.abort() } }, []],
-    ['a run in which all is paused', { more: { facts: { allPaused: () => ({}) } } }, []],
+    ['a run in which all is paused', { paused: true }, []],
   ])('%s: the keys that are asked', async (_name, given, expected) => {
     const { log } = await play({ ...given, answers: [...unused, ...unused] });
     expect(log.flatMap((each) => /^begin (\S+)/.exec(each)?.[1] ?? [])).toEqual(expected);
@@ -751,6 +759,11 @@ describe('src/engine/run/recover.ts', () => {
     ['nothing, and the state is a day old', { ips: [], claims: [baseline], idleMs: 23 * hour }, later],
     ['nothing, and the clock was set back', { ips: [], claims: [baseline], idleMs: -23 * hour }, later],
     ['nothing, and the state is younger', { ips: [], claims: [baseline], idleMs: 23 * hour - 1 }, []],
+    [
+      'nothing, the state is a day old, and the spec has an address too',
+      { file: bare + spec, ips: [], claims: [baseline], idleMs: 23 * hour },
+      later,
+    ],
     [
       'an old state that has the server',
       { ips: [], claims: [baseline], idleMs: 23 * hour, bindings: { 'servers.web': '7' } },
