@@ -42,7 +42,7 @@ import {
   shownBy,
   unshownResults,
 } from './plan.ts';
-import { hasUnknown, recover, recoverLeft, recoverRenamed } from './recover.ts';
+import { recover, recoverLeft, recoverRenamed } from './recover.ts';
 import { settleOpen } from './settle-open.ts';
 import { openRun } from './start.ts';
 import { reserveUnreached } from './unreached-keys.ts';
@@ -70,17 +70,15 @@ export async function apply(
   // A store that loses the state cannot record any step of the run from then on.
   const halts = [options.halt, deps.store.lost].filter((each) => each !== undefined);
   const halt = AbortSignal.any(halts);
+  const { destroy = false } = options;
   const open = (mode: Pick<ApplyOptions, 'destroy'> = {}) =>
     openRun(deps, gate, desired, { ...options, ...mode, halt, pauses });
   try {
-    const first = await open();
+    const first = await open({ destroy: false });
     if (options.repeating !== undefined) await keepRefused(first, options.repeating, pauses);
-    await recovered(first, reserveUnreached);
-    // No creation follows that would ask these keys.
-    const asksAll = options.destroy === true && (await hasUnknown(first, desired));
-    const asking = asksAll ? await open({ destroy: false }) : first;
-    const found = await recovered(asking, (run) => recover(run, asksAll));
-    const run = found || asksAll ? await open() : first;
+    if (!destroy) await recovered(first, reserveUnreached);
+    const found = await recovered(first, (run) => recover(run, destroy));
+    const run = found || destroy ? await open() : first;
     const report = await new Rounds(run, open, options, startedAt).carryOut();
     if (report.outcome === 'stopped') deps.store.lost?.throwIfAborted();
     return report;

@@ -1,5 +1,5 @@
 import { isUnidentified } from '../../core/claims.ts';
-import { type Desired, type DesiredResource, isBare } from '../../core/desired.ts';
+import { type DesiredResource, isBare } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
 import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
@@ -43,20 +43,19 @@ const mostLater = 3;
  * bought: the API replays the answers that an earlier state received, and their ids are certain. Returns whether a
  * resource was found, which the plan then shows as an adoption, or further keys have to be asked.
  *
- * @param all asks each key that this state has never used
+ * @param all asks each key that this state has never used, because no creation follows that would ask it
  * @source API §8.1
  */
-export async function recover(run: Run, all = false): Promise<boolean> {
-  const unbound = run.desired.resources.filter(({ key }) => !run.bindings.has(key));
+export async function recover(run: Run, all: boolean): Promise<boolean> {
+  const { resources } = run.desired;
+  const unbound = resources.filter(({ key }) => !run.bindings.has(key));
   const mayBeOld = unbound.some(isBare) && (await isDormant(run));
   for (const intent of [...run.intents.values()]) await askAgain(run, intent);
   const register = await registerOf(run);
-  const bought = run.desired.resources.filter(({ managed, parent }) => managed && parent === undefined);
+  const bought = resources.filter(({ managed, parent }) => managed && parent === undefined);
   for (const each of bought)
     if (!isNone(unmanagedFor(each.kind, register, run.world))) await endReplaced(run, each);
-  const wanted = run.desired.resources.filter(
-    (each) => isWanted(run, each) && !register.answeredElsewhere.has(each.key),
-  );
+  const wanted = resources.filter((each) => isWanted(run, each) && !register.answeredElsewhere.has(each.key));
   const isShown = wanted.some(({ kind }) => !isNone(unmanagedFor(kind, register, run.world)));
   const isFindable =
     isShown ||
@@ -76,32 +75,20 @@ export async function recover(run: Run, all = false): Promise<boolean> {
   for (const resource of wanted) {
     if (run.signals.stop.aborted || run.facts.allPaused() !== undefined) break;
     // The creation itself asks the key of the resource, also about an ignored one, and not its earlier keys.
-    const isIgnored = !all && run.desired.settings.unmanaged === 'ignore' && factsOf(resource.kind).bought;
+    const isIgnored = run.desired.settings.unmanaged === 'ignore' && factsOf(resource.kind).bought;
     const earlier = await unprovenKeys(run, resource);
     // An edit with the rename may have replaced the resource, which an earlier key shows then.
     const isRenamed = earlier.some((key) => !run.intents.has(key));
-    const isUnknown = all && !(await isProven(run, resource.key));
     const mayExist =
-      isUnknown ||
-      isFindable ||
-      isRenamed ||
-      going.has(resource.kind) ||
-      (mayHavePassed && servers.includes(resource));
-    const isOwnAsked =
-      isResumed(run, resource.key) || (mayExist && !isIgnored && !(await isNextProven(run, resource.key)));
+      isFindable || isRenamed || going.has(resource.kind) || (mayHavePassed && servers.includes(resource));
+    const isUnknown = all
+      ? !(await isProven(run, resource.key))
+      : mayExist && !isIgnored && !(await isNextProven(run, resource.key));
+    const isOwnAsked = isResumed(run, resource.key) || isUnknown;
     if (await lookUp(run, resource, isOwnAsked ? [resource.key, ...earlier] : earlier)) any = true;
     else if (mayBeLater && isBare(resource) && (await lookUpLater(run, resource))) any = true;
   }
   return (await askSuccessors(run)) || any;
-}
-
-/** Whether a resource of the spec is not bound, and this state has never used its key. */
-export async function hasUnknown(run: Run, { resources }: Desired): Promise<boolean> {
-  const wanted = resources.filter(
-    (each) => isWanted(run, each) && (each.moved === undefined || !run.bindings.has(each.moved)),
-  );
-  const proven = await Promise.all(wanted.map(({ key }) => isProven(run, key)));
-  return proven.includes(false);
 }
 
 /** The server may have been created again, or replaced, since the API has forgotten its first key. @source API §8.4 */
@@ -136,7 +123,7 @@ export async function recoverRenamed(run: Run): Promise<boolean> {
   if (run.moves.waiting.length > 0) return false;
   run.cache.forgetLists();
   await run.view.refresh();
-  return recover(run);
+  return recover(run, false);
 }
 
 /** The earlier keys of the line under which an earlier state may have bought the resource. */

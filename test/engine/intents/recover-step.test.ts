@@ -7,7 +7,6 @@ import { TransportError } from '../../../src/core/transport.ts';
 import { recovered } from '../../../src/engine/interruption.ts';
 import {
   askLineAgain,
-  hasUnknown,
   isNextProven,
   recover,
   recoverLeft,
@@ -211,7 +210,7 @@ function partOutcome(intent: Intent): string | undefined {
 
 const play = async (given: Given) => {
   const all = running(given);
-  const any = await recover(all.run);
+  const any = await recover(all.run, false);
   const stages = [...all.intents.values()].map(({ key, phase }) => `${key} is ${phase}`);
   return { ...all, steps: [...all.log, ...stages, ...(any ? ['found'] : [])] };
 };
@@ -786,9 +785,9 @@ describe('src/engine/run/recover.ts', () => {
   test('the later keys of a server are asked once', async () => {
     const answers = Array.from({ length: 8 }, () => unused).flat();
     const { run, log } = running({ file: bare, claims: [], answers });
-    await recover(run);
+    await recover(run, false);
     const asked = log.length;
-    expect(await recover(run)).toBe(false);
+    expect(await recover(run, false)).toBe(false);
     expect(log.slice(asked)).toEqual([]);
   });
 
@@ -885,45 +884,21 @@ describe('src/engine/run/recover.ts', () => {
 });
 
 describe('src/engine/run/recover.ts: before a destroy', () => {
-  test('beside a bound entry that stays in the spec, no key is asked', async () => {
-    const { log } = await play({ file: 'ips: {a: {}, b: {}}', ips: [], bindings: { 'ips.b': '9' } });
-    expect(log).toEqual([]);
-  });
-
   const used = past('ips.a', { sends: 1 });
 
   test.each<[string, Given, boolean]>([
     ['never used', {}, true],
+    ['never used, beside a bound one', { file: 'ips: {a: {}, b: {}}', bindings: { 'ips.b': '9' } }, true],
+    ['never used, of a spec that ignores others', { file: `settings: {unmanaged: ignore}\n${spec}` }, true],
     ['bound', { bindings: { 'ips.a': '7' } }, false],
-    [
-      'bound under its earlier key',
-      { file: 'ips: {a: {moved: {from: ips.b}}}', bindings: { 'ips.b': '7' } },
-      false,
-    ],
-    ['with an earlier key that is not bound', { file: 'ips: {a: {moved: {from: ips.b}}}' }, true],
-    ['whose key was used', { past: [used] }, false],
-    ['whose key was used, beside one that was not', { file: 'ips: {a: {}, b: {}}', past: [used] }, true],
+    ['used', { past: [used] }, false],
+    ['used, and the resource is gone', { past: [used], incarnations: { 'ips.a': 1 } }, false],
+    ['used, beside one that was not', { file: 'ips: {a: {}, b: {}}', past: [used] }, true],
     ['named by its id', { file: 'ips: {a: {id: 7}}' }, false],
     ['of an unmanaged entry', { file: 'networks: {n: {managed: false}}' }, false],
     ['inside a server', { file: web, bindings: { 'servers.web': '1' } }, false],
-  ])('a resource %s', async (_name, given, is) => {
-    const { run } = running(given);
-    expect(await hasUnknown(run, run.desired)).toBe(is);
-  });
-
-  test.each<[string, Given, boolean]>([
-    ['never used', { ips: [] }, true],
-    [
-      'never used, of a spec that ignores the unmanaged',
-      { ips: [], file: `settings: {unmanaged: ignore}\n${spec}` },
-      true,
-    ],
-    ['used', { ips: [], past: [used] }, false],
   ])('the key of a resource is asked if it was %s', async (_name, given, isAsked) => {
-    const answers = isAsked ? unused : [];
-    const { run, log } = running({ ...given, answers });
-    await recover(run);
-    expect(log).toEqual([]);
+    const { run, log } = running({ ips: [], ...given, answers: isAsked ? unused : [] });
     await recover(run, true);
     expect(log.length > 0).toBe(isAsked);
   });
