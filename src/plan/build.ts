@@ -138,7 +138,7 @@ export function buildPlan(input: PlanInput): Planned {
 
 /** The warnings that concern more than one draft. */
 function warningsBeside(
-  { world, register, moves = [], now, unreached = [] }: PlanInput,
+  { world, register, destroy, moves = [], now, unreached = [] }: PlanInput,
   { drafts, operations, missing, unsure }: Beside,
 ): Warning[] {
   const created = new Set(operations.flatMap(({ key, verb }) => (verb === 'create' ? [key] : [])));
@@ -150,7 +150,7 @@ function warningsBeside(
     ...notActive(world),
     ...expiryWarnings(world, now),
     ...leftOut(missing),
-    ...unmanagedWarnings(world, register),
+    ...unmanagedWarnings(world, register, destroy),
     ...recoveredUnconfirmed(world),
     ...countedAlone(register, world),
     ...unidentifiedWarnings(register, world),

@@ -1,4 +1,4 @@
-import { addressObject, serverObject } from '../core/claims.ts';
+import { addressObject, objectName, serverObject } from '../core/claims.ts';
 import { namedAddress, wantedAddress } from '../core/desired.ts';
 import { formatDiagnostic } from '../core/errors.ts';
 import {
@@ -113,16 +113,26 @@ function olderThan({ key, parent }: Subject, world: World): string {
   return ids.length === 0 ? '' : ` (and the older ${ids.join(', ')})`;
 }
 
-/** Unmanaged resources are billed without an entry in the spec, and may belong to this spec. */
-export function unmanagedWarnings(world: World, register: Register): Warning[] {
-  const { isNew, declaredAbsent } = register;
+/**
+ * Unmanaged resources are billed without an entry in the spec, and may belong to this spec. A `destroy` leaves also those
+ * that were found under a key of this spec and that `unmanaged: ignore` ignores.
+ */
+export function unmanagedWarnings(world: World, register: Register, destroy: boolean): Warning[] {
+  const { claims, isNew, declaredAbsent } = register;
+  const found = new Set(
+    claims.flatMap((each) => (destroy && each.holder.is === 'found' ? [objectName(each)] : [])),
+  );
+  const isReported = (object: Parameters<typeof objectName>[0]) =>
+    world.settings.unmanaged !== 'ignore' || found.has(objectName(object));
   // A bound server with another identity has a question of its own.
   const isBound = (id: number | null) => id !== null && world.keyOf(serverObject(id)) !== undefined;
   const unmanaged = {
-    servers: register.unmanaged.servers.filter((id) => !isBound(id)),
-    addresses: register.unmanaged.addresses.filter(({ server_id }) => !isBound(server_id)),
+    servers: register.unmanaged.servers.filter((id) => !isBound(id) && isReported(serverObject(id))),
+    addresses: register.unmanaged.addresses.filter(
+      ({ id, server_id }) => !isBound(server_id) && isReported(addressObject(id)),
+    ),
   };
-  if (isNone(unmanaged) || world.settings.unmanaged === 'ignore') return [];
+  if (isNone(unmanaged)) return [];
   const what = described(unmanaged);
   const message = isNew
     ? `the state is new, and the project has unmanaged resources: ${what}`

@@ -68,14 +68,16 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
   });
 
   test.each([
-    ['a lost state', 'with an address', withNew],
-    ['a lost state', 'without an address', bare],
-    ['an older copy of the state', 'without an address', bare],
-  ])('`destroy` with %s reports that a server %s is still billed', async (state, _, web) => {
+    ['a lost state', 'with an address', withNew, 'ask'],
+    ['a lost state', 'without an address', bare, 'ask'],
+    ['a lost state', 'that `unmanaged: ignore` ignores', bare, 'ignore'],
+    ['an older copy of the state', 'without an address', bare, 'ask'],
+  ])('`destroy` with %s reports that a server %s is still billed', async (state, _, web, unmanaged) => {
     const networks = { n: { cidr: '10.20.0.0/24' } };
-    const { scene, operator } = await Scene.applied({ networks });
+    const settings = { unmanaged };
+    const { scene, operator } = await Scene.applied({ settings, networks });
     const putBack = operator.copyState();
-    await operator.applied({ networks, servers: { web } });
+    await operator.applied({ settings, networks, servers: { web } });
     const [id] = scene.live.servers;
     if (state === 'a lost state') operator.loseState();
     else putBack();
