@@ -122,7 +122,7 @@ function passedOnDrillOf(dice: Chance): Omit<Story, 'seed'> {
     do: 'change_fields',
     of: of(1),
     all: false,
-    fields: dice.pick([{ cores: 3 }, { image: 'ubuntu-24.04' }]),
+    fields: dice.pick([{ cores: 3 }, { image: 'ubuntu-24.04', replace: 'allowed' }]),
   });
   const spec: SpecModel = {
     ...{ settings: { max_deletions: 10 }, networks: {}, isos: {}, ips: {} },

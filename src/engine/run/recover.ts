@@ -3,7 +3,7 @@ import { type DesiredResource, isBare } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
 import { type ResourceKey, takeApart } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
-import { factsOf } from '../../core/kind-facts.ts';
+import { factsOf, type KindName } from '../../core/kind-facts.ts';
 import type { WriteRequest } from '../../core/ports.ts';
 import type { Because, Binding, Intent, IntentOutcome, StateChange } from '../../core/state.ts';
 import { draftOne } from '../../plan/draft.ts';
@@ -65,10 +65,7 @@ export async function recover(run: Run, all: boolean): Promise<boolean> {
   const servers = wanted.filter(({ kind }) => factsOf(kind).container);
   const isOneOpen = [...run.claims.values()].some(isUnidentified);
   const mayHavePassed = servers.some(isBare) && (servers.length > 1 || isOneOpen);
-  // This state may be older than a rename: then a resource that would be deleted or replaced is the wanted one.
-  const going = new Set(
-    [...run.bindings.values()].flatMap((each) => (isGoing(run, each) ? [each.kind] : [])),
-  );
+  const going = goingKinds(run);
   const isUsed = run.world.networks.some((each) => !each.is_default);
   const mayBeLater = isShown || mayBeOld || (register.isNew && isUsed);
   let any = false;
@@ -179,8 +176,21 @@ async function isProven(run: Run, key: ResourceKey): Promise<boolean> {
   return outcome !== 'void' && last.sends > 0 && because !== 'replayed' && !isReplay(last);
 }
 
+/**
+ * The kinds of which a resource would be deleted or replaced, perhaps once its creation is settled: this state may be
+ * older than a rename, and the resource may be the wanted one.
+ */
+function goingKinds(run: Run): ReadonlySet<KindName> {
+  const inLines = new Set(run.desired.resources.flatMap((each) => [...run.lines().of(each)]));
+  const creations = [...run.intents.values()].filter(
+    ({ key, recovers }) => recovers === undefined && !inLines.has(key),
+  );
+  const going = [...run.bindings.values(), ...creations].filter((each) => isGoing(run, each));
+  return new Set(going.map(({ kind }) => kind));
+}
+
 /** A top-level resource that has left the spec, or that the spec replaces. */
-function isGoing({ deps, world }: Run, { key }: Binding): boolean {
+function isGoing({ deps, world }: Run, { key }: Pick<Binding, 'key'>): boolean {
   const subject = world.subjects.get(key);
   if (subject?.desired === undefined) return takeApart(key).parent === undefined;
   return (

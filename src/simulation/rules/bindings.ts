@@ -83,7 +83,7 @@ function noteHolder(
   { key, id }: Binding,
   birth: Birth,
 ): void {
-  if (takeApart(key).parent !== undefined) return;
+  if (takeApart(key).parent !== undefined || retiredFrom(key) !== undefined) return;
   file.lines.use(key);
   const line = file.lines.nameOf(key);
   const isNamed = desired.resources.some((each) => each.key === key && each.id === id && !each.held);

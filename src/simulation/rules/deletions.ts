@@ -47,6 +47,14 @@ function isBound(truth: Truth, running: Running, intent: Intent, sort: ResourceS
   const { stateSince, confirmed } = controller;
   if (!intent.key.endsWith('.public_ipv4') && birth.number < stateSince && !confirmed.has(birth.number))
     fail('I8', `${sort} ${id} is deleted: a new state has found it, and no operator has confirmed it`);
+  const owner = history.makerOf(sort, id);
+  const isOwnerWanted = running.desired.resources.some((each) => each.key === owner && each.managed);
+  if (
+    isOwnerWanted &&
+    owner !== (retiredFrom(intent.key) ?? intent.key) &&
+    !mirror.bindings.has(owner as never)
+  )
+    fail('I8', `${sort} ${id} of ${owner} is deleted as ${intent.key}`);
   // Another state made it again for the same key, under an id that was free again: no read distinguishes the two.
   const again = history
     .executionsOf(controller.file.lines.nameOf(intent.key))

@@ -498,6 +498,16 @@ describe('src/engine/run/recover.ts', () => {
     ],
     ['a server without an address, and an address', { file: `${bareOne}${spec}`, ips: [] }, []],
     ['an address where another has left the spec', { ips: [], bindings: { 'ips.left': '9' } }, ['ips.a']],
+    [
+      'an address where another, which is being created, has left the spec',
+      { ips: [], open: [intentOf({ key: 'ips.left', kind: 'ip' })] },
+      ['ips.a'],
+    ],
+    [
+      'an address where an earlier key of another is in question',
+      { ips: [], open: [intentOf({ key: 'ips.left', kind: 'ip', recovers: 'ips.b' })] },
+      [],
+    ],
     ['an address where a network has left the spec', { ips: [], bindings: { 'networks.left': '9' } }, []],
     [
       'an address where that of a server has left the spec',
