@@ -35,6 +35,13 @@ export function unidentifiedServer(key: ResourceKey) {
 }
 
 /**
+ * How an entry got its resource without a word of an operator or of the spec. `found`: under an idempotency key, so that
+ * another spec may manage the resource. `taken`: under a key that the resource had before, so that the entry may mean
+ * another resource.
+ */
+export type Recovered = 'found' | 'taken';
+
+/**
  * Who holds an object that is not bound to a key. An object has one holder at most: a binding, or one of these. An
  * object passes from one holder to the next in one transaction.
  */
@@ -55,7 +62,7 @@ export type Holder =
       readonly by: 'operator' | 'file';
       readonly formerKey: ResourceKey;
       readonly formerKeys?: readonly ResourceKey[];
-      readonly recovered?: true;
+      readonly recovered?: Recovered;
       readonly applied?: Json;
     }
   /**

@@ -58,6 +58,8 @@ export interface DesiredResource<Value = EntryFields> {
   readonly named?: false;
   /** The previous key: the binding of the previous key becomes the binding of this key. */
   readonly moved?: ResourceKey;
+  /** The spec does not state `moved`: the resource had the key before, or has the name of the entry. */
+  readonly isInferred?: true;
   /** Never deleted or replaced. */
   readonly protect: boolean;
   /** A time in RFC 3339, from which the entry counts as removed from the spec. */

@@ -1,4 +1,4 @@
-import type { Claim, LiveObject } from './claims.ts';
+import type { Claim, LiveObject, Recovered } from './claims.ts';
 import type { EntryFields } from './desired.ts';
 import type { Json } from './json.ts';
 import type { ResourceKey } from './keys.ts';
@@ -28,11 +28,8 @@ export interface Binding {
   readonly orphaned?: true;
   /** The reason why the resource is not trustworthy: a failed task left it. */
   readonly tainted?: string;
-  /**
-   * A new state found the resource under an idempotency key, and no operator has confirmed that it belongs to this spec.
-   * It is neither deleted nor replaced.
-   */
-  readonly recovered?: true;
+  /** No operator has confirmed that the entry means this resource. It is neither deleted nor replaced. */
+  readonly recovered?: Recovered;
   /** Keys that the spec has renamed to this one. */
   readonly formerKeys?: readonly ResourceKey[];
   /** Wall time in ms. */

@@ -184,6 +184,8 @@ export function knownIds(
 export interface Move {
   readonly from: ResourceKey;
   readonly to: ResourceKey;
+  /** Neither `moved` nor `id` states the move. */
+  readonly inferred?: true;
   /** A resource that a deleted server left gives its key to that of the server that is renamed onto it. */
   readonly orphans?: true;
 }

@@ -32,14 +32,18 @@ export function keeping(
   return wayToForget(key, { isDeclared: destroy || desired !== undefined, when, prune: settings.prune });
 }
 
-/** For a message: the resource that a new state found. */
+/** For a message: the resource that no operator has confirmed. */
 export function foundText(binding: Binding, world: World): string {
-  return `this state found ${nounOf(binding.kind)} ${world.nameOf(binding)} under an idempotency key, and another spec may manage it`;
+  const named = `${nounOf(binding.kind)} ${world.nameOf(binding)}`;
+  return binding.recovered === 'taken'
+    ? `${binding.key} has taken over ${named}, which had its key before, and no \`moved\` or \`id\` says that the entry means it`
+    : `this state found ${named} under an idempotency key, and another spec may manage it`;
 }
 
-/** Confirms that a resource that a new state found belongs to this spec. */
-export function confirming({ key, id }: Pick<Binding, 'key' | 'id'>): Remedy {
-  return run('adopt', [key, id], { when: `if only this spec manages ${id}` });
+/** Confirms that the entry means the resource. */
+export function confirming({ key, id, recovered }: Pick<Binding, 'key' | 'id' | 'recovered'>): Remedy {
+  const when = recovered === 'taken' ? `if ${key} means ${id}` : `if only this spec manages ${id}`;
+  return run('adopt', [key, id], { when });
 }
 
 /** A binding that ends without a write. */

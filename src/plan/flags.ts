@@ -30,7 +30,7 @@ export function newFlags(subject: Subject, world: World, unsure: Unsure): Flags 
     keep: comesWithServer({ kind, parent }) && owner !== undefined ? keep_ip : binding.keep,
   };
   // The entry may mean another resource, so it ends no protection of this one.
-  if (doubt !== undefined) {
+  if (doubt !== undefined || binding.recovered === 'taken') {
     flags.protect ||= binding.protect;
     flags.keep ||= binding.keep;
   }

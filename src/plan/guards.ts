@@ -134,13 +134,16 @@ function protect(draft: Draft, { world, destroy }: GuardInput): Objection | unde
   };
 }
 
-/** The resource may belong to another spec: it is neither deleted nor replaced before an operator has confirmed it. */
+/**
+ * The resource may belong to another spec, or to another entry: it is neither deleted nor replaced before an operator has
+ * confirmed it. A `destroy` means each entry.
+ */
 function recovered(draft: Draft, { world, destroy }: GuardInput): Objection | undefined {
   const { subject, diff } = draft;
   const { verdict } = diff.verdict;
   if (verdict !== 'delete' && verdict !== 'replace') return undefined;
   const { binding } = subject;
-  if (!binding?.recovered) return undefined;
+  if (!binding?.recovered || (destroy && binding.recovered === 'taken')) return undefined;
   return {
     reason: `${foundText(binding, world)}. ${capitalised(impactOf(draft, world))}`,
     remedies: [

@@ -10,6 +10,7 @@ import { nearMiss } from '../core/suggest.ts';
 import { capitalised } from '../core/text.ts';
 import { type Draft, isToBeMade } from './draft.ts';
 import type { GuardInput, Objection, PlanFacts } from './objections.ts';
+import { prerequisites } from './order.ts';
 import { unmanagedFor } from './unmanaged.ts';
 
 /**
@@ -112,6 +113,9 @@ function madeEarlier(
   // A state that is not new may be an old copy. The resource of the previous key is then one that its list shows.
   if (!register.isNew && input.kinds.get(subject.kind)?.creation?.unmanaged === undefined) return undefined;
   if (isAccountedFor(subject, input)) return undefined;
+  // The body has the id of a resource that this run adopts first. Then the creation asks the keys of its line.
+  const needed = prerequisites({ key, verb: 'create' }, input.kinds, input.world);
+  if (needed.some((each) => !input.world.isThere(each))) return undefined;
   const { reason, remedies } = perhapsMadeAs(subject, from, facts.matches().get(key));
   return { reason: `${register.isNew ? 'the state is new, and ' : ''}${reason}`, remedies };
 }

@@ -266,9 +266,11 @@ export function closure(
 }
 
 export function isSelected({ targets, excludes }: Selection, key: ResourceKey): boolean {
-  // A replaced server has another key until its deletion.
+  // A replaced server, and a resource inside it, have other keys until their deletion.
+  const server = takeApart(key).parent ?? key;
+  const own = `${retiredFrom(server) ?? server}${key.slice(server.length)}` as ResourceKey;
   const within = (each: ResourceKey) =>
-    key === each || takeApart(key).parent === each || retiredFrom(key) === each;
+    [key, own].some((name) => name === each || takeApart(name).parent === each);
   return (targets.length === 0 || targets.some(within)) && !excludes.some(within);
 }
 

@@ -213,7 +213,7 @@ function scopeChanged(keys: readonly ResourceKey[], lost: string): Warning {
 /** Resources that a new state found, and that no operator has confirmed. */
 export function recoveredUnconfirmed(world: World): Warning[] {
   return [...world.subjects.values()].flatMap(({ key, binding }): Warning[] => {
-    if (!binding?.recovered) return [];
+    if (binding?.recovered !== 'found') return [];
     const message = `${foundText(binding, world)}. Until you confirm it, vdcsync neither deletes nor replaces it`;
     return [{ code: 'recovered_unconfirmed', key, message, remedies: [confirming(binding)] }];
   });

@@ -112,8 +112,11 @@ function diffUnmanaged(
         ],
       );
     }
-    const reason = `${noun} ${binding.id} is no longer managed, and stays unchanged`;
-    return { verdict: { verdict: 'release', gone: false, reason } };
+    const gone = live === undefined;
+    const reason = gone
+      ? `${noun} ${binding.id} no longer exists`
+      : `${noun} ${binding.id} is no longer managed, and stays unchanged`;
+    return { verdict: { verdict: 'release', gone, reason } };
   }
   if (live !== undefined) return unchanged;
   const wanted = desired?.id === undefined ? `no ${noun} with that name` : `no ${noun} ${desired.id}`;

@@ -95,8 +95,10 @@ export class Operator extends Workspace {
   }
 
   /** @returns the exit code and the blocked operations of `apply`; it never fails otherwise */
-  async apply(): Promise<{ readonly code: number | null; readonly blocked: readonly BlockedLine[] }> {
-    const { code, stdout, stderr } = await this.run('apply --yes --format json');
+  async apply(
+    ...flags: readonly string[]
+  ): Promise<{ readonly code: number | null; readonly blocked: readonly BlockedLine[] }> {
+    const { code, stdout, stderr } = await this.run('apply --yes --format json', ...flags);
     expect({ code, stderr: [0, 3].includes(code ?? -1) ? '' : stderr }).toEqual({
       code: expect.toSatisfy((each) => each === 0 || each === 3),
       stderr: '',

@@ -405,15 +405,15 @@ export const plantedBugs: readonly Planted[] = [
   {
     name: 'a resource that a new state has found is deleted without a question',
     file: guards,
-    find: '  if (!binding?.recovered) return undefined;\n',
-    replace: '  if (binding?.key !== undefined) return undefined;\n',
+    find: "if (!binding?.recovered || (destroy && binding.recovered === 'taken')) return undefined;",
+    replace: 'if (binding?.key !== undefined) return undefined;',
     stories: '--actions',
   },
   {
     name: 'an entry that returns does not take back the released resource',
     file: 'engine/claims/line.ts',
-    find: ': [holder.formerKey, ...(holder.formerKeys ?? [])];',
-    replace: ': [];',
+    find: 'return [entry ?? formerKey, ...formerKeys];',
+    replace: 'return [];',
     stories: '--actions',
   },
   {

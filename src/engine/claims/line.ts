@@ -108,11 +108,12 @@ export class Lines {
   }
 }
 
-/** The key that had the object last comes first. */
-function keysOf({ holder }: HeldClaim): readonly ResourceKey[] {
-  return holder.is === 'found'
-    ? [holder.key, ...(holder.askedFor === undefined ? [] : [holder.askedFor])]
-    : [holder.formerKey, ...(holder.formerKeys ?? [])];
+/** The key that had the object last comes first. A retiring server is of the line of its entry. */
+function keysOf({ holder, kind }: HeldClaim): readonly ResourceKey[] {
+  if (holder.is === 'found') return [holder.key, ...(holder.askedFor === undefined ? [] : [holder.askedFor])];
+  const { formerKey, formerKeys = [] } = holder;
+  const entry = factsOf(kind).container ? retiredFrom(formerKey) : undefined;
+  return [entry ?? formerKey, ...formerKeys];
 }
 
 function keyOf(claim: HeldClaim): ResourceKey {

@@ -29,13 +29,14 @@ export function movesOf(
   const renamed = desired.resources.flatMap(({ key, moved }) =>
     moved && standing.has(moved) ? [{ from: moved, to: key }] : [],
   );
+  const inferred = new Set(desired.resources.flatMap((each) => (each.isInferred ? [each.key] : [])));
   const waiting = renamed.flatMap((move) => inFlight(move, intents));
   const becomes = new Map(renamed.flatMap(({ from, to }) => (isMovedBefore(to, from) ? [] : [[from, to]])));
   const followed = followedNames(desired, bindings, intents);
   const renames = [...bindings.keys()].flatMap((from): Move[] => {
     const renamed = renamedKey(from, becomes);
     const to = renamed === from ? (followed.get(from) ?? from) : renamed;
-    return to === from ? [] : [{ from, to }];
+    return to === from ? [] : [{ from, to, ...(inferred.has(to) && { inferred: true }) }];
   });
   const arriving = new Map(renames.map(({ from, to }) => [to, bindings.get(from)?.id]));
   const aside = [...bindings.values()].flatMap(movedAside);
@@ -103,8 +104,8 @@ function entriesOf({ from, to }: Move): readonly ResourceKey[] {
 }
 
 /**
- * A network interface follows the entry of its network, if that entry has adopted the network of another key: the
- * network interface then has an entry with another name in the same server.
+ * A network interface follows the entry of its network, if that entry has adopted the network of another key, or is a
+ * renamed one without a binding: the network interface then has an entry with another name in the same server.
  */
 function followedNames(
   desired: Desired,
@@ -120,9 +121,13 @@ function followedNames(
     const network = namesakeOf(takeApart(key));
     if (network === undefined || bindings.has(key) || intents.has(key)) return [];
     const id = bindings.get(network)?.id ?? entries.get(network)?.id;
+    const moved = entries.get(network)?.moved;
+    const isIn = (each: Binding) =>
+      id === undefined
+        ? moved !== undefined && namesakeOf(takeApart(each.key)) === moved
+        : each.identity.network_id === id;
     const own = left.find(
-      (each) =>
-        each.kind === kind && takeApart(each.key).parent === parent && each.identity.network_id === id,
+      (each) => each.kind === kind && takeApart(each.key).parent === parent && isIn(each),
     );
     return own === undefined ? [] : [[own.key, key] as const];
   });
@@ -178,24 +183,33 @@ export function withRenames(
     return another === undefined ? one : undefined;
   };
   const isStanding = (key: ResourceKey) => bindings.has(key) || intents.has(key);
-  const movedNow = ({ key, kind, id, name, parent, held, managed = true, moved }: Entry) => {
+  const isById = ({ id, parent, held, managed = true }: Entry) =>
+    managed && id !== undefined && parent === undefined && held === undefined;
+  const movedNow = (entry: Entry) => {
+    const { key, kind, id, name, moved } = entry;
     if (moved !== undefined) {
       if (isStanding(key) || isStanding(moved)) return undefined;
       const since = becameSince(moved);
       return since !== undefined && (id ?? since.id) === since.id ? since.key : undefined;
     }
     if (bindings.has(key)) return undefined;
-    const isById = managed && id !== undefined && parent === undefined && held === undefined;
     const isIts = (its: Binding) =>
-      isById ? its.id === id : name !== undefined && its.identity.name === name;
-    return left.find((its) => its.kind === kind && isIts(its))?.key ?? (isById ? undefined : became.get(key));
+      isById(entry) ? its.id === id : name !== undefined && its.identity.name === name;
+    const its = left.find((each) => each.kind === kind && isIts(each));
+    return its?.key ?? (isById(entry) ? undefined : became.get(key));
   };
+  const isInferred = (each: Entry) => each.moved === undefined && !isById(each);
   const renamed = <Each extends Entry>(each: Each): Each => {
     const moved = movedNow(each);
     return moved === undefined ? each : { ...each, moved };
   };
-  const expired = desired.expired?.map(renamed);
-  return { ...desired, resources: desired.resources.map(renamed), ...(expired && { expired }) };
+  const resources = desired.resources.map((each) => {
+    const now = renamed(each);
+    return now.moved !== undefined && isInferred(each) ? { ...now, isInferred: true as const } : now;
+  });
+  // An entry that has expired takes over no resource whose own entry may protect it.
+  const expired = desired.expired?.map((each) => (isInferred(each) ? each : renamed(each)));
+  return { ...desired, resources, ...(expired && { expired }) };
 }
 
 /** The renames of the spec that the state has not recorded: the new key of each bound one. */
@@ -279,7 +293,7 @@ export function movedBindings(
   moves: readonly Move[],
 ): Map<ResourceKey, Binding> {
   const moved = new Map(bindings);
-  for (const { from, to, orphans } of moves) {
+  for (const { from, to, orphans, inferred } of moves) {
     const binding = moved.get(from);
     moved.delete(from);
     if (binding === undefined) continue;
@@ -292,6 +306,7 @@ export function movedBindings(
       ...(parentId === undefined ? {} : { parentId }),
       ...(formerKeys.length === 0 ? {} : { formerKeys }),
       ...(orphans && { orphaned: true }),
+      ...(inferred && rest.recovered === undefined && { recovered: 'taken' }),
     });
   }
   return moved;

@@ -1,3 +1,4 @@
+import type { Recovered } from '../../core/claims.ts';
 import type { DesiredResource } from '../../core/desired.ts';
 import type { LeftBehind } from '../../core/evidence.ts';
 import { partsOf } from '../../core/intent.ts';
@@ -46,7 +47,8 @@ export function boundBy(
   const answer = partsOf(intent).answer;
   const known = { ...(answer?.id === undefined || answer.id === id ? answer?.facts : {}), ...facts };
   // An update does not show whose resource it is.
-  const recovered = intent.verb === 'create' ? isReplay(intent) : run.bindings.get(under)?.recovered === true;
+  const recovered =
+    intent.verb === 'create' ? (isReplay(intent) ? 'found' : undefined) : run.bindings.get(under)?.recovered;
   const binding: Binding = {
     key: under,
     kind: intent.kind,
@@ -64,7 +66,7 @@ export function boundBy(
     protect: (isAskedBy(intent, subject.desired) ? subject.desired : intent.entry)?.protect ?? false,
     boundAt: run.deps.clock.now(),
     ...movedFrom(intent.entry),
-    ...(recovered ? { recovered } : {}),
+    ...(recovered && { recovered }),
   };
   return [
     { type: 'bind', binding },
@@ -92,9 +94,12 @@ export function movedFrom({ moved }: Pick<DesiredResource, 'moved'> = {}): Pick<
   return moved === undefined ? {} : { formerKeys: [moved] };
 }
 
-/** Marks the bindings of resources that an idempotency key showed, and that no operator has confirmed. */
-export function recoveredIf(recovered: boolean, changes: readonly StateChange[]): readonly StateChange[] {
-  if (!recovered) return changes;
+/** Marks the bindings of resources that no operator has confirmed. */
+export function recoveredIf(
+  recovered: Recovered | undefined,
+  changes: readonly StateChange[],
+): readonly StateChange[] {
+  if (recovered === undefined) return changes;
   return changes.map((change) =>
     change.type === 'bind' ? { ...change, binding: { ...change.binding, recovered } } : change,
   );

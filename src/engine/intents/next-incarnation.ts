@@ -129,7 +129,7 @@ async function askNext(
  */
 export async function askSuccessors(run: Run): Promise<boolean> {
   const bound = [...run.bindings.values()].flatMap(({ key, kind, id, formerKeys = [], recovered }) =>
-    recovered ? [{ kind, id, own: key, keys: [key, ...formerKeys] }] : [],
+    recovered === 'found' ? [{ kind, id, own: key, keys: [key, ...formerKeys] }] : [],
   );
   const claimed = [...run.claims.values()].flatMap(({ id, holder }) => {
     if (holder.is !== 'found') return [];

@@ -180,7 +180,7 @@ class Rounds {
         return undefined;
       }
       if (await this.#awaitsCreation(planned)) return undefined;
-      const isUnconfirmed = [...run.bindings.values()].some((binding) => binding.recovered);
+      const isUnconfirmed = [...run.bindings.values()].some(({ recovered: is }) => is === 'found');
       if (isUnconfirmed && (await recovered(run, askSuccessors))) return undefined;
     }
     if (due.size === 0) await recovered(run, reserveUnreached);

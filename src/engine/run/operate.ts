@@ -1,5 +1,5 @@
 import { openWindows } from '../../core/calendar.ts';
-import { objectName } from '../../core/claims.ts';
+import { objectName, type Recovered } from '../../core/claims.ts';
 import type { DesiredResource } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
 import { nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
@@ -314,19 +314,21 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
       ? [{ type: 'bind', binding } as const, ...(await cameWith(run, subject, id, world))]
       : passingOn(run, owner, binding);
   await run.deps.store.claimProject(run.desired.projectId);
-  await run.state.change([...left, ...recoveredIf(isUnconfirmed(run, subject), bound)]);
+  await run.state.change([...left, ...recoveredIf(recoveredBy(run, subject), bound)]);
   return { now: 'closed', outcome: 'done', detail: '' };
 }
 
 /**
- * An idempotency key showed the resource or its server, and no operator has approved the adoption. A release confirms
- * nothing.
+ * An idempotency key showed the resource or its server, and no operator has approved the adoption; or the entry takes back
+ * a released resource. A release confirms nothing.
  */
-function isUnconfirmed(run: Run, { kind, desired, parent }: Subject): boolean {
+function recoveredBy(run: Run, { kind, desired, parent }: Subject): Recovered | undefined {
   const { holder } = run.claims.get(objectName({ kind, id: desired?.id ?? '' })) ?? {};
-  if (holder?.is === 'released' && holder.recovered) return true;
+  if (holder?.is === 'released' && holder.recovered) return holder.recovered;
+  if (desired?.held?.by === 'released') return 'taken';
+  if (run.mode.attended) return undefined;
   const server = parent === undefined ? undefined : run.bindings.get(parent);
-  return !run.mode.attended && (desired?.held?.by === 'found' || server?.recovered !== undefined);
+  return desired?.held?.by === 'found' ? 'found' : server?.recovered;
 }
 
 /**

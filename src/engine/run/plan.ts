@@ -3,6 +3,7 @@ import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { digestOf } from '../../core/json.ts';
 import { childKey, type ResourceKey, retiredFrom } from '../../core/keys.ts';
+import type { Subject } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import {
   type Blocked,
@@ -18,7 +19,7 @@ import type { OperationResult } from '../../core/progress.ts';
 import { outside, paying, run, run as runs } from '../../core/remedy.ts';
 import type { StateChange } from '../../core/state.ts';
 import { buildPlan } from '../../plan/build.ts';
-import type { Release } from '../../plan/draft.ts';
+import { draftOne, type Release } from '../../plan/draft.ts';
 import { newFlags } from '../../plan/flags.ts';
 import { correction, isOvertaken } from '../../plan/open-writes.ts';
 import { isSelected, successorOf } from '../../plan/order.ts';
@@ -197,13 +198,28 @@ export async function settleMoves(run: Run): Promise<void> {
   run.moves.renew();
 }
 
-function flagChanges({ world, mode: { selection } }: Run, { unsure }: Judged): StateChange[] {
+/** A selection leaves out the end of a protection, and never its beginning. */
+function flagChanges(run: Run, { unsure }: Judged): StateChange[] {
+  const { world, mode } = run;
   return [...world.subjects.values()].flatMap((subject) => {
-    if (selection !== undefined && !isSelected(selection, subject.key)) return [];
+    const { key, binding } = subject;
+    if (binding === undefined) return [];
     const flags = newFlags(subject, world, unsure);
-    if (flags === undefined || subject.binding === undefined) return [];
-    return [{ type: 'bind', binding: { ...subject.binding, ...flags } } as const];
+    const isLeftOut = mode.selection !== undefined && !isSelected(mode.selection, key);
+    if (isLeftOut && flags?.protect !== true) return [];
+    const isConfirmed = binding.recovered === 'taken' && !isGoing(run, subject);
+    if (flags === undefined && !isConfirmed) return [];
+    const { recovered, ...known } = binding;
+    const kept = isConfirmed || recovered === undefined ? known : { ...known, recovered };
+    return [{ type: 'bind', binding: { ...kept, ...flags } } as const];
   });
+}
+
+/** The entry that has taken over the resource asks for another one, or for none. */
+function isGoing({ deps, world }: Run, subject: Subject): boolean {
+  if (subject.parent !== undefined) return false;
+  const { verdict } = draftOne(deps.kinds, world, subject).diff.verdict;
+  return verdict !== 'unchanged' && verdict !== 'update';
 }
 
 function comparedChanges(run: Run, { operations, blocked }: Plan): StateChange[] {

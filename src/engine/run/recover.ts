@@ -177,7 +177,7 @@ async function isProven(run: Run, key: ResourceKey): Promise<boolean> {
 }
 
 /**
- * The kinds of which a resource would be deleted or replaced, perhaps once its creation is settled: this state may be
+ * The kinds of which a resource would be deleted or replaced, now or once its creation is settled: this state may be
  * older than a rename, and the resource may be the wanted one.
  */
 function goingKinds(run: Run): ReadonlySet<KindName> {

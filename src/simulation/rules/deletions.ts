@@ -1,7 +1,7 @@
 import { retiredFrom, takeApart } from '../../core/keys.ts';
 import type { Binding, Intent } from '../../core/state.ts';
 import type { Replaced, Running } from '../controller.ts';
-import { isSort, type ResourceSort } from '../resource-history.ts';
+import { type Birth, isSort, type ResourceSort } from '../resource-history.ts';
 import { projectOf, type Truth } from './truth.ts';
 
 /** @source API §8 */
@@ -47,14 +47,7 @@ function isBound(truth: Truth, running: Running, intent: Intent, sort: ResourceS
   const { stateSince, confirmed } = controller;
   if (!intent.key.endsWith('.public_ipv4') && birth.number < stateSince && !confirmed.has(birth.number))
     fail('I8', `${sort} ${id} is deleted: a new state has found it, and no operator has confirmed it`);
-  const owner = history.makerOf(sort, id);
-  const isOwnerWanted = running.desired.resources.some((each) => each.key === owner && each.managed);
-  if (
-    isOwnerWanted &&
-    owner !== (retiredFrom(intent.key) ?? intent.key) &&
-    !mirror.bindings.has(owner as never)
-  )
-    fail('I8', `${sort} ${id} of ${owner} is deleted as ${intent.key}`);
+  if (!confirmed.has(birth.number)) checkOwner(truth, running, intent, birth);
   // Another state made it again for the same key, under an id that was free again: no read distinguishes the two.
   const again = history
     .executionsOf(controller.file.lines.nameOf(intent.key))
@@ -64,6 +57,22 @@ function isBound(truth: Truth, running: Running, intent: Intent, sort: ResourceS
   if (limit !== undefined) giveUp(limit);
   else fail('I8', `${sort} ${id} is not the resource that was bound to ${binding.key}`);
   return true;
+}
+
+/**
+ * No run deletes the resource of another entry of the spec. The key of that entry shows it, as long as the API knows
+ * the key: an older copy of the state may have the resource under an earlier key.
+ */
+function checkOwner(truth: Truth, running: Running, { key }: Intent, { sort, id }: Birth): void {
+  const { history, emulator, fail } = truth;
+  const { desired, destroys, mirror } = running;
+  const owner = history.makerOf(sort, id);
+  const isWanted = desired.resources.some((each) => each.key === owner && each.managed);
+  if (owner === undefined || !isWanted || owner === (retiredFrom(key) ?? key)) return;
+  const made = emulator.world.executions.findLast((each) => each.kind === sort && each.id === id);
+  const isForgotten = emulator.now() - (made?.atMs ?? 0) >= keyLifeMs - 3_600_000;
+  if (!destroys && !isForgotten && !mirror.bindings.has(owner))
+    fail('I8', `${sort} ${id} of ${owner} is deleted as ${key}`);
 }
 
 /**

@@ -234,12 +234,15 @@ describe('src/engine/claims/release.ts', () => {
   test('a claim keeps the earlier keys and the doubt; an address the text that reads show', () => {
     const doubted = bound('ips.a', 'ip', '51', {
       formerKeys: ['ips.b'],
-      recovered: true,
+      recovered: 'found',
       identity: { address: 'old' },
     });
     const run = knowing([doubted], { ips: [{ id: 51, address: 'new', server_id: null }] });
     expect(releasing(run, key('ips.a'), 'file', 'why')[1]).toMatchObject({
-      claim: { identity: { address: 'new' }, holder: { by: 'file', formerKeys: ['ips.b'], recovered: true } },
+      claim: {
+        identity: { address: 'new' },
+        holder: { by: 'file', formerKeys: ['ips.b'], recovered: 'found' },
+      },
     });
   });
 

@@ -359,7 +359,7 @@ describe('src/engine/claims/run-state.ts', () => {
     ['a warning about another resource confirms nothing', true, { key: 'ips.c' }, []],
     ['a warning without a key confirms nothing', true, { key: null }, []],
   ])('of recovered resources, %s', async (_name, attended, warning, confirmed) => {
-    const recovered = { ...a(), recovered: true } as const;
+    const recovered = { ...a(), recovered: 'found' } as const;
     const { run, calls } = state({ bindings: [recovered, bound('ips.c', 'ip', '3')] });
     const warnings = [{ code: 'recovered_unconfirmed', key: 'ips.a', ...warning }];
     await confirmRecovered({ ...run, mode: { attended } } as never, { warnings } as never);

@@ -471,7 +471,7 @@ describe('src/engine/intents/next-incarnation.ts', () => {
   });
 
   const serverX = { key: 'servers.x', kind: 'server', desired: entry };
-  const found = { key: 'servers.x', kind: 'server', id: '1', recovered: true };
+  const found = { key: 'servers.x', kind: 'server', id: '1', recovered: 'found' };
   const many = Array(9).fill(fence) as readonly WriteResult[];
   /** A run with bound servers, whose next keys give these answers. */
   function bound(answers: readonly WriteResult[], more: object) {

@@ -140,8 +140,8 @@ describe('src/engine/intents/transfer.ts', () => {
     ...(formerKeys.length > 0 && { formerKeys }),
   });
   test.each([
-    ['this state has not seen the end of the server before', '1', 'unknown_send', true, true],
-    ['there was no server before', '0', 'unknown_send', true, false],
+    ['this state has not seen the end of the server before', '1', 'unknown_send', 'found', true],
+    ['there was no server before', '0', 'unknown_send', 'found', false],
     ['the answer is new', '1', 'this_send', undefined, false],
   ])('a created server is marked: %s', async (_name, incarnation, to, recovered, isAnother) => {
     const { changes } = await settle({ ...server, incarnation, ...sent(to) });
@@ -657,11 +657,11 @@ describe('src/engine/intents/bound-by.ts', () => {
     expect([older(unknown, {}), older(created('7'), { byOperator: true })]).toEqual([true, true]);
   });
 
-  const isRecovered = has('ips.x', 'ip', '7', { recovered: true });
+  const isRecovered = has('ips.x', 'ip', '7', { recovered: 'found' });
   test.each<[string, object, Given, unknown?, object?]>([
     ['a fresh answer', created('7'), {}],
-    ['an unknown answer', unknown, {}, true],
-    ['an update of a recovered resource', { verb: 'update' }, isRecovered, true],
+    ['an unknown answer', unknown, {}, 'found'],
+    ['an update of a recovered resource', { verb: 'update' }, isRecovered, 'found'],
     ['an update of another one', { verb: 'update' }, has('ips.x', 'ip', '7')],
     ['an update of an unbound one', { verb: 'update' }, {}],
     ['a creation of a recovered resource', created('7'), isRecovered],
@@ -669,14 +669,14 @@ describe('src/engine/intents/bound-by.ts', () => {
     const { changes } = bind(write, { ...given, came: [bound('ips.z', 'ip', '9')] }, more);
     expect(changes.map((each) => each.type === 'bind' && each.binding.recovered)).toEqual([
       recovered,
-      recovered && true,
+      recovered,
     ]);
   });
 
   test('only bindings are marked as recovered, and a backup starts the next incarnation', () => {
     const next = { type: 'next_incarnation', key: 'ips.x' as ResourceKey } as const;
-    expect(recoveredIf(true, [next])).toEqual([next]);
-    expect(recoveredIf(false, [next])).toEqual([next]);
+    expect(recoveredIf('found', [next])).toEqual([next]);
+    expect(recoveredIf(undefined, [next])).toEqual([next]);
     expect(shown(bind({ kind: 'backup', key: 'servers.x.backup' }).changes)).toEqual([
       'bind ips.x 7',
       'next servers.x.backup',

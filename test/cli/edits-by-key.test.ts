@@ -1,0 +1,132 @@
+import { describe, expect, test } from 'vitest';
+import { faultRule } from '../../src/emulator/faults.ts';
+import { Scene } from './edits-scene.ts';
+
+const bare = { server_type: 'sliders-1', image: 'ubuntu-24.04', cores: 1, memory_mb: 1024, disk_gb: 20 };
+const withNew = { ...bare, public_ipv4: { new: true } };
+const allowed = { ...bare, replace: 'allowed' };
+const prune = { settings: { prune: true, max_deletions: 9 } };
+const from = (key: string, body: object) => ({ ...body, moved: { from: key } });
+
+describe('src/cli: an entry that has an earlier key of a resource, and does not name the resource', () => {
+  const kinds = [
+    ['servers', allowed, { ...allowed, image: 'debian-13' }],
+    ['networks', { cidr: '10.20.0.0/24' }, { cidr: '10.30.0.0/24' }],
+    ['isos', { url: 'https://mirror.example.com/x.iso' }, { url: 'https://mirror.example.com/y.iso' }],
+  ] as const;
+  const settings = [
+    ['that is protected', prune, { protect: true }],
+    ['that is not pruned', {}, {}],
+  ] as const;
+  const cases = kinds.flatMap((kind) => settings.map((each) => [...kind, ...each] as const));
+
+  test.each(cases)('of %s, it replaces none %s', async (map, first, second, _name, set, more) => {
+    const { scene, operator } = await Scene.applied({ ...set, [map]: { a: first } });
+    await operator.applied({ ...set, [map]: { b: { ...from(`${map}.a`, first), ...more } } });
+    const { live } = scene;
+    operator.declare({ ...set, [map]: { a: second } });
+    for (let runs = 0; runs < 2; runs++) {
+      const { code, blocked } = await operator.apply();
+      expect([code, blocked.map((each) => each.code)]).toEqual([3, ['recovered_unconfirmed']]);
+      expect(scene.live).toEqual(live);
+    }
+    // The remedy leads to what the spec asks for.
+    await operator.out(`adopt ${map}.a ${live[map][0]}`);
+    expect((await operator.apply()).code).toBe(0);
+    expect(scene.live[map]).toHaveLength(1);
+    expect(scene.live[map]).not.toEqual(live[map]);
+  });
+
+  test('a reverted rename asks nothing, and the resource is replaced like any other later', async () => {
+    const networks = (name: string, body: object) => ({ ...prune, networks: { [name]: body } });
+    const { scene, operator } = await Scene.applied(networks('a', { cidr: '10.20.0.0/24' }));
+    await operator.applied(networks('b', from('networks.a', { cidr: '10.20.0.0/24' })));
+    await operator.applied(networks('a', { cidr: '10.20.0.0/24' }));
+    const { live } = scene;
+    await operator.applied(networks('a', { cidr: '10.30.0.0/24' }));
+    expect(scene.live.networks).toHaveLength(1);
+    expect(scene.live.networks).not.toEqual(live.networks);
+  });
+
+  test('an entry that has expired deletes none', async () => {
+    const { scene, operator } = await Scene.applied({ ...prune, servers: { a: bare } });
+    await operator.applied({ ...prune, servers: { b: { ...from('servers.a', bare), protect: true } } });
+    operator.declare({ ...prune, servers: { a: { ...bare, expires: '2026-01-01T00:00:00Z' } } });
+    await operator.apply();
+    expect(scene.live.servers).toEqual([2001]);
+  });
+
+  test('a forgotten resource is taken back, and not replaced', async () => {
+    const { scene, operator, bought } = await Scene.applied({ networks: { a: { cidr: '10.20.0.0/24' } } });
+    operator.declare({});
+    await operator.out('forget networks.a');
+    operator.declare({ networks: { a: { cidr: '10.30.0.0/24' } } });
+    for (let runs = 0; runs < 2; runs++) await operator.apply();
+    expect(scene.live).toEqual(bought);
+  });
+
+  test.each([
+    ['with an address', withNew],
+    ['without an address', bare],
+  ])('a server %s is taken back that was forgotten while it retired', async (_name, body) => {
+    const web = { ...body, replace: 'allowed' };
+    const { scene, operator } = await Scene.applied({ ...prune, servers: { web } });
+    const refusal = { do: 'answer', status: 403, code: 'forbidden', effect: 'none' } as const;
+    scene.emulator.setFaults([faultRule({ path: 'delete_server' }, refusal)]);
+    operator.declare({ ...prune, servers: { web: { ...web, image: 'debian-13' } } });
+    await operator.apply();
+    expect(scene.live.servers).toEqual([2001, 2002]);
+    scene.emulator.setFaults([]);
+    await operator.out('forget servers.web~2001');
+    await operator.applied(prune);
+    await operator.applied({ ...prune, servers: { web } });
+    expect(scene.live.servers).toEqual([2001]);
+  });
+});
+
+describe('src/cli: selections, and resources that are gone or not managed', () => {
+  test.each([
+    '--target networks.n',
+    '--exclude servers.web',
+  ])('%s records a protection', async (selection) => {
+    const networks = { n: { cidr: '10.20.0.0/24' } };
+    const { scene, operator } = await Scene.applied({ ...prune, networks, servers: { web: bare } });
+    operator.declare({ ...prune, networks, servers: { web: { ...bare, protect: true } } });
+    await operator.apply(...selection.split(' '));
+    operator.declare({ ...prune, networks });
+    await operator.apply();
+    expect(scene.live.servers).toEqual([2001]);
+  });
+
+  test('--exclude of an address keeps the one of the server that is replaced', async () => {
+    const web = { ...withNew, replace: 'allowed' };
+    const { scene, operator } = await Scene.applied({ servers: { web } });
+    operator.declare({ servers: { web: { ...web, image: 'debian-13' } } });
+    await operator.apply('--exclude', 'servers.web.public_ipv4');
+    expect(scene.live.ips).toContain(5001);
+  });
+
+  test('`managed: false` for a server that is gone says so at once', async () => {
+    const { scene, operator } = await Scene.applied({ servers: { web: bare } });
+    scene.emulator.mutate({ do: 'delete_server', id: 2001 });
+    operator.declare({ servers: { web: { managed: false, id: 2001 } } });
+    for (let runs = 0; runs < 2; runs++) {
+      const { blocked } = await operator.apply();
+      expect(blocked.map(({ code }) => code)).toEqual(['not_found']);
+    }
+    expect(await operator.json('status')).toMatchObject({ billed: [] });
+  });
+
+  test('the interface in a network that is not managed follows the new name of the network', async () => {
+    const { operator } = await Scene.applied({
+      networks: { default: { managed: false } },
+      servers: { a: { ...bare, network_interfaces: ['default'] } },
+    });
+    const std = { managed: false, name: 'default', moved: { from: 'networks.default' } };
+    await operator.applied({
+      networks: { std },
+      servers: { a: { ...bare, network_interfaces: ['std'] } },
+    });
+    expect(await operator.json('plan')).toMatchObject({ warnings: [] });
+  });
+});
