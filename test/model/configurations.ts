@@ -6,124 +6,49 @@ export interface Configuration {
   readonly settings: Settings;
 }
 
-const allReadings = [0, 1, 2, 3];
-
-function inReadings(name: string, readings: readonly number[], settings: Settings): readonly Configuration[] {
-  return readings.map((reading) => ({
-    name: `${name}, reading ${reading}`,
-    settings: { ...settings, reading },
-  }));
-}
-
 /** No second purchase, nothing sent without a record, every run ends in done or in a question of the closed list. */
-export const sound: readonly Configuration[] = [
-  ...inReadings('one controller', allReadings, { edited: 1, keys: 3, faults: 4 }),
-  ...inReadings('one controller, a reused key answered by 409', allReadings, {
-    edited: 1,
-    reuse409: 1,
-    keys: 3,
-    faults: 4,
-  }),
-  ...inReadings('two controllers', allReadings, { controllers: 2, edited: 1, faults: 2 }),
-  ...inReadings('two calibrated controllers', [2, 3], { controllers: 2, edited: 1, calibrated: 1, keys: 3 }),
-  ...inReadings('two controllers, the next key is probed after a key conflict', [0, 1, 2], {
-    controllers: 2,
-    edited: 1,
-    walksOn: 1,
-    keys: 3,
-    faults: 2,
-  }),
-  ...inReadings('a state put back, the next key is probed after a key conflict', allReadings, {
-    putBack: 1,
-    edited: 1,
-    walksOn: 1,
-    keys: 3,
-    faults: 2,
-  }),
-  ...inReadings('two controllers, reads show the resource', allReadings, {
-    controllers: 2,
-    listed: 1,
-    edited: 1,
-    faults: 1,
-  }),
-  ...inReadings('two new states that ask their keys first', allReadings, {
-    controllers: 2,
-    asksFirst: 1,
-    keys: 3,
-    faults: 2,
-  }),
-  ...inReadings('a state put back', allReadings, { putBack: 1, edited: 1 }),
-  ...inReadings('a state put back, reads show the resource', allReadings, { putBack: 1, listed: 1 }),
-  ...inReadings('a state put back beside a second one', [0, 1], { controllers: 2, putBack: 1, faults: 2 }),
-  ...inReadings('a state put back beside a second one, calibrated', [2, 3], {
-    controllers: 2,
-    putBack: 1,
-    calibrated: 1,
-    faults: 2,
-  }),
-  ...inReadings('keys forgotten after 24 h', allReadings, { ages: 1, edited: 1 }),
-  ...inReadings('keys forgotten after 24 h, reads show the resource', allReadings, {
-    ages: 1,
-    edited: 1,
-    listed: 1,
-  }),
-  ...inReadings('5xx with effect, reads show the resource', [0, 1, 3], {
-    effect5xx: 1,
-    listed: 1,
-    keys: 3,
-    faults: 4,
-  }),
-  ...inReadings('5xx with effect, reads show the resource, no late requests', [2], {
-    effect5xx: 1,
-    listed: 1,
-    timely: 1,
-    faults: 4,
-  }),
-  ...inReadings('5xx with effect, unconfirmed_servers: ask', allReadings, {
-    effect5xx: 1,
-    askUnseen: 1,
-    keys: 3,
-    faults: 4,
-  }),
-  ...inReadings('keys not reserved, no late requests', allReadings, { unreserved: 1, timely: 1, faults: 4 }),
-];
+export const sound = inReadings(`
+  one controller | edited=1 keys=3 faults=4
+  one controller, a reused key answered by 409 | edited=1 reuse409=1 keys=3 faults=4
+  two controllers | controllers=2 edited=1 faults=2
+  two calibrated controllers | controllers=2 edited=1 calibrated=1 keys=3 | 2 3
+  two controllers, the next key is probed after a key conflict | controllers=2 edited=1 walksOn=1 keys=3 faults=2 | 0 1 2
+  a state put back, the next key is probed after a key conflict | putBack=1 edited=1 walksOn=1 keys=3 faults=2
+  two controllers, reads show the resource | controllers=2 listed=1 edited=1 faults=1
+  two new states that ask their keys first | controllers=2 asksFirst=1 keys=3 faults=2
+  a state put back | putBack=1 edited=1
+  a state put back, reads show the resource | putBack=1 listed=1
+  a state put back beside a second one | controllers=2 putBack=1 faults=2 | 0 1
+  a state put back beside a second one, calibrated | controllers=2 putBack=1 calibrated=1 faults=2 | 2 3
+  keys forgotten after 24 h | ages=1 edited=1
+  keys forgotten after 24 h, reads show the resource | ages=1 edited=1 listed=1
+  5xx with effect, reads show the resource | effect5xx=1 listed=1 keys=3 faults=4 | 0 1 3
+  5xx with effect, reads show the resource, no late requests | effect5xx=1 listed=1 timely=1 faults=4 | 2
+  5xx with effect, unconfirmed_servers: ask | effect5xx=1 askUnseen=1 keys=3 faults=4
+  keys not reserved, no late requests | unreserved=1 timely=1 faults=4
+`);
 
 /** The same graph has no cycle: no run goes on for ever. */
-export const ending: readonly Configuration[] = [
-  ...inReadings('one controller ends', allReadings, { edited: 1 }),
-  ...inReadings('one controller ends, a reused key answered by 409', allReadings, { edited: 1, reuse409: 1 }),
-  ...inReadings('two controllers end', allReadings, { controllers: 2, edited: 1, faults: 1 }),
-  ...inReadings('two controllers end, a reused key answered by 409', allReadings, {
-    controllers: 2,
-    edited: 1,
-    reuse409: 1,
-    faults: 1,
-  }),
-  ...inReadings('two new states that ask their keys first end', allReadings, {
-    controllers: 2,
-    asksFirst: 1,
-    faults: 1,
-  }),
-];
+export const ending = inReadings(`
+  one controller ends | edited=1
+  one controller ends, a reused key answered by 409 | edited=1 reuse409=1
+  two controllers end | controllers=2 edited=1 faults=1
+  two controllers end, a reused key answered by 409 | controllers=2 edited=1 reuse409=1 faults=1
+  two new states that ask their keys first end | controllers=2 asksFirst=1 faults=1
+`);
 
 /** A second purchase that no rule of the controllers can prevent; spin has to find it. */
-export const limits: readonly Configuration[] = [
-  { name: 'lost 5xx with effect on a server that no read shows', settings: { effect5xx: 1 } },
-  {
-    name: '5xx with effect after the read, on an API that does not store refusals of a body',
-    settings: { effect5xx: 1, listed: 1, reading: 2 },
-  },
-  { name: '5xx with effect while two states create', settings: { effect5xx: 1, listed: 1, controllers: 2 } },
-  { name: 'a state put back over 24 h, on a server that no read shows', settings: { putBack: 1, ages: 1 } },
-  {
-    name: 'two states in the same minute, 24 h after the first attempt was closed',
-    settings: { ages: 1, listed: 1, controllers: 2, faults: 1 },
-  },
-  { name: 'keys not reserved, a late request', settings: { unreserved: 1 } },
-  { name: 'keys not reserved, two states', settings: { unreserved: 1, timely: 1, controllers: 2 } },
-  { name: 'a refusal that replaces the stored answer', settings: { overwrites: 1, reading: 1 } },
-  { name: 'a request that travels until its fence is forgotten', settings: { ages: 1, slow24h: 1 } },
-];
+export const limits: readonly Configuration[] = rowsOf(`
+  lost 5xx with effect on a server that no read shows | effect5xx=1
+  5xx with effect after the read, on an API that does not store refusals of a body | effect5xx=1 listed=1 reading=2
+  5xx with effect while two states create | effect5xx=1 listed=1 controllers=2
+  a state put back over 24 h, on a server that no read shows | putBack=1 ages=1
+  two states in the same minute, 24 h after the first attempt was closed | ages=1 listed=1 controllers=2 faults=1
+  keys not reserved, a late request | unreserved=1
+  keys not reserved, two states | unreserved=1 timely=1 controllers=2
+  a refusal that replaces the stored answer | overwrites=1 reading=1
+  a request that travels until its fence is forgotten | ages=1 slow24h=1
+`);
 
 /** A rule that is broken, and a configuration that is sound as long as it is kept. */
 export interface Mistake extends Configuration {
@@ -132,57 +57,45 @@ export interface Mistake extends Configuration {
   readonly breaks: 'one purchase' | 'a record before each send' | 'no needless question' | 'every run ends';
 }
 
-export const mistakes: readonly Mistake[] = [
-  planted('trust the first refusal of the probe', 'trustFreshRefusal', { reading: 1, faults: 2 }),
-  planted('skip the wait', 'skipWait', { timely: 1, unreserved: 1, faults: 2 }),
-  planted('take a new key before the question is closed', 'newKeyWhileOpen', { faults: 2 }),
-  planted('send the probe without a record', 'unrecordedProbe', { faults: 2 }, 'a record before each send'),
-  planted('resend after a 5xx without asking', 'resendAfter5xx', { effect5xx: 1, listed: 1, faults: 2 }),
-  planted('take a new key after a 5xx and leave the old one open', 'newKeyAfter5xx', {
-    controllers: 2,
-    faults: 2,
-  }),
-  planted('take a new key after a 401, 402, 403 or 429 that was not replayed', 'newKeyAfterRefusal', {
-    controllers: 2,
-    faults: 2,
-  }),
-  planted('take a 401 or 404 on the resend as the answer to the first send', 'refusalAnswersEarlierSend', {
-    reading: 1,
-    faults: 2,
-  }),
-  planted('take a new key after a replayed refusal without looking', 'noLookAfterFence', {
-    effect5xx: 1,
-    listed: 1,
-    faults: 2,
-  }),
-  planted('let the second controller take a new key where its first is used', 'otherRequestIsFence', {
-    controllers: 2,
-    edited: 1,
-    faults: 1,
-  }),
-  planted('put the body into the key', 'bodyInKey', { edited: 1, faults: 2 }),
-  planted(
-    'make the probe from the body',
-    'probeFromBody',
-    { controllers: 2, edited: 1, faults: 1 },
-    'no needless question',
-  ),
-  planted('resend the edited body', 'resendEditedBody', { edited: 1, faults: 2 }, 'no needless question'),
-  planted('ignore the age of the key', 'ignoreAge', { ages: 1, faults: 2 }),
-  planted('believe in a fence on a key older than 23 h', 'fenceWithoutAge', { ages: 1, faults: 2 }),
-  planted(
-    'wait for ever where the probe is answered by 409',
-    'endlessConflict',
-    { controllers: 2, edited: 1, reuse409: 1, faults: 0 },
-    'every run ends',
-  ),
-];
+export const mistakes: readonly Mistake[] = rowsOf(`
+  trust the first refusal of the probe | reading=1 faults=2 | trustFreshRefusal
+  skip the wait | timely=1 unreserved=1 faults=2 | skipWait
+  take a new key before the question is closed | faults=2 | newKeyWhileOpen
+  send the probe without a record | faults=2 | unrecordedProbe | a record before each send
+  resend after a 5xx without asking | effect5xx=1 listed=1 faults=2 | resendAfter5xx
+  take a new key after a 5xx and leave the old one open | controllers=2 faults=2 | newKeyAfter5xx
+  take a new key after a 401, 402, 403 or 429 that was not replayed | controllers=2 faults=2 | newKeyAfterRefusal
+  take a 401 or 404 on the resend as the answer to the first send | reading=1 faults=2 | refusalAnswersEarlierSend
+  take a new key after a replayed refusal without looking | effect5xx=1 listed=1 faults=2 | noLookAfterFence
+  let the second controller take a new key where its first is used | controllers=2 edited=1 faults=1 | otherRequestIsFence
+  put the body into the key | edited=1 faults=2 | bodyInKey
+  make the probe from the body | controllers=2 edited=1 faults=1 | probeFromBody | no needless question
+  resend the edited body | edited=1 faults=2 | resendEditedBody | no needless question
+  ignore the age of the key | ages=1 faults=2 | ignoreAge
+  believe in a fence on a key older than 23 h | ages=1 faults=2 | fenceWithoutAge
+  wait for ever where the probe is answered by 409 | controllers=2 edited=1 reuse409=1 faults=0 | endlessConflict | every run ends
+`).map(({ more: [mistake = '', breaks = 'one purchase'], ...configuration }) => ({
+  ...configuration,
+  mistake,
+  breaks: breaks as Mistake['breaks'],
+}));
 
-function planted(
-  name: string,
-  mistake: string,
-  settings: Settings,
-  breaks: Mistake['breaks'] = 'one purchase',
-): Mistake {
-  return { name, mistake, settings, breaks };
+/** The configurations of a table, whose third column names the readings: all four by default. */
+function inReadings(table: string): readonly Configuration[] {
+  return rowsOf(table).flatMap(({ name, settings, more: [readings = '0 1 2 3'] }) =>
+    readings.split(' ').map((reading) => ({
+      name: `${name}, reading ${reading}`,
+      settings: { ...settings, reading: Number(reading) },
+    })),
+  );
+}
+
+/** A name, the settings as one writes variables before a command, and further columns. */
+function rowsOf(table: string) {
+  const lines = table.trim().split('\n');
+  return lines.map((line) => {
+    const [name = '', settings = '', ...more] = line.split('|').map((each) => each.trim());
+    const pairs = settings.split(' ').map((each) => each.split('='));
+    return { name, settings: Object.fromEntries(pairs.map(([key, value]) => [key, Number(value)])), more };
+  });
 }

@@ -15,15 +15,15 @@ import { prepare, type Scene, scenes } from './scenes.ts';
  * One outcome of the first send, and what follows: a letter for each send, another one for another key, `?` for each
  * probe, then the code under which an operator was asked, if one was.
  */
-interface Row {
-  readonly action: FaultAction;
-  readonly follows: string;
+type Row = readonly [
+  action: FaultAction,
+  follows: string,
   /** Of a creation, whose key is asked. */
-  readonly created?: string;
-  readonly but?: Readonly<Record<string, string>>;
+  created?: string | undefined,
+  but?: Readonly<Record<string, string>>,
   /** The spec says that an operator decides about what no read shows. */
-  readonly asks?: true;
-}
+  asks?: 'asks',
+];
 
 const creations: ReadonlySet<string> = new Set([
   'create a network',
@@ -75,163 +75,74 @@ const taskless = {
   'resize a server': 'a',
 };
 
+const answered = (status: number, more: object = {}) => ({ do: 'answer', status, ...more }) as FaultAction;
+const stored = (status: number, code: string) => answered(status, { code, stored: true });
+const failing = (leaves: 'nothing' | 'partial' | 'everything'): FaultAction => ({
+  ...{ do: 'task', outcome: 'fail', leaves },
+});
+const unstored = { do: 'reset', effect: 'done', stored: false } as const;
+const mended = { ...taskless, 'take a server image': 'ab task_failed', 'add an ISO': 'abc tainted' };
+const left = {
+  ...{ ...taskless, ...deletions('a') },
+  ...{ 'take a server image': 'a task_failed', 'add an ISO': 'abc tainted' },
+};
+const slowly = { ...freshKeys, ...deletions('aaaa'), 'resize a server': 'aaa' };
+const [afterReset, afterError] = [unseen('aa'), { ...unshown('a??'), ...unseen('ab') }];
+
 const rows: Readonly<Record<string, Row>> = {
-  'no connection': { action: { do: 'refuse' }, follows: 'aa' },
-  'a reset before the effect': {
-    action: { do: 'reset' },
-    follows: 'aa',
-    created: 'a??b',
-    but: freshKeys,
-  },
-  'a reset after the effect': {
-    action: { do: 'reset', effect: 'done' },
-    follows: 'a',
-    created: 'a?a',
-    but: unseen('aa'),
-  },
-  'a reset after the effect, its answer not stored': {
-    action: { do: 'reset', effect: 'done', stored: false },
-    follows: 'a',
-    created: 'a??',
-    but: { ...unshown('a??'), ...unseen('aa') },
-    asks: true,
-  },
-  'an effect that comes late': {
-    action: { do: 'late', ms: 45_000 },
-    follows: 'a',
-    created: 'a?a',
-    but: unseen('aa'),
-  },
-  'an effect that comes after the second look': {
-    action: { do: 'late', ms: 200_000 },
-    follows: 'aa',
-    created: 'a????????a',
-    but: { ...freshKeys, ...deletions('aaaa'), 'resize a server': 'aaa' },
-  },
-  'an effect that comes after the second look, under a key that is free until then': {
-    action: { do: 'late', ms: 200_000, holdsKey: false },
-    follows: 'aa',
-    created: 'a??b',
-    but: freshKeys,
-  },
-  'an answer after the time-out': {
-    action: { do: 'slow', ms: 40_000 },
-    follows: 'a',
-    created: 'a?a',
-    but: unseen('aa'),
-  },
-  'a truncated answer': { action: { do: 'truncate' }, follows: 'a', created: 'a?a', but: unseen('aa') },
-  "a proxy's page before the effect": {
-    action: { do: 'html' },
-    follows: 'aa',
-    created: 'a??b',
-    but: freshKeys,
-  },
-  "a proxy's page after the effect": {
-    action: { do: 'html', effect: 'done' },
-    follows: 'a',
-    created: 'a?a',
-    but: unseen('aa'),
-  },
-  'a redirect': { action: { do: 'redirect' }, follows: 'aa', created: 'a??b', but: freshKeys },
-  'a malformed 2xx': { action: { do: 'malformed' }, follows: 'a', created: 'aa', but: unseen('aa') },
-  'a 2xx without a task': { action: { do: 'omit_task' }, follows: 'a' },
-  '500 without effect': {
-    action: { do: 'answer', status: 500 },
-    follows: 'ab',
-    created: 'a??b',
-    but: unshown('a??b'),
-  },
-  '500 with effect': {
-    action: { do: 'answer', status: 500, effect: 'done' },
-    follows: 'a',
-    created: 'a??',
-    but: { ...unshown('a??'), ...unseen('ab') },
-  },
-  '503 without effect': {
-    action: { do: 'answer', status: 503 },
-    follows: 'ab',
-    created: 'a??b',
-    but: unshown('a??b'),
-  },
-  '502 with effect': {
-    action: { do: 'answer', status: 502, effect: 'done' },
-    follows: 'a',
-    created: 'a??',
-    but: { ...unshown('a??'), ...unseen('ab') },
-  },
-  '504 without effect': {
-    action: { do: 'answer', status: 504 },
-    follows: 'ab',
-    created: 'a??b',
-    but: unshown('a??b'),
-  },
-  '409 with Retry-After': {
-    action: { do: 'answer', status: 409, code: 'server_busy', retryAfter: 3 },
-    follows: 'aa',
-  },
-  '409 of an unknown code': { action: { do: 'answer', status: 409, code: 'odd' }, follows: 'aa' },
-  '429': { action: { do: 'answer', status: 429, retryAfter: 20 }, follows: 'aa' },
-  'a stored 429': { action: { do: 'stored_429', retryAfter: 20 }, follows: 'aab' },
-  '402': { action: { do: 'answer', status: 402, code: 'unpaid', stored: true }, follows: 'ab unpaid' },
-  '403': {
-    action: { do: 'answer', status: 403, code: 'insufficient_scope', stored: true },
-    follows: 'ab insufficient_scope',
-  },
-  '401': {
-    action: { do: 'answer', status: 401, code: 'unauthorized', stored: true },
-    follows: 'ab unauthorized',
-  },
-  '404': {
-    action: { do: 'answer', status: 404, code: 'odd_not_found', stored: true },
-    follows: 'ab odd_not_found',
-    but: { ...deletions('ab not_found') },
-  },
-  '405': {
-    action: { do: 'answer', status: 405, code: 'not_allowed', stored: true },
-    follows: 'ab not_allowed',
-  },
-  '415': { action: { do: 'answer', status: 415, code: 'no_json', stored: true }, follows: 'ab no_json' },
-  '422': {
-    action: { do: 'answer', status: 422, code: 'invalid_request', stored: true },
-    follows: 'ab invalid_request',
-    // It may be the refusal of a reused key, which is not replayed.
-    created: 'aab invalid_request',
-  },
-  'a failed task that left nothing': {
-    action: { do: 'task', outcome: 'fail', leaves: 'nothing' },
-    follows: 'ab',
-    but: { ...taskless, 'take a server image': 'ab task_failed', 'add an ISO': 'abc tainted' },
-  },
-  'a failed task that left a part': {
-    action: { do: 'task', outcome: 'fail', leaves: 'partial' },
-    follows: 'ab',
-    but: {
-      ...taskless,
-      'take a server image': 'ab task_failed',
-      'add an ISO': 'abc tainted',
-    },
-  },
-  'a failed task that left everything': {
-    action: { do: 'task', outcome: 'fail', leaves: 'everything' },
-    follows: 'a tainted',
-    but: {
-      ...taskless,
-      ...deletions('a'),
-      'take a server image': 'a task_failed',
-      'add an ISO': 'abc tainted',
-    },
-  },
-  'a forgotten task': { action: { do: 'task', outcome: 'forgotten' }, follows: 'a' },
-  'no capacity': {
-    action: { do: 'no_gpu_capacity' },
-    follows: 'a',
-    but: { 'create a GPU server without an address': 'ab' },
-  },
-  'unknown fields and statuses': {
-    action: { do: 'decorate', fields: { colour: 'red' }, status: 'odd' },
-    follows: 'a',
-  },
+  'no connection': [{ do: 'refuse' }, 'aa'],
+  'a reset before the effect': [{ do: 'reset' }, 'aa', 'a??b', freshKeys],
+  'a reset after the effect': [{ do: 'reset', effect: 'done' }, 'a', 'a?a', afterReset],
+  'a reset after the effect, its answer not stored': [
+    unstored,
+    'a',
+    'a??',
+    { ...unshown('a??'), ...afterReset },
+    'asks',
+  ],
+  'an effect that comes late': [{ do: 'late', ms: 45_000 }, 'a', 'a?a', afterReset],
+  'an effect that comes after the second look': [{ do: 'late', ms: 200_000 }, 'aa', 'a????????a', slowly],
+  'an effect that comes after the second look, under a key that is free until then': [
+    { do: 'late', ms: 200_000, holdsKey: false },
+    'aa',
+    'a??b',
+    freshKeys,
+  ],
+  'an answer after the time-out': [{ do: 'slow', ms: 40_000 }, 'a', 'a?a', afterReset],
+  'a truncated answer': [{ do: 'truncate' }, 'a', 'a?a', afterReset],
+  "a proxy's page before the effect": [{ do: 'html' }, 'aa', 'a??b', freshKeys],
+  "a proxy's page after the effect": [{ do: 'html', effect: 'done' }, 'a', 'a?a', afterReset],
+  'a redirect': [{ do: 'redirect' }, 'aa', 'a??b', freshKeys],
+  'a malformed 2xx': [{ do: 'malformed' }, 'a', 'aa', afterReset],
+  'a 2xx without a task': [{ do: 'omit_task' }, 'a'],
+  '500 without effect': [answered(500), 'ab', 'a??b', unshown('a??b')],
+  '500 with effect': [answered(500, { effect: 'done' }), 'a', 'a??', afterError],
+  '503 without effect': [answered(503), 'ab', 'a??b', unshown('a??b')],
+  '502 with effect': [answered(502, { effect: 'done' }), 'a', 'a??', afterError],
+  '504 without effect': [answered(504), 'ab', 'a??b', unshown('a??b')],
+  '409 with Retry-After': [answered(409, { code: 'server_busy', retryAfter: 3 }), 'aa'],
+  '409 of an unknown code': [answered(409, { code: 'odd' }), 'aa'],
+  '429': [answered(429, { retryAfter: 20 }), 'aa'],
+  'a stored 429': [{ do: 'stored_429', retryAfter: 20 }, 'aab'],
+  '402': [stored(402, 'unpaid'), 'ab unpaid'],
+  '403': [stored(403, 'insufficient_scope'), 'ab insufficient_scope'],
+  '401': [stored(401, 'unauthorized'), 'ab unauthorized'],
+  '404': [stored(404, 'odd_not_found'), 'ab odd_not_found', undefined, deletions('ab not_found')],
+  '405': [stored(405, 'not_allowed'), 'ab not_allowed'],
+  '415': [stored(415, 'no_json'), 'ab no_json'],
+  // Of a creation, it may be the refusal of a reused key, which is not replayed.
+  '422': [stored(422, 'invalid_request'), 'ab invalid_request', 'aab invalid_request'],
+  'a failed task that left nothing': [failing('nothing'), 'ab', undefined, mended],
+  'a failed task that left a part': [failing('partial'), 'ab', undefined, mended],
+  'a failed task that left everything': [failing('everything'), 'a tainted', undefined, left],
+  'a forgotten task': [{ do: 'task', outcome: 'forgotten' }, 'a'],
+  'no capacity': [
+    { do: 'no_gpu_capacity' },
+    'a',
+    undefined,
+    { 'create a GPU server without an address': 'ab' },
+  ],
+  'unknown fields and statuses': [{ do: 'decorate', fields: { colour: 'red' }, status: 'odd' }, 'a'],
 };
 
 /** Rows that are settled alike: each operation meets one of them, in turn. */
@@ -280,13 +191,18 @@ async function play(scene: Scene, action: FaultAction) {
 }
 
 describe.each(Object.entries(scenes))('src/engine/intents/outcome.ts: %s', (name, scene) => {
-  test.each(drawn(rowsOf(name)))('%s: settled as the table says, and bought once', async (_row, row) => {
+  test.each(drawn(rowsOf(name)))('%s: settled as the table says, and bought once', async (_row, [
+    action,
+    follows,
+    created = follows,
+    but,
+    isAsking,
+  ]) => {
     const asks = 'exclusive: true, unconfirmed_servers: ask';
-    const spec = row.asks ? scene.spec.replace('exclusive: true', asks) : scene.spec;
-    const played = await play({ ...scene, spec }, row.action);
+    const spec = isAsking ? scene.spec.replace('exclusive: true', asks) : scene.spec;
+    const played = await play({ ...scene, spec }, action);
 
-    const usual = creations.has(name) ? (row.created ?? row.follows) : row.follows;
-    expect(played.follows, played.told).toBe(row.but?.[name] ?? usual);
+    expect(played.follows, played.told).toBe(but?.[name] ?? (creations.has(name) ? created : follows));
     expect(played.reports.at(-1)?.outcome, played.told).toBe('converged');
     await expectInvariants(played);
     await expectAccounted(played, played.told);
