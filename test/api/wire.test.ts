@@ -148,12 +148,7 @@ describe('src/api/wire.ts', () => {
   });
 
   const refused: readonly (readonly [string, z.ZodType, unknown, RegExp])[] = [
-    [
-      'an address that does not say whose it is',
-      ipSchema,
-      { ...ip, server_id: undefined },
-      /data\.server_id/,
-    ],
+    ['an address without `server_id`', ipSchema, { ...ip, server_id: undefined }, /data\.server_id/],
     ['an id as text', ipSchema, { ...ip, id: '1' }, /data\.id/],
     [
       'a network that does not say whether it is the default',
@@ -163,17 +158,12 @@ describe('src/api/wire.ts', () => {
     ],
     ['an object for a list', networkSchema.array(), { 0: network }, /data: .*array/],
     [
-      'one bad row in a list',
+      'a bad row in a list',
       networkSchema.array(),
       [network, network, { ...network, id: null }],
       /data\.2\.id/,
     ],
-    [
-      'rules that are no list',
-      firewallSchema,
-      { enabled: true, policy_in: 'drop', rules: null },
-      /data\.rules/,
-    ],
+    ['rules: no list', firewallSchema, { enabled: true, policy_in: 'drop', rules: null }, /data\.rules/],
     ...[
       '9.9.9.9 | vdcsync destroy --yes',
       '9.9.9.9; id',

@@ -42,11 +42,7 @@ describe('src/api/writes.ts', () => {
       } as Partial<WriteResult>,
     ],
     ['task null', () => answer(201, { data: { id: 5 }, task: null }), { type: 'answer', task: null }],
-    [
-      'no task where one is documented',
-      () => answer(202, { data: { id: 5 } }),
-      { type: 'answer', task: 'missing' },
-    ],
+    ['no documented task', () => answer(202, { data: { id: 5 } }), { type: 'answer', task: 'missing' }],
     [
       'a task without an id',
       () => answer(202, { data: { id: 5 }, task: { status: 'pending' } }),
@@ -57,17 +53,9 @@ describe('src/api/writes.ts', () => {
       () => answer(202, { data: { id: 5 }, task: aTask }, { 'idempotency-replayed': 'true' }),
       { type: 'answer', replayed: true },
     ],
-    [
-      'a 2xx that is no JSON',
-      () => answer(202, '{"data": {'),
-      { type: 'answer', malformed: 'the body is not JSON' },
-    ],
+    ['a cut-off 2xx', () => answer(202, '{"data": {'), { type: 'answer', malformed: 'the body is not JSON' }],
     ['a 2xx without a body', () => answer(204, ''), { type: 'answer', malformed: 'the body is empty' }],
-    [
-      'a 2xx without data',
-      () => answer(202, { task: aTask }),
-      { type: 'answer', malformed: 'data: missing' },
-    ],
+    ['2xx without data', () => answer(202, { task: aTask }), { type: 'answer', malformed: 'data: missing' }],
     [
       'a 2xx without the id',
       () => answer(202, { data: {}, task: null }),

@@ -84,11 +84,7 @@ describe('src/cli/settings/selection.ts', () => {
     ['keeps the address of', { web, db: { ...size, keep_ip: true } }, 'the spec has `keep_ip` in servers.db'],
     ['no longer manages', { web, db: { id: 2002, managed: false } }, 'the spec has `managed` in servers.db'],
     ['binds by id', { web, db: { ...size, id: 2002 } }, 'the spec has `id` in servers.db'],
-    [
-      'renames',
-      { web, api: { ...size, moved: { from: 'servers.db' } } },
-      'renames servers.db to servers.api',
-    ],
+    ['rename', { web, api: { ...size, moved: { from: 'servers.db' } } }, 'renames servers.db to servers.api'],
     ['renames by id', { web, api: { ...size, id: 2002 } }, 'renames servers.db to servers.api'],
   ])('refuses a run with a server that the present spec %s', async (_what, servers, text) => {
     const { scene, operator, run } = await edited({ settings, servers: { web, db: size } });

@@ -157,11 +157,7 @@ describe('src/core/attribute.ts', () => {
     ['a deletion', { verb: 'delete', unconfirmed: {}, preimage }, { is: 'unmanaged' }],
     ['a creation that buys nothing', { kind: 'firewall', unconfirmed: {}, preimage }, { is: 'unmanaged' }],
     ['no list from before the creation', { unconfirmed: {}, preimage: { ips: [1] } }, { is: 'unmanaged' }],
-    [
-      'it was listed before the creation',
-      { unconfirmed: {}, preimage: { servers: [7] } },
-      { is: 'unmanaged' },
-    ],
+    ['it was listed before the write', { unconfirmed: {}, preimage: { servers: [7] } }, { is: 'unmanaged' }],
   ])('a server beside an open write: %s', (_name, more, holder) => {
     expect(held([], { intents: [creation(more)] }, {}, [7]).server('7')).toEqual(holder);
   });
@@ -176,12 +172,7 @@ describe('src/core/attribute.ts', () => {
     ['among those that its answer named', 2, named(['203.0.113.9', address(2).address]), itsAddress],
     ['that was listed before', 1, named(address(1).address), { is: 'unmanaged' }],
     ['that its answer did not name', 2, named('203.0.113.9'), { is: 'unmanaged' }],
-    [
-      'of an answer without an address',
-      2,
-      { ...named(''), answer: { ...answer, facts: {} } },
-      { is: 'unmanaged' },
-    ],
+    ['of an answer without one', 2, { ...named(''), answer: { ...answer, facts: {} } }, { is: 'unmanaged' }],
     ['of the creation of an address', 2, { ...named(address(2).address), kind: 'ip' }, { is: 'unmanaged' }],
   ])('a free address beside the creation of a server: one %s', (_name, id, more, holder) => {
     expect(held([], { intents: [creation(more)] }).address(address(id))).toEqual(holder);

@@ -35,11 +35,7 @@ describe('src/daemon: calls that cannot be meant', () => {
     ],
     ['a history too short', ['--keep-history', '6d'], /keep at least 7d/],
     ['standard input', ['-f', '-'], /cannot be standard input/],
-    [
-      'two sources',
-      ['-f', 'vdcsync.yaml', '--git-url', 'https://git.example.com/x'],
-      /cannot be used together/,
-    ],
+    ['two sources', ['-f', 'vdcsync.yaml', '--git-url', 'https://git.test/x'], /cannot be used together/],
     [
       'a path out of the repository',
       ['--git-url', 'https://git.example.com/x', '--git-path', '../x'],

@@ -54,12 +54,7 @@ describe('src/engine/interruption.ts: stop and halt', () => {
   const always = { nth: 1, times: 999 };
   test.each([
     ['the time that a refused write names', 'ip', { do: 'answer', status: 429, retryAfter: 900 }, 20_000],
-    [
-      'the time that a refused read names',
-      'list_ips',
-      { do: 'answer', status: 429, retryAfter: 900 },
-      20_000,
-    ],
+    ['the time that a refusal names', 'list_ips', { do: 'answer', status: 429, retryAfter: 900 }, 20_000],
     ['the next attempt at a read', 'list_ips', { do: 'answer', status: 503 }, 2_000],
     ['the next attempt at a write', 'ip', { do: 'answer', status: 409, code: 'odd' }, 20_000],
     ['the outcome of a lost write', 'ip', { do: 'reset', effect: 'none' }, 20_000],

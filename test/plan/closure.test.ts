@@ -27,11 +27,7 @@ describe('src/plan/order.ts', () => {
       network,
       [network, remove, address, create, card],
     ],
-    [
-      'a deletion, if the creation that it makes room for cannot be done',
-      create,
-      [remove, address, create, card],
-    ],
+    ['a deletion that makes room for an impossible creation', create, [remove, address, create, card]],
     ['nothing beside an operation that nothing needs', card, [card]],
     ['nothing of another server', other, [other]],
   ])('contains %s', (_what, seed, expected) => {

@@ -481,13 +481,7 @@ describe('src/plan/guards.ts: one guard each', () => {
     ['its own firewall, in an update', web, update, refused(refusal(wall)), undefined],
     ['its own firewall with other values', web, create, refused(refusal(wall, { basis: 'x' })), undefined],
     ['nothing', web, create, refused(), undefined],
-    [
-      'another one with other values',
-      'servers.app',
-      create,
-      refused(refusal(wall, { basis: 'x' })),
-      undefined,
-    ],
+    ['another with other values', 'servers.app', create, refused(refusal(wall, { basis: 'x' })), undefined],
     [
       'the second of two',
       web,

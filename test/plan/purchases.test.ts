@@ -308,7 +308,7 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
     ['was renamed from a key that has left the spec', 'ips.old', { bindings: renamed('ips.z') }],
     ['was never renamed', 'ips.old', { bindings: oldBound }],
     [
-      'was renamed from a bound key',
+      'was renamed from a bound one',
       'ips.old',
       { bindings: [...renamed('ips.a'), bound('ips.a', 'ip', '8')] },
     ],
@@ -384,7 +384,7 @@ describe('src/plan/purchases.ts: the address of an earlier server', () => {
     ['that is free', web, one, `${said}${reuse}${other}`],
     ['that was released alone', web, leaves(51, 'servers.web'), `${said}${reuse}${other}`],
     [
-      'beside another free one',
+      'beside a second free one',
       web,
       { ...one, parts: { ips: [ip(51), ip(52)] } },
       `${said}${other.slice(3)}`,
@@ -485,12 +485,7 @@ describe('src/plan/lost-state.ts', () => {
     ['beside an address', 'ips.a', used, undefined],
     ['beside an update', 'servers.bare', used, undefined, { verdict: 'update' }],
     ['that does not exist', 'servers.bare', {}, undefined],
-    [
-      'that the operator has named',
-      'servers.bare',
-      { claims: [unidentified('servers.web', true)] },
-      undefined,
-    ],
+    ['that the operator named', 'servers.bare', { claims: [unidentified('servers.web', true)] }, undefined],
     ['that a list would show', 'servers.bare', { ...used, parts: { servers: [] } }, undefined],
   ])('an unidentified server %s', (_name, key, given, way, verdict) => {
     const text = ask(besideUnidentified, key, given, verdict);
@@ -563,12 +558,7 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
   test.each<[string, string, Given, string | undefined, string?]>([
     ['a deletion', 'servers.bare', beside('servers.web', used), reason],
     ['a replacement', 'servers.bare', beside('servers.web', used), reason, 'replace'],
-    [
-      'a deletion beside a key that refused the original',
-      'servers.bare',
-      beside('servers.web', conflict),
-      reason,
-    ],
+    ['a deletion beside a key that refused it', 'servers.bare', beside('servers.web', conflict), reason],
     ['an update', 'servers.bare', beside('servers.web', used), undefined, 'update'],
     ['a deletion of its own', 'servers.bare', beside('servers.bare', used), undefined],
     ['a deletion beside another question', 'servers.bare', beside('servers.web'), undefined],
@@ -607,23 +597,12 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
 
   test.each<[string, string, Given, (string | undefined)?, object?]>([
     ['a server that takes any address', 'servers.any', beside('ips.a'), text('ips.a')],
-    [
-      'the replacement of such a server',
-      'servers.any',
-      beside('ips.a'),
-      text('ips.a'),
-      { verdict: 'replace' },
-    ],
+    ['replacement of such a server', 'servers.any', beside('ips.a'), text('ips.a'), { verdict: 'replace' }],
     ['the update of such a server', 'servers.any', beside('ips.a'), undefined, { verdict: 'update' }],
     ['such a server with an open write', 'servers.any', { open: [open('ips.a'), open('servers.any')] }],
     ['such a server beside a creation that is not asked about', 'servers.any', beside('ips.a', unknown)],
     ['a server with a new address', 'servers.web', beside('ips.a')],
-    [
-      'a new address beside a server that takes any',
-      'servers.web',
-      beside('servers.any'),
-      text('servers.any'),
-    ],
+    ['a new one beside a server that takes any', 'servers.web', beside('servers.any'), text('servers.any')],
     ['a server beside a creation that has left the spec', 'servers.web', beside('servers.old')],
     [
       'a server without an address beside a used key',
@@ -642,18 +621,9 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
       { verdict: 'replace' },
     ],
     ['a server with an address beside a used key', 'servers.web', beside('servers.bare', used)],
-    [
-      'a server without an address beside the used key of a network',
-      'servers.bare',
-      beside('networks.n', used),
-    ],
+    ['a server without an address beside the key of a network', 'servers.bare', beside('networks.n', used)],
     ['an address beside a used key', 'ips.a', beside('servers.web', used)],
-    [
-      'a server without an address beside another',
-      'servers.bare',
-      beside('servers.web'),
-      text('servers.web'),
-    ],
+    ['a bare server beside another', 'servers.bare', beside('servers.web'), text('servers.web')],
     ['a server that takes any address beside a network', 'servers.any', beside('networks.n')],
     ['a network beside another one', 'networks.n', beside('networks.z')],
     ['a network beside a server that takes any address', 'networks.n', beside('servers.any')],

@@ -108,13 +108,9 @@ describe('src/plan/unmanaged.ts: addresses of the servers of the spec', () => {
     ['a server that has left the spec', { bindings: ofWeb(null) }, false],
     ['a server that has left the spec of a new state', { bindings: ofWeb(null), isNew: true }, true],
     ['the same without one, in a new state', { spec: web(''), bindings: ofWeb(null), isNew: true }, true],
+    ['with a new one, in a new state', { spec: web(fresh), bindings: ofWeb(null), isNew: true }, false],
     [
-      'the same with a new one, in a new state',
-      { spec: web(fresh), bindings: ofWeb(null), isNew: true },
-      false,
-    ],
-    [
-      'a created one without one, in a new state',
+      'a created one without, in a new state',
       { spec: web(''), bindings: ofWeb(created), isNew: true },
       false,
     ],
@@ -126,11 +122,7 @@ describe('src/plan/unmanaged.ts: addresses of the servers of the spec', () => {
     ['a released server of a new state', { spec: web('', left), isNew: true }, true],
     ['a released server of a known state', { spec: web('', left) }, false],
     ['a managed server of a new state', { spec: web(fresh, ', id: 1'), isNew: true }, false],
-    [
-      'a released one of a new state, with its claim',
-      { spec: web('', left), isNew: true, claims: releasedWeb },
-      true,
-    ],
+    ['a released one of a new state', { spec: web('', left), isNew: true, claims: releasedWeb }, true],
     ['the same server, managed', { spec: web(reuse, ', id: 1'), claims: releasedWeb }, false],
   ])('%s', (_name, given, isHeld) => {
     const { register, world } = known({ ...given, parts: its });

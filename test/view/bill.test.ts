@@ -96,17 +96,9 @@ describe('src/view/bill.ts: an address', () => {
       { entries: [expired], operations: [], observed_at: expired.expires },
       'idle   ',
     ],
-    [
-      'an entry was observed with',
-      { entries: [asked], observed: new Map([['ips.a', { id: '51' }]]) },
-      'idle ips.a  ',
-    ],
+    ['an entry shows', { entries: [asked], observed: new Map([['ips.a', { id: '51' }]]) }, 'idle ips.a  '],
     ['an entry was not observed with', { entries: [asked] }, 'idle   '],
-    [
-      'an entry of another kind names',
-      { entries: [{ key: 'networks.a', kind: 'network', id: '51' }] },
-      'idle   ',
-    ],
+    ['another kind names', { entries: [{ key: 'networks.a', kind: 'network', id: '51' }] }, 'idle   '],
     ['the plan adopts', { operations: adopting }, 'idle ips.a  '],
     ['the plan deletes', { operations: [{ ...asked, verb: 'delete', target: '51' }] }, 'idle   '],
     [
@@ -131,11 +123,7 @@ describe('src/view/bill.ts: an address', () => {
     ['an unmanaged server has', { ips: [ip(51, 7)] }, 'attached   '],
     ['an ignored server has', { ips: [ip(51, 7)], claims: [onAddress(byOperator)] }, 'attached   '],
     ['a deleted server had', { history: [gone()] }, `idle   ${at(9_000)}`],
-    [
-      'a deleted server had, and a key is bound to',
-      { history: [gone()], bindings: [a] },
-      `idle ips.a  ${at(9_000)}`,
-    ],
+    ['a deleted server had, and a key has', { history: [gone()], bindings: [a] }, `idle ips.a  ${at(9_000)}`],
     ['a deleted server had, and another has', { ips: [ip(51, 7)], history: [gone()] }, 'attached   '],
     ['a refused deletion had', { history: [gone({ outcome: 'refused' })] }, 'idle   '],
     ['an update had', { history: [gone({ verb: 'update' })] }, 'idle   '],
@@ -260,11 +248,7 @@ describe('src/view/bill.ts: the billed resources', () => {
   test.each<[string, Intent, boolean]>([
     ['a purchase that is sent', intent('ips.a', 'ip'), true],
     ['a purchase whose answer is lost', intent('ips.a', 'ip', lost), true],
-    [
-      'a purchase that was accepted without an id',
-      intent('ips.a', 'ip', { phase: 'accepted', answer: {} }),
-      true,
-    ],
+    ['a purchase accepted without an id', intent('ips.a', 'ip', { phase: 'accepted', answer: {} }), true],
     ['a purchase that was answered', intent('ips.a', 'ip', answered('51')), false],
     ['a purchase that waits', intent('ips.a', 'ip', { phase: 'waiting' }), false],
     ['a network', intent('networks.n', 'network'), false],
@@ -277,7 +261,7 @@ describe('src/view/bill.ts: the billed resources', () => {
 
   test.each<[string, Given, readonly string[] | null]>([
     [
-      'a server, with its addresses',
+      'a server and its addresses',
       { ips: [ip(51, 9), ip(52, 9), ip(53)] },
       ['server 9 a51,a52', 'ip 53 a53'],
     ],

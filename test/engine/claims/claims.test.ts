@@ -158,16 +158,8 @@ describe('src/engine/claims/claims.ts: the register', () => {
     ],
     ['no write has made', {}, 'unmanaged'],
     ['a deletion has just removed', { past: [deletion()] }, 'pending'],
-    [
-      'a deletion has removed two minutes ago',
-      { past: [deletion({ closedAt: now - 120_000 })] },
-      'unmanaged',
-    ],
-    [
-      'a deletion is still removing',
-      { past: [deletion({ phase: 'accepted', closedAt: undefined })] },
-      'unmanaged',
-    ],
+    ['was removed two minutes ago', { past: [deletion({ closedAt: now - 120_000 })] }, 'unmanaged'],
+    ['is being removed', { past: [deletion({ phase: 'accepted', closedAt: undefined })] }, 'unmanaged'],
     ['an update has changed', { past: [deletion({ verb: 'update' })] }, 'unmanaged'],
   ])('an address that %s', async (_name, given, is) => {
     const { run, asked } = running({ ips: [ip(51)], ...given });
@@ -203,11 +195,7 @@ describe('src/engine/claims/claims.ts: the register', () => {
     ['in a new state', { ...n, claims: [] }, ['since 60 s'], counted],
     ['in a state with a baseline', n, []],
     ['beside a server that is declared absent', { ...n, absent: [gone] }, ['since 60 s'], counted],
-    [
-      'beside an address that is declared absent',
-      { ...n, absent: [absent({ key: 'ips.a', kind: 'ip' })] },
-      [],
-    ],
+    ['beside an absent address', { ...n, absent: [absent({ key: 'ips.a', kind: 'ip' })] }, []],
     ['while a server is created', { ...n, absent: [gone], intents: [creation('servers.web')] }, []],
     [
       'while a server is deleted',
@@ -215,12 +203,7 @@ describe('src/engine/claims/claims.ts: the register', () => {
       ['since 60 s'],
       counted,
     ],
-    [
-      'while an address is created',
-      { ...n, absent: [gone], intents: [creation('ips.a')] },
-      ['since 60 s'],
-      counted,
-    ],
+    ['beside a creation', { ...n, absent: [gone], intents: [creation('ips.a')] }, ['since 60 s'], counted],
     ['without more servers', { claims: [], networks: [{ id: 3, name: 'n', server_count: 0 }] }, []],
     [
       'with a server of this spec',
@@ -436,13 +419,7 @@ describe('src/engine/claims/claims.ts: the claims of a plan', () => {
     ['another objection', isNew, asks('protected'), true, []],
     ['unmanaged resources', { ...isNew, ips: [ip(51)] }, {}, false, []],
     ['ignored resources', { ...isNew, spec: ignoring, ips: [ip(51)] }, {}, true, []],
-    [
-      'a server that no list shows',
-      { ...isNew, networks: [{ id: 3, name: 'n', server_count: 1 }] },
-      {},
-      false,
-      [],
-    ],
+    ['an unlisted server', { ...isNew, networks: [{ id: 3, name: 'n', server_count: 1 }] }, {}, false, []],
     [
       'a list that lacks a server',
       { ...isNew, servers: [], bindings: [old], observed: { 'servers.web': { id: '1', cards: [] } } },
@@ -450,17 +427,11 @@ describe('src/engine/claims/claims.ts: the claims of a plan', () => {
       false,
       [],
     ],
-    [
-      'a list of servers that both reads show',
-      { claims: [claim('server', '9')], servers: [{ id: 9 }] },
-      {},
-      true,
-      [],
-    ],
+    ['a server in both reads', { claims: [claim('server', '9')], servers: [{ id: 9 }] }, {}, true, []],
     ['a list of servers', { ...isNew, servers: [] }, {}, true, []],
     ['an address in the second read', { ...isNew, again: { ips: [ip(51)] } }, {}, false, ['forget']],
     [
-      'a server in the second read',
+      'a server in the second',
       { ...isNew, servers: [], again: { servers: [{ id: 9 }] } },
       {},
       false,
@@ -554,7 +525,7 @@ describe('src/engine/claims/claims.ts: the claims of a plan', () => {
       [],
     ],
     [
-      'a server that an address shows',
+      'a server shown by its IP',
       { claims: [claim('server', '9'), onAddress('51')], ips: [ip(51, 9)] },
       [],
       [],

@@ -308,12 +308,7 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     ],
     ['names an earlier key of it, and its id', file(namesA('6')), withId6, 'ips.b'],
     ['names an earlier key of it, and another id', file(namesA('5')), withId6, 'ips.a'],
-    [
-      'names an earlier key of it, beside its entry',
-      file('ips.d<ips.a', 'ips.b'),
-      formerly('ips.a'),
-      'ips.a',
-    ],
+    ['names an earlier key, beside its entry', file('ips.d<ips.a', 'ips.b'), formerly('ips.a'), 'ips.a'],
     [
       'names an earlier key of it, which has another resource',
       file('ips.d<ips.a'),
@@ -400,12 +395,7 @@ describe('src/engine/claims/moves.ts: the bindings after a move', () => {
       'servers.b',
       ['servers.y'],
     ],
-    [
-      'has none of a key without a binding',
-      [binding('servers.b~1', ['servers.z'])],
-      'servers.b~1',
-      'servers.b',
-    ],
+    ['has none of an unbound key', [binding('servers.b~1', ['servers.z'])], 'servers.b~1', 'servers.b'],
   ])('a moved resource %s', (_name, bindings, from, to, formerKeys) => {
     const moved = movedBindings(new Map(bindings), [move(from, to)]);
     expect(moved.has(key(from))).toBe(false);

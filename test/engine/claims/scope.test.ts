@@ -48,11 +48,7 @@ describe('src/engine/claims/scope.ts', () => {
       [creation('0', 0, { outcome: 'void', because: 'taken' })],
       [1, 1, 0],
     ],
-    [
-      'after a reserved key, the next',
-      [creation('0', 0, { outcome: 'void', because: 'reserved' })],
-      [1, 1, 0],
-    ],
+    ['after a reserved key, next', [creation('0', 0, { outcome: 'void', because: 'reserved' })], [1, 1, 0]],
     ['after such a key, declared absent, the next', [conflict('reported_absent')], [1, 1, 0]],
     ['after such a key that was given up, the same', [conflict('odd')], [1, 0, 1]],
     [
@@ -68,11 +64,7 @@ describe('src/engine/claims/scope.ts', () => {
       [3, 1, 2],
     ],
     ['that began ahead of the count, the first', [creation('0', 0, { elsewhere: 1 })], [0, 0, 1]],
-    [
-      'of a scope that returns, where it ended',
-      [elsewhere('0'), creation('1'), creation('0', 0, done)],
-      [3, 1, 2],
-    ],
+    ['of a returning scope, at its end', [elsewhere('0'), creation('1'), creation('0', 0, done)], [3, 1, 2]],
     ['after a resource', [elsewhere('0'), creation('1', 0, done)], [3, 2, 1]],
     ['after a resource that is gone', [elsewhere('0'), creation('0', 0, { because: 'gone' })], [2, 1, 1]],
     ['after an accepted creation', [elsewhere('0'), creation('0', 0, { answer: { id: '1' } })], [2, 1, 1]],
@@ -91,7 +83,7 @@ describe('src/engine/claims/scope.ts', () => {
     ['without a deletion', [creation('1', 0, { ...done, verb: 'delete' })], [1, 0, 1]],
     ['never above the count', [elsewhere('0'), creation('0', 0, done)], [0, 0, 0]],
     [
-      'after a creation without effect, the first',
+      'after one without effect, the first',
       [elsewhere('0'), creation('1', 0, { outcome: 'void' })],
       [2, 0, 2],
     ],

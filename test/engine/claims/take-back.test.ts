@@ -129,10 +129,7 @@ describe('src/engine/claims/line.ts: a retiring server as the spec asks for it',
     ['the entry is not managed', { entry: { managed: false } }],
     ['the spec has no such entry', { entry: null }],
     ['a rename waits', { waiting: [{}] }],
-    [
-      'only a part retires',
-      { bindings: [bound('servers.web~2001', '2001', 'small', { kind: 'firewall' }), two] },
-    ],
+    ['a part retires', { bindings: [bound('servers.web~2001', '2001', 'small', { kind: 'firewall' }), two] }],
     ['the API has accepted its deletion, which was given up', { given: [givenUp()] }],
   ])('stays where %s', async (_name, given) => {
     expect(await taken(given)).toEqual({ isHeld: false, calls: [] });
@@ -201,11 +198,7 @@ describe('src/engine/claims/line.ts: a retiring server as the spec asks for it',
     ['of another server', open('servers.web2'), false],
     ['that an operator must settle', open('servers.web', until()), true],
     ['that the API refused', open('servers.web', until('file')), false],
-    [
-      'that waits, whatever refused it before',
-      open('servers.web', { ...until('file'), phase: 'waiting' }),
-      true,
-    ],
+    ['that waits, once refused', open('servers.web', { ...until('file'), phase: 'waiting' }), true],
   ])('waits for an open write %s', async (_name, intent, waits) => {
     const { isHeld, calls } = await taken({ intents: [intent] });
 
@@ -282,24 +275,16 @@ describe('src/engine/claims/line.ts: the spec is combined with the state again',
 
   test.each<[string, boolean, boolean]>([
     ['a key of the line was answered with a resource', outdated(found, [asks()]), true],
+    ['the plan has it already', outdated(found, [asks({ held: { by: 'found' }, id: '2001' })]), false],
     [
-      'the plan has the resource already',
-      outdated(found, [asks({ held: { by: 'found' }, id: '2001' })]),
-      false,
-    ],
-    [
-      'the plan has another one of the line',
+      'the plan has another of the line',
       outdated(found, [asks({ held: { by: 'found' }, id: '2000' })]),
       true,
     ],
     ['the entry has that id', outdated(found, [asks({ id: '2001' })]), true],
     ['no plan has read the entry', outdated(found, [], { world: { subjects: new Map() } }), true],
     ['the key has no entry', outdated(found, [], { world: { subjects: new Map([[web, {}]]) } }), true],
-    [
-      'a resource was released',
-      outdated({ ...found, holder: { is: 'released', formerKey: web } }, [asks()]),
-      false,
-    ],
+    ['one was released', outdated({ ...found, holder: { is: 'released', formerKey: web } }, [asks()]), false],
     ['a rename waits', outdated(found, [asks()], { moves: { waiting: [{}] } }), false],
     ['nothing came', outdated(undefined, [asks()]), false],
     ['an entry names the id of a key that has left', outdated(undefined, named, { bindings }), true],

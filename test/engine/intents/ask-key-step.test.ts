@@ -196,13 +196,7 @@ describe('src/engine/intents/ask-key.ts: one step', () => {
     ['a lost answer after a long silence', lost, { silentMs: 29 * minute }, minute, 0],
     ['a lost answer, with jitter', lost, { jitter: 1 }, 2_200, 0],
     ['a time to wait', answer(503, { retryAfterMs: 5 * second }), {}, 5 * second, 1],
-    [
-      'a time to wait, of a fast API',
-      answer(503, { retryAfterMs: 5 * second }),
-      { timeScale: 60 },
-      300 * second,
-      1,
-    ],
+    ['a time, of a fast API', answer(503, { retryAfterMs: 5 * second }), { timeScale: 60 }, 300 * second, 1],
     ['a shorter time to wait', answer(503, { retryAfterMs: 1 }), {}, 2 * second, 1],
     ['a server error', answer(500, { code: 'odd' }), {}, 2 * second, 1],
   ])('%s is asked again', async (_name, result, more, afterMs, answered) => {

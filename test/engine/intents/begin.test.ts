@@ -190,13 +190,7 @@ describe('src/engine/intents/begin.ts', () => {
     ],
     ['that replaces nothing', {}, replacement, {}, { incarnation: '0' }],
     ['with another beside it', { bound: ['9'] }, {}, {}, { incarnation: '0' }],
-    [
-      'of a deletion in a replacement',
-      { bound: ['9'] },
-      { ...replacement, verb: 'delete' },
-      {},
-      { incarnation: '0' },
-    ],
+    ['of a replaced one', { bound: ['9'] }, { ...replacement, verb: 'delete' }, {}, { incarnation: '0' }],
     [
       'of a deletion',
       { past: () => [], incarnations: { 'networks.x': 4 } },
@@ -304,11 +298,7 @@ describe('src/engine/intents/next-incarnation.ts', () => {
   const nextIncarnation = ['void', [{ type: 'next_incarnation', key: 'networks.x' }]];
 
   test.each([
-    [
-      'an edited entry',
-      conflict('lost'),
-      { subjects: [{ ...networkX, desired: { value: {}, protect: false } }] },
-    ],
+    ['an edit', conflict('lost'), { subjects: [{ ...networkX, desired: { value: {}, protect: false } }] }],
     ['an entry that has left the spec', conflict('lost'), { subjects: [] }],
     [
       'a resource without an entry',

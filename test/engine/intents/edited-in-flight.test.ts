@@ -52,13 +52,7 @@ function killable(options: RigOptions = {}) {
 describe('src/engine/intents: a rename of what is in flight', () => {
   test.each([
     ['a server', '/servers', servers(web()), servers(shop()), 'servers'],
-    [
-      'an address',
-      '/ips',
-      `${head}ips:\n  web: {}\n`,
-      `${head}ips:\n  shop: {moved: {from: ips.web}}\n`,
-      'ips',
-    ],
+    ['an IP', '/ips', `${head}ips:\n  web: {}\n`, `${head}ips:\n  shop: {moved: {from: ips.web}}\n`, 'ips'],
     [
       'a network',
       '/networks',

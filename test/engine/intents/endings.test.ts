@@ -201,11 +201,7 @@ describe('src/engine/intents/endings.ts', () => {
     ['a write that was refused', {}, { now: 'closed', outcome: 'refused' }],
     ['an unconfirmed purchase', { kind: 'ip', key: 'ips.x', ...unconfirmed('lost') }, { now: 'blocked' }],
     ['an unconfirmed firewall', { ...wall, ...unconfirmed('lost') }, { now: 'closed', outcome: 'absent' }],
-    [
-      'an unconfirmed deletion',
-      { verb: 'delete', ...unconfirmed('lost') },
-      { now: 'closed', outcome: 'absent' },
-    ],
+    ['a lost deletion', { verb: 'delete', ...unconfirmed('lost') }, { now: 'closed', outcome: 'absent' }],
     ['a doubted creation', doubted, { now: 'again', afterMs: 0 }],
     ['a doubted deletion', { ...doubted, verb: 'delete' }, { now: 'closed', outcome: 'refused' }],
   ])('%s', async (_name, write, progress) => {

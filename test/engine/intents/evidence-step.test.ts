@@ -274,7 +274,7 @@ describe('src/engine/intents/evidence.ts', () => {
     ],
     ['has no task', 'creation replayed', goneSince, 'asks not_there'],
     [
-      'left something',
+      'left a part',
       'creation failed',
       { ...goneSince, found: { ...absent, strays: true } },
       'asks task_failed',
@@ -305,12 +305,7 @@ describe('src/engine/intents/evidence.ts', () => {
     ['is old', 'ip unconfirmed', { found: newIp, ageMs: 24 * hour }, asks],
     ['has a candidate', 'ip failed', notAlone, 'asks task_failed'],
     ['is beside a creation that is sent', 'ip unconfirmed', beside({}), 'again 5'],
-    [
-      'is beside one that its key settles',
-      'ip unconfirmed',
-      beside(unconfirmed('lost', 'asking')),
-      'again 5',
-    ],
+    ['is beside one its key settles', 'ip unconfirmed', beside(unconfirmed('lost', 'asking')), 'again 5'],
     ['is beside an unconfirmed one', 'ip unconfirmed', beside(unconfirmed()), asks],
     ['is beside one that waits', 'ip unconfirmed', beside({ ...unconfirmed(), phase: 'waiting' }), 'again 5'],
     ['is beside a blocked one', 'ip unconfirmed', beside(blocked), asks],

@@ -41,25 +41,13 @@ describe('src/engine/intents/probe-key.ts', () => {
   test.each<[string, readonly WriteResult[], object]>([
     ['an API that stores refusals', good, stores],
     ['an API that checks bodies first', [named, again, named, again], { storesRefusals: true }],
-    [
-      'a refusal that names no field',
-      [...otherAt(1, answer(422)), ...otherAt(1, answer(422))],
-      deviates('unnamed'),
-    ],
+    ['one without a field', [...otherAt(1, answer(422)), ...otherAt(1, answer(422))], deviates('unnamed')],
     ['a refusal that is replayed at once', [...otherAt(1, again), ...otherAt(1, again)], deviates('unnamed')],
-    [
-      'a refusal that is not replayed',
-      [...otherAt(2, named), ...otherAt(2, named)],
-      deviates('not_replayed'),
-    ],
+    ['one that is not replayed', [...otherAt(2, named), ...otherAt(2, named)], deviates('not_replayed')],
     ['another body that is replayed', [...otherAt(3, again), ...otherAt(3, again)], deviates('not_refused')],
     ['another body that is accepted', otherAt(3, answer(299)), deviates('not_refused')],
     ['a refusal that is replaced', [...otherAt(4, named), ...otherAt(4, named)], deviates('replaced')],
-    [
-      'another refusal under the first body',
-      otherAt(4, { ...answer(400, { code: 'odd' }), replayed: true }),
-      stores,
-    ],
+    ['another one under the first', otherAt(4, { ...answer(400, { code: 'odd' }), replayed: true }), stores],
     ['an acceptance', [answer(202)], deviates('unnamed')],
     ['one deviation', [...otherAt(2, named), ...good], stores],
     ['two deviations', [...otherAt(2, named), ...otherAt(4, named)], deviates('replaced')],

@@ -109,7 +109,7 @@ describe('src/engine/intents/pauses.ts', () => {
       true,
     ],
     [
-      'its operation, by another token',
+      'its operation, other token',
       { ...operated, token: 'other' },
       written('server', 'create', 'adds'),
       true,
@@ -286,12 +286,7 @@ describe('src/engine/intents/pauses.ts', () => {
       ['create servers.web: odd, vdcsync apply'],
     ],
     ['both halves of a replacement', halves, spending, [`create servers.web: odd, ${room(web)}`]],
-    [
-      'both, if the deletion is refused',
-      halves,
-      of('server', 'delete'),
-      [`delete servers.web: odd, ${room(web)}`],
-    ],
+    ['both, if one is refused', halves, of('server', 'delete'), [`delete servers.web: odd, ${room(web)}`]],
     [
       'a replacement that begins with the creation',
       newFirst,

@@ -23,16 +23,12 @@ describe('src/engine/intents/outcome.ts: the answer to the proof of a body', () 
     ['409 for the body', said(409, { code: 'gpus_not_supported' }), objection('gpus_not_supported')],
     ['422 for the unknown field alone', said(422, fields('vdcsync_probe')), { shows: 'no_objection' }],
     [
-      '422 for a value',
+      '422: a value',
       said(422, { code: 'no', ...fields('vdcsync_probe', 'cores') }),
       objection('no', 'cores'),
     ],
     ['422 for a value alone', said(422, { code: 'no', ...fields('cores') }), objection('no', 'cores')],
-    [
-      '422 with a time',
-      said(422, { code: 'no', retryAfterMs: 1, ...fields('cores') }),
-      objection('no', 'cores'),
-    ],
+    ['422: a time', said(422, { code: 'no', retryAfterMs: 1, ...fields('cores') }), objection('no', 'cores')],
     ['422 without a field', said(422, { code: 'no' }), objection('no')],
     ['402', said(402, { code: 'unpaid' }), objection('unpaid')],
   ])('%s', (_name, result, shows) => {

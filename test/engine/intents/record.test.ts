@@ -46,12 +46,7 @@ describe('src/engine/intents/record.ts', () => {
     ['a third time no connection', unsent, { sends: 3 }, again(4_000, { phase: 'waiting' })],
     ['a doubtful conflict', said(409, { code: 'odd' }), {}, again(5_000, doubted)],
     ['429 to a doubted write', said(429), doubted, again(0, doubted)],
-    [
-      '429 to an unconfirmed write',
-      said(429),
-      unconfirmed('lost', 'taken'),
-      again(0, unconfirmed('lost', 'taken')),
-    ],
+    ['429 if it is lost', said(429), unconfirmed('lost', 'taken'), again(0, unconfirmed('lost', 'taken'))],
     ['a lost answer', lost, {}, again(50_000, unconfirmed('lost'), { lost: 1, dueAt: sentAt + 50_000 })],
     [
       'an answer that is lost again',
@@ -74,12 +69,7 @@ describe('src/engine/intents/record.ts', () => {
       ],
     ),
     ['a lost answer after a conflict', lost, unconfirmed('conflict'), again(50_000, unconfirmed('lost'))],
-    [
-      'a server error',
-      said(500),
-      {},
-      again(50_000, unconfirmed('server_error'), { lost: 1, requestId: 'req_1' }),
-    ],
+    ['a 5xx', said(500), {}, again(50_000, unconfirmed('server_error'), { lost: 1, requestId: 'req_1' })],
     ['an unreadable answer', unreadable, {}, again(1_000, unconfirmed('unreadable', 'taken'), { lost: 1 })],
     [
       'a third unreadable answer',

@@ -255,11 +255,7 @@ describe('src/engine/run/recover.ts', () => {
       `probe; ${isFenced}; ${next('0.1')}; probe; probe; ${free}`,
     ],
     ['the answer of a live resource', { answers: [taken, made('7')], seen: [live] }, `probe; send; ${found}`],
-    [
-      'a live resource, whose task runs',
-      { answers: [taken, withTask], seen: [live] },
-      `probe; send; ${found}`,
-    ],
+    ['a live one, whose task runs', { answers: [taken, withTask], seen: [live] }, `probe; send; ${found}`],
     ['an accepted probe', { answers: [made('7', null, false)], seen: [live] }, `probe; ${found}`],
     [
       'the answer of a resource that is gone',
@@ -562,7 +558,7 @@ describe('src/engine/run/recover.ts', () => {
     ['a conflict', { open: [open({ unconfirmed: doubted })] }, 'ips.a is unknown'],
     ['an old question', { open: [open({ firstSentAt: sentAt - 24 * hour })] }, 'ips.a is unknown'],
     [
-      'an accepted one',
+      'accepted',
       { open: [open({ phase: 'accepted', answer: { id: '7', facts: {} } })] },
       'ips.a is accepted',
     ],
@@ -778,11 +774,7 @@ describe('src/engine/run/recover.ts', () => {
       { ips: [], claims: [baseline], idleMs: 23 * hour, bindings: { 'servers.web': '7' } },
       [],
     ],
-    [
-      'an old state, and the server has an address',
-      { file: web, ips: [], claims: [baseline], idleMs: 23 * hour },
-      [],
-    ],
+    ['an old state, beside an address', { file: web, ips: [], claims: [baseline], idleMs: 23 * hour }, []],
     ['an address, and the server has one too', { file: web }, ['0.0']],
     ['the server', { answers: [...unused, taken, made('7')], seen: [live] }, ['0.0', '1.0']],
   ])('the later keys of a server, if the project holds %s', async (_name, given, keys) => {

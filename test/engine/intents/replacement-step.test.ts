@@ -156,11 +156,7 @@ describe('src/engine/intents/revalidate.ts', () => {
   test.each<[string, Given, string, string?]>([
     ['a server', judged({ [web]: replace }), web, 'create:servers.web'],
     ['the address of a server', judged({ [web]: replace, [address]: remove }), address, 'create:servers.web'],
-    [
-      'the address of a server without an entry',
-      { bound: [address], verdicts: { [address]: create } },
-      address,
-    ],
+    ['the address of an undeclared server', { bound: [address], verdicts: { [address]: create } }, address],
     [
       'the firewall of a server',
       judged({ [web]: replace, [firewall]: create }),
@@ -236,21 +232,11 @@ describe('src/engine/intents/revalidate.ts', () => {
     ['a deletion while spending is paused', paused('spending'), 'delete', 'odd'],
     ['a deletion while the creation of a part is paused', paused('operation', 'firewall'), 'delete', 'odd'],
     ['a deletion while another creation is paused', paused('operation', 'network'), 'delete'],
-    [
-      'a deletion while this run has paused creations',
-      { held: { code: 'unpaid', reason: 'r' } },
-      'delete',
-      'unpaid',
-    ],
+    ['a deletion while creations are paused', { held: { code: 'unpaid', reason: 'r' } }, 'delete', 'unpaid'],
     ['a deletion beside an unresolved creation', beside, 'delete', 'unresolved_create'],
     ['a deletion that makes no room', { ...paused('spending'), verdicts: { [web]: remove } }, 'delete'],
     ['an update', paused('spending'), 'update'],
-    [
-      'a creation while the deletion after it is paused',
-      paused('operation', 'server', 'delete'),
-      'create',
-      'odd',
-    ],
+    ['a creation while its deletion is paused', paused('operation', 'server', 'delete'), 'create', 'odd'],
     ['a creation while creations are paused', paused('operation'), 'create'],
     ['a creation while all is paused', paused('everything'), 'create'],
     [
@@ -386,11 +372,7 @@ describe('src/engine/intents/revalidate.ts', () => {
     ['an operation that is not wanted', { declared: [web] }, operation('delete'), wanted],
     ['an unknown resource', {}, operation('create'), wanted],
     ['a deletion that the spec does not permit', leaving('networks.n'), ofNetwork('delete'), 'prune'],
-    [
-      'a deletion that the spec permits',
-      { ...leaving('networks.n'), settings: pruning },
-      ofNetwork('delete'),
-    ],
+    ['a permitted deletion', { ...leaving('networks.n'), settings: pruning }, ofNetwork('delete')],
     ['a deletion by `destroy`', { ...leaving('networks.n'), destroy: true }, ofNetwork('delete')],
     [
       'a creation whose line has an open write',

@@ -162,12 +162,7 @@ describe('src/engine/intents/reserve-key.ts: one step', () => {
     ['a reservation in another scope', minute, { idempotencyKey: 'other' }, undefined],
     ['the creation of the resource', 100 * minute, { request: {}, answer: { id: '33' } }, 'reserved'],
     ['the creation of another resource', minute, { request: {}, answer: { id: '34' } }, undefined],
-    [
-      'the deletion of the resource',
-      minute,
-      { verb: 'delete', request: {}, answer: { id: '33' } },
-      undefined,
-    ],
+    ['the deletion of it', minute, { verb: 'delete', request: {}, answer: { id: '33' } }, undefined],
   ])('%s', async (_name, ageMs, record, expected) => {
     const past = [pastOf(record)];
     const { run } = reserving({ past, ageMs });
@@ -240,7 +235,7 @@ describe('src/engine/intents/reserve-key.ts: one step', () => {
       ['that names a short time', { answers: [answer(429, { retryAfterMs: 1 })] }, again(5_000)],
       ['for half an hour, nearly', { silentMs: 30 * minute - 1 }, again(5_000)],
       [
-        'for half an hour',
+        'half an hour',
         { silentMs: 30 * minute },
         { now: 'blocked', code: 'key_not_answered', reason: 'reset' },
       ],
@@ -341,11 +336,7 @@ describe('src/engine/run/unreached-keys.ts: one step', () => {
     ['created nearly 23 hours ago', { ageMs: 23 * hour - 1 }, old],
     ['created 23 hours ago', { ageMs: 23 * hour }, []],
     ['created in the future of a clock that was set back', { ageMs: -hour }, old],
-    [
-      'that a new state found',
-      { past: [made({ outcome: 'absent', because: 'found', answer: { id: '34' } })] },
-      old,
-    ],
+    ['found anew', { past: [made({ outcome: 'absent', because: 'found', answer: { id: '34' } })] }, old],
     ['whose creation answered its id', { past: [made({ outcome: 'failed', answer: { id: '33' } })] }, old],
     ['after the creation of another one', { past: [made({ answer: { id: '34' } })] }, []],
     ['after a creation without effect', { past: [made({ outcome: 'refused' })] }, []],
@@ -366,11 +357,7 @@ describe('src/engine/run/unreached-keys.ts: one step', () => {
     ['created elsewhere, whose request cannot be made', { binding: bare, held: undefined }, elsewhere],
     ['created elsewhere, nearly 23 hours ago', { binding: bare, ageMs: 23 * hour - 1 }, elsewhere],
     ['created elsewhere, 23 hours ago', { binding: bare, ageMs: 23 * hour }, []],
-    [
-      'created elsewhere, with an address',
-      { binding: bare, entry: { value: { public_ipv4: { new: true } } } },
-      [],
-    ],
+    ['elsewhere, with an address', { binding: bare, entry: { value: { public_ipv4: { new: true } } } }, []],
     [
       'created elsewhere, of an unlisted kind',
       { binding: { key: 'server_images.x', kind: 'server_image', formerKeys: undefined } },
@@ -380,17 +367,9 @@ describe('src/engine/run/unreached-keys.ts: one step', () => {
     ['of an hour ago, in a daemon', { binding: bare, mode: { repeating: {} }, ageMs: hour }, []],
     ['with an earlier key, in a daemon', { mode: { repeating: {} }, ageMs: 2 * hour }, old],
     ['whose key is reserved', { past: [made(), pastOf()] }, []],
-    [
-      'whose key another state used',
-      { past: [made(), pastOf({ because: 'taken' })] },
-      [['networks.x', 'taken']],
-    ],
+    ['whose key others used', { past: [made(), pastOf({ because: 'taken' })] }, [['networks.x', 'taken']]],
     ['whose key no run has tried to reserve', { held: undefined }, []],
-    [
-      'whose key a run has tried to reserve',
-      { held: undefined, past: [made(), pastOf({ because: undefined })] },
-      old,
-    ],
+    ['whose key was tried once', { held: undefined, past: [made(), pastOf({ because: undefined })] }, old],
     [
       'whose last record is no reservation',
       { held: undefined, past: [made(), pastOf({ because: undefined, request: {} })] },

@@ -265,7 +265,7 @@ describe('src/engine/intents/settle.ts', () => {
       'profile_changed',
     ],
     [
-      'a key that grows too old in the fence',
+      'a key that gets old in the fence',
       unknown('taken'),
       { ageMs: 23 * hour - 1, fenceMs: 1 },
       'key_too_old',

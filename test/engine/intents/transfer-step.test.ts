@@ -220,12 +220,7 @@ describe('src/engine/intents/transfer.ts', () => {
     ['an address that the spec ignores with its server', unknown, keeps('ip', '7', ofFile, a7), bindsX],
     ['another address with the id', unknown, keeps('ip', '7', ofOperator, { address: 'b' }), bindsX],
     ['an address that was found', unknown, keeps('ip', '7', { is: 'found' }, a7), bindsX],
-    [
-      'a released address',
-      unknown,
-      keeps('ip', '7', releasedFrom('ips.y'), a7),
-      'key_conflict, claim ip 7 released',
-    ],
+    ['released', unknown, keeps('ip', '7', releasedFrom('ips.y'), a7), 'key_conflict, claim ip 7 released'],
     ['an ignored address after a fresh answer', ip, keeps('ip', '7', ofOperator, a7), bindsX],
     [
       'an ignored address without an answer',
@@ -393,7 +388,7 @@ describe('src/engine/intents/transfer.ts', () => {
       { by: 'operator', formerKeys: ['ips.x'] },
     ],
     [
-      'an ignored object that was answered before',
+      'an ignored object, answered before',
       keeps('ip', '7', { ...ofOperator, formerKeys: ['ips.x'] }),
       'void',
     ],
@@ -415,13 +410,7 @@ describe('src/engine/intents/transfer.ts', () => {
       { formerKeys: ['ips.z', 'ips.x'] },
     ],
     ['an object of another kind', has('networks.y', 'network', '7'), claims7],
-    [
-      'a free object of the line',
-      {},
-      claims7,
-      { key: 'ips.x', askedFor: 'ips.new' },
-      { recovers: 'ips.new' },
-    ],
+    ['a free one of the line', {}, claims7, { key: 'ips.x', askedFor: 'ips.new' }, { recovers: 'ips.new' }],
   ])('a question is answered with %s', async (_name, given, expected, more = {}, write = {}) => {
     const { run, changes, ends } = running(given);
     const progress = await found(run, intentOf({ ...ip, ...write }), '7');
