@@ -17,6 +17,7 @@ import { kinds } from '../../../src/reconcilers/registry.ts';
 import { worldOf } from '../../plan/support.ts';
 import { sliders } from '../../reconcilers/support.ts';
 import { load } from '../../support/rig.ts';
+import { Texts } from '../../support/texts.ts';
 import { answer, asRun, fresh, intentOf, lost, replayed, reused, sentAt, stubRun } from './stub-run.ts';
 
 const hour = 3_600_000;
@@ -208,6 +209,9 @@ function partOutcome(intent: Intent): string | undefined {
   return 'outcome' in intent ? intent.outcome : undefined;
 }
 
+/** The steps of the questions to keys, one in each line. */
+const texts = new Texts(import.meta.dirname, 'recover-step.txt');
+
 const play = async (given: Given) => {
   const all = running(given);
   const any = await recover(all.run, false);
@@ -233,92 +237,48 @@ const gone = { verdict: 'not_yet' };
 const web = `servers: {web: {${sliders}, public_ipv4: {new: true}}}\n`;
 
 describe('src/engine/run/recover.ts', () => {
-  const next = (key: string) => `begin ips.a ${key} for ips.a`;
-  const free = 'absent ips.a (unused): no earlier state used this idempotency key';
-  const isFenced = 'absent ips.a: an earlier state fenced this idempotency key';
-  const found = 'absent ips.a (found): found under its idempotency key: 7; found';
-  const isGone = `absent ips.a (gone): 7 was created under this idempotency key, and is gone; ${next('1.0')}`;
-  const unseen = 'void ips.a: reads do not show yet whether 7 exists';
-  const silent = 'void ips.a: the API did not answer for this idempotency key';
-  const conflict = `void ips.a (taken): its idempotency key holds the answer to another request; ${next('1.0')}`;
-  const reserved = 'void ips.a (reserved): the key is reserved: its resource was created under another key';
   /** No list shows another resource, and an entry has left the spec. */
   const leftEntry = { ips: [], bindings: { 'ips.left': '9' } };
-  const task = 'task t1 of create_ip within 600 s';
   const withTask = made('7', { id: 't1' });
   const gones = [gone, gone];
-  test.each<[string, Given, string]>([
-    ['an unused key', { answers: unused }, `probe; probe; ${free}`],
-    [
-      'a key that an earlier state fenced, and the next one',
-      { answers: [fenced, ...unused] },
-      `probe; ${isFenced}; ${next('0.1')}; probe; probe; ${free}`,
-    ],
-    ['the answer of a live resource', { answers: [taken, made('7')], seen: [live] }, `probe; send; ${found}`],
-    ['a live one, whose task runs', { answers: [taken, withTask], seen: [live] }, `probe; send; ${found}`],
-    ['an accepted probe', { answers: [made('7', null, false)], seen: [live] }, `probe; ${found}`],
-    [
-      'the answer of a resource that is gone',
-      { answers: [taken, made('7'), ...unused], seen: gones },
-      `probe; send; sleep 60 s; ${isGone}; probe; probe; ${free}`,
-    ],
+  test.each<[string, Given]>([
+    ['an unused key', { answers: unused }],
+    ['a key that an earlier state fenced, and the next one', { answers: [fenced, ...unused] }],
+    ['the answer of a live resource', { answers: [taken, made('7')], seen: [live] }],
+    ['a live one, whose task runs', { answers: [taken, withTask], seen: [live] }],
+    ['an accepted probe', { answers: [made('7', null, false)], seen: [live] }],
+    ['the answer of a resource that is gone', { answers: [taken, made('7'), ...unused], seen: gones }],
     [
       'the answer of a resource that is gone, with a task',
       { answers: [taken, withTask, ...unused], seen: gones },
-      `probe; send; ${task}; sleep 60 s; ${isGone}; probe; probe; ${free}`,
     ],
     [
       'the answer of a resource without a task',
       { answers: [taken, made('7', 'missing'), ...unused], seen: gones },
-      `probe; send; sleep 5 s; ${isGone}; probe; probe; ${free}`,
     ],
-    [
-      'the answer of a resource that a later read shows',
-      { answers: [taken, made('7')], seen: [gone, live] },
-      `probe; send; sleep 60 s; ${found}`,
-    ],
-    ['no read', { answers: [taken, made('7')], seen: [undefined] }, `probe; send; ${unseen}`],
-    ['no second read', { answers: [taken, made('7')], seen: [gone] }, `probe; send; sleep 60 s; ${unseen}`],
+    ['the answer of a resource that a later read shows', { answers: [taken, made('7')], seen: [gone, live] }],
+    ['no read', { answers: [taken, made('7')], seen: [undefined] }],
+    ['no second read', { answers: [taken, made('7')], seen: [gone] }],
     [
       'the answer of a resource whose task is stuck',
       { answers: [taken, withTask], seen: [gone], stuck: true },
-      `probe; send; ${task}; ${unseen}`,
     ],
     [
       'an answer without an id, and a resource that reads show',
       { answers: [taken, made(undefined)], seen: [{ ...live, certain: true }, live] },
-      `probe; send; ${found}`,
     ],
-    ...[{ ...live, certain: false }, gone, undefined].map((each): [string, Given, string] => [
+    ...[{ ...live, certain: false }, gone, undefined].map((each): [string, Given] => [
       'an answer without an id, and reads that show no certain resource',
       { answers: [taken, made(undefined)], seen: [each] },
-      'probe; send; ips.a is unknown',
     ]),
-    [
-      'a stored refusal',
-      { answers: [taken, refused, ...unused] },
-      `probe; send; refused ips.a: the API refused an earlier state under this idempotency key; ${next('0.1')}; probe; probe; ${free}`,
-    ],
-    [
-      'a key that refuses the original too',
-      { answers: [taken, taken, taken, ...unused] },
-      `probe; send; probe; ${conflict}; probe; probe; ${free.replace(' (unused)', '')}; ${next('0.1')}; ips.a is unknown`,
-    ],
+    ['a stored refusal', { answers: [taken, refused, ...unused] }],
+    ['a key that refuses the original too', { answers: [taken, taken, taken, ...unused] }],
     [
       'a key that refuses the original too, and an earlier replacement',
       { answers: [taken, taken, taken, taken, ...unused] },
-      `probe; send; probe; ${conflict}; probe; void ips.a (taken): an earlier state used this idempotency key; ${next('1.1')}; probe; probe; ${free}`,
     ],
-    [
-      'that it is reserved, and an unmanaged resource',
-      { answers: [taken, taken, fenced, ...unused] },
-      `probe; send; probe; ${reserved}; ${next('1.0')}; probe; probe; ${free}; ${next('0.1')}; ${reserved}`,
-    ],
-    [
-      'that it is reserved',
-      { ...leftEntry, answers: [taken, taken, fenced, ...unused] },
-      `probe; send; probe; ${reserved}; ${next('1.0')}; probe; probe; ${free}; ${next('0.1')}; ips.a is unknown`,
-    ],
+    ['that it is reserved, and an unmanaged resource', { answers: [taken, taken, fenced, ...unused] }],
+    ['that it is reserved', { ...leftEntry, answers: [taken, taken, fenced, ...unused] }],
     [
       'that it is reserved, and an earlier key the resource',
       {
@@ -327,81 +287,52 @@ describe('src/engine/run/recover.ts', () => {
         answers: [taken, taken, fenced, ...unused, taken, made('7')],
         seen: [live],
       },
-      `probe; send; probe; ${reserved}; ${next('1.0')}; probe; probe; ${free}; ${next('0.1')}; begin ips.z 0.0 for ips.a; probe; send; ${found.replace('ips.a', 'ips.z').replace('; found', '')}; ${reserved}; found`,
     ],
     [
       'that it is reserved, and the next key the resource',
       { answers: [taken, taken, fenced, taken, taken, made('7')], seen: [live] },
-      `probe; send; probe; ${reserved}; ${next('1.0')}; probe; probe; send; ${found}`,
     ],
     [
       'that it is reserved, and the key after the next one the resource',
       { answers: [taken, taken, fenced, fenced, taken, taken, made('7')], seen: [live] },
-      `probe; send; probe; ${reserved}; ${next('1.0')}; probe; ${isFenced}; ${next('1.1')}; probe; probe; send; ${found}`,
     ],
     [
       'that it is reserved, and the next key too',
       { ...leftEntry, answers: [taken, taken, fenced, taken, taken, taken, fenced, ...unused] },
-      `probe; send; probe; ${reserved}; ${next('1.0')}; probe; probe; send; probe; ${reserved}; ${next('2.0')}; probe; probe; ${free}; ${next('1.1')}; ips.a is unknown`,
     ],
     [
       'that it is reserved, and of the next key nothing',
       { ...leftEntry, answers: [taken, taken, fenced, unpaid, unpaid, unpaid] },
-      `probe; send; probe; ${reserved}; ${next('1.0')}; probe; probe; probe; ${silent}; ${next('0.1')}; ips.a is unknown`,
     ],
     [
       'that it is reserved, and the next key a resource without an id',
       { ...leftEntry, answers: [taken, taken, fenced, taken, taken, made(undefined)], seen: [undefined] },
-      `probe; send; probe; ${reserved}; ${next('1.0')}; probe; probe; send; ips.a is unknown`,
     ],
-    ['no replay', { answers: [taken, made('7', null, false)], seen: [live] }, `probe; send; ${found}`],
-    ['a lost replay', { answers: [taken, lost] }, 'probe; send; ips.a is unknown'],
-    ['a replay that the API refuses for now', { answers: [taken, unpaid] }, 'probe; send; ips.a is unknown'],
-    [
-      'a replay that is not sent',
-      { answers: [taken, unsent, taken, made('7')], seen: [live] },
-      `probe; send; probe; send; ${found}`,
-    ],
-    ['no answer', { answers: [lost, lost, lost, lost] }, `probe; probe; probe; ${silent}`],
-    ['no answer at first', { answers: [lost, ...unused] }, `probe; probe; probe; ${free}`],
-    ['a refusal for want of payment', { answers: Array(3).fill(unpaid) }, `probe; probe; probe; ${silent}`],
+    ['no replay', { answers: [taken, made('7', null, false)], seen: [live] }],
+    ['a lost replay', { answers: [taken, lost] }],
+    ['a replay that the API refuses for now', { answers: [taken, unpaid] }],
+    ['a replay that is not sent', { answers: [taken, unsent, taken, made('7')], seen: [live] }],
+    ['no answer', { answers: [lost, lost, lost, lost] }],
+    ['no answer at first', { answers: [lost, ...unused] }],
+    ['a refusal for want of payment', { answers: Array(3).fill(unpaid) }],
     [
       'a class that is paused meanwhile',
       { answers: [unpaid], held: (spend, sends) => spend === 'none' && sends > 0 },
-      `probe; ${silent}`,
     ],
-    [
-      'spending that is paused',
-      { answers: [taken, taken, taken], held: (spend) => spend === 'adds' },
-      `probe; probe; probe; ${silent}`,
-    ],
-    [
-      'an API that stores no refusals',
-      { storesRefusals: false },
-      'void ips.a (unaskable): no request can ask this API about an idempotency key',
-    ],
-    [
-      'eight keys that earlier states fenced',
-      { answers: Array(9).fill(fenced) },
-      `probe; ${isFenced}; ${[1, 2, 3, 4, 5, 6, 7].map((at) => `${next(`0.${at}`)}; probe; ${isFenced}`).join('; ')}; found`,
-    ],
+    ['spending that is paused', { answers: [taken, taken, taken], held: (spend) => spend === 'adds' }],
+    ['an API that stores no refusals', { storesRefusals: false }],
+    ['eight keys that earlier states fenced', { answers: Array(9).fill(fenced) }],
     [
       'the answer of a resource that another entry names',
       { file: 'ips: {a: {}, b: {id: 7}}\n', answers: [taken, made('7'), ...unused] },
-      `probe; send; void ips.a (taken): ips.b names 7, which was created under this key; ${next('1.0')}; probe; probe; ${free}`,
     ],
     [
       'the answer of a resource whose id a resource of another kind has',
       { file: 'ips: {a: {}}\nnetworks: {n: {id: 7}}\n', answers: [taken, made('7')], seen: [live] },
-      `probe; send; ${found}`,
     ],
-    [
-      'two entries',
-      { file: 'ips: {a: {}, b: {}}\n', answers: [...unused, taken, made('7')], seen: [live] },
-      `probe; probe; ${free}; begin ips.b 0.0 for ips.b; probe; send; ${found.replace('ips.a', 'ips.b')}`,
-    ],
-  ])('the key shows %s (%#)', async (_name, given, steps) => {
-    expect((await play(given)).steps.join('; ')).toBe(`${next('0.0')}; ${steps}`);
+    ['two entries', { file: 'ips: {a: {}, b: {}}\n', answers: [...unused, taken, made('7')], seen: [live] }],
+  ])('the key shows %s (%#)', async (name, given) => {
+    expect((await play(given)).steps.join('\n')).toBe(texts.of(`the key shows ${name}`));
   });
 
   test.each<[string, Given]>([
@@ -537,43 +468,25 @@ describe('src/engine/run/recover.ts', () => {
 
   const asking = { open: [open({ sends: 0 })], answers: unused };
   const doubted = { why: 'conflict', question: { stage: 'taken', probes: 1, conflict: true } };
-  test.each<[string, Given, string]>([
-    ['a question without an answer', asking, `probe; probe; ${free}`],
-    ['a question in an empty project', { ...asking, ips: [] }, `probe; probe; ${free}`],
-    [
-      'a question whose request was sent',
-      { open: [open({ phase: 'sending' })], answers: unused },
-      'probe; probe; ips.a is unknown',
-    ],
+  test.each<[string, Given]>([
+    ['a question without an answer', asking],
+    ['a question in an empty project', { ...asking, ips: [] }],
+    ['a question whose request was sent', { open: [open({ phase: 'sending' })], answers: unused }],
     [
       'a question whose request was sent under a fenced key',
       { open: [open({ phase: 'sending' })], answers: [fenced] },
-      'probe; ips.a is unknown',
     ],
     [
       'a question whose request was sent, and that has an answer',
       { open: [open({ phase: 'sending' })], answers: [taken, made('7')], seen: [live] },
-      `probe; send; ${found}`,
     ],
-    ['a conflict', { open: [open({ unconfirmed: doubted })] }, 'ips.a is unknown'],
-    ['an old question', { open: [open({ firstSentAt: sentAt - 24 * hour })] }, 'ips.a is unknown'],
-    [
-      'accepted',
-      { open: [open({ phase: 'accepted', answer: { id: '7', facts: {} } })] },
-      'ips.a is accepted',
-    ],
-    [
-      'an earlier key with an open write',
-      { ...old, open: [open({ key: 'ips.z', recovers: undefined })] },
-      'ips.z is unknown',
-    ],
-    [
-      'an earlier key with an open question',
-      { ...asking, ...old, open: [open({ key: 'ips.z', sends: 0 })] },
-      `probe; probe; ${free.replace('ips.a', 'ips.z')}`,
-    ],
-  ])('an earlier run left %s', async (_name, given, steps) => {
-    expect((await play(given)).steps.join('; ')).toBe(steps);
+    ['a conflict', { open: [open({ unconfirmed: doubted })] }],
+    ['an old question', { open: [open({ firstSentAt: sentAt - 24 * hour })] }],
+    ['accepted', { open: [open({ phase: 'accepted', answer: { id: '7', facts: {} } })] }],
+    ['an earlier key with an open write', { ...old, open: [open({ key: 'ips.z', recovers: undefined })] }],
+    ['an earlier key with an open question', { ...asking, ...old, open: [open({ key: 'ips.z', sends: 0 })] }],
+  ])('an earlier run left %s', async (name, given) => {
+    expect((await play(given)).steps.join('\n')).toBe(texts.of(`an earlier run left ${name}`));
   });
 
   test('a conflict is asked about again once its entry was edited', async () => {
