@@ -33,7 +33,7 @@ export function bindings(test: StoreTest): void {
     expect(await store.bindings()).toHaveLength(1);
   });
 
-  test('releasing what still exists keeps the incarnation, releasing what is gone raises it', async ({
+  test('a release keeps the incarnation of what exists, and raises that of what is gone', async ({
     store,
   }) => {
     expect(await store.incarnation(web)).toBe(0);

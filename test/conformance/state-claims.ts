@@ -12,9 +12,7 @@ const unclaim = (id: string) =>
   ({ type: 'unclaim', object: { kind: 'server', id }, reason: 'gone' }) as const;
 
 export function claims(test: StoreTest): void {
-  test('a claim comes back as it was given, and a second one of the object takes its place', async ({
-    store,
-  }) => {
+  test('a claim comes back as given, and a second one of the object takes its place', async ({ store }) => {
     await store.change([claim('18'), claim('17', { missedAt: 5 })], later);
     expect(await store.claims()).toEqual([sampleClaim('17', { missedAt: 5 }), sampleClaim('18')]);
     const holder = { is: 'released', by: 'file', formerKey: web } as const;
@@ -24,7 +22,7 @@ export function claims(test: StoreTest): void {
     await expectReplayed(store);
   });
 
-  test('an object has one holder: another key and a claim beside a binding are rejected', async ({
+  test('an object has one holder: another key, and a claim beside a binding, is rejected', async ({
     store,
   }) => {
     await store.change([bind(web, '17'), claim('18')], later);
@@ -36,9 +34,7 @@ export function claims(test: StoreTest): void {
     await expectRejected(store, bound, /server 17 is bound to servers/);
   });
 
-  test('an object passes on from holder to holder in one call, and with the end of an intent', async ({
-    store,
-  }) => {
+  test('an object passes to another holder in one call, and as an intent ends', async ({ store }) => {
     const release = (key: ResourceKey) => ({ type: 'release', key, gone: false, reason: 'because' }) as const;
     await store.change([bind(web, '17')], later);
     await store.change([release(web), claim('17')], later);

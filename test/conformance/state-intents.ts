@@ -53,9 +53,7 @@ export function intents(test: StoreTest): void {
     await expectRejected(store, () => store.beginIntent(sampleIntent('a', backend)), /intent a already/);
   });
 
-  test('an intent does not begin closed, nor is it closed by an update, nor without a time', async ({
-    store,
-  }) => {
+  test('no intent begins closed, or is closed by an update or without a time', async ({ store }) => {
     const stage = { phase: 'closed', outcome: 'done', closedAt: 1 } as const;
     const closed = sampleIntent('a', web, {}, stage);
     await expectRejected(store, () => store.beginIntent(closed), /cannot begin closed/);
@@ -177,9 +175,7 @@ export function looking(test: StoreTest): void {
     expect(await last()).toBe(0);
   });
 
-  test('intents come newest first, the journal oldest first, both limited to the newest', async ({
-    store,
-  }) => {
+  test('intents come newest first, the journal oldest first, both the newest only', async ({ store }) => {
     const keys = ['a', 'b', 'c'].map((name) => `networks.${name}` as ResourceKey);
     for (const key of keys) await store.beginIntent(sampleIntent(`of ${key}`, key));
     await close(store, 'of networks.a');

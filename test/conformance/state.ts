@@ -52,9 +52,7 @@ function identity(test: StoreTest, reopen: Reopen): void {
     expect(await store.journal({ limit: 10 })).toEqual([]);
   });
 
-  test('the first claim ties it to a project, a second one of the same changes nothing', async ({
-    store,
-  }) => {
+  test('the first claim ties it to a project, a second one changes nothing', async ({ store }) => {
     await store.claimProject(4711);
     await store.claimProject(4711);
     expect(await store.info()).toMatchObject({ projectId: 4711, serial: 1 });

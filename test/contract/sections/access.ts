@@ -26,10 +26,7 @@ describe('§5 authentication', () => {
     expect([answer.status, answer.code]).toEqual([403, 'insufficient_scope']);
   });
 
-  test('§5.6 an operation that the team member cannot perform is refused with 403 insufficient_privileges', async ({
-    api,
-    server,
-  }) => {
+  test('§5.6 what the team member cannot perform is 403 insufficient_privileges', async ({ api, server }) => {
     const refused = await api.delete(`/servers/${server.id}`, { token: api.tokens.member });
     expect([refused.status, refused.code]).toEqual([403, 'insufficient_privileges']);
     expect((await api.get(`/servers/${server.id}/firewall`)).status).toBe(200);
@@ -56,9 +53,7 @@ describe('§5 authentication', () => {
     expect((await api.post('/servers', body, { token: api.otherProjectToken })).status).toBe(202);
   });
 
-  test('§1.1 a token belongs to exactly one project: another project’s resources are not found', async ({
-    api,
-  }) => {
+  test('§1.1 a token belongs to one project: another project’s resources are not found', async ({ api }) => {
     const other = api.otherProjectToken;
     const mine = (await api.post('/ips', {})).data;
     expect((await api.get('/ips', { token: other })).data).toEqual([]);

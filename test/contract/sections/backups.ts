@@ -9,10 +9,7 @@ describe('§4 /servers/{id}/backups and /backup-policy', () => {
     expect(answer.task ?? null).toBeNull();
   });
 
-  test('§3 a backup becomes available when it finishes, and size_bytes becomes non-null', async ({
-    api,
-    server,
-  }) => {
+  test('§3 a backup becomes available when it finishes, with its size_bytes', async ({ api, server }) => {
     const taken = (await api.post(`/servers/${server.id}/backups`)).data;
     expect((await api.backups(server.id)).map((backup) => backup.status)).toEqual(['creating']);
     await api.until(async () => (await api.backups(server.id))[0]?.status === 'available');
@@ -21,7 +18,7 @@ describe('§4 /servers/{id}/backups and /backup-policy', () => {
     expect(backup?.size_bytes).toBeGreaterThan(0);
   });
 
-  test('§2 a backup id is a UTC timestamp of the moment it was taken, created_at the same with an offset', async ({
+  test('§2 a backup id is the UTC time it was taken, created_at the same with an offset', async ({
     api,
     server,
   }) => {

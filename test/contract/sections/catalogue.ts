@@ -13,9 +13,7 @@ describe('§4 /project, /server-types and /tasks', () => {
     expect((await api.get('/project')).data.status).not.toBe('Active');
   });
 
-  test('§2 the catalogue shows the pricing modes sliders, plans and fixed, and marks graphics cards', async ({
-    api,
-  }) => {
+  test('§2 the catalogue shows sliders, plans and fixed, and marks graphics cards', async ({ api }) => {
     const types = (await api.get('/server-types')).data;
     expect([...new Set(types.map((type) => type.pricing_mode))].toSorted()).toEqual([
       'fixed',
@@ -26,9 +24,7 @@ describe('§4 /project, /server-types and /tasks', () => {
     expect(types.some((type) => !type.gpu)).toBe(true);
   });
 
-  test('§4 GET /server-types/{id}/pricing answers the pricing of that type, in its pricing mode', async ({
-    api,
-  }) => {
+  test('§4 GET /server-types/{id}/pricing answers the pricing in the mode of the type', async ({ api }) => {
     for (const type of (await api.get('/server-types')).data) {
       const pricing = (await api.get(`/server-types/${type.id}/pricing`)).data;
       expect(pricing).toMatchObject({ server_type_id: type.id, pricing_mode: type.pricing_mode });
@@ -44,9 +40,7 @@ describe('§4 /project, /server-types and /tasks', () => {
     expect((await api.post('/servers', body)).code).toBe('gpu_package_not_found');
   });
 
-  test('§4 GET /server-types/{id}/images lists os entries, and the project’s own ISOs as useriso', async ({
-    api,
-  }) => {
+  test('§4 GET /server-types/{id}/images lists os entries, and own ISOs as useriso', async ({ api }) => {
     const type = await api.serverType('sliders');
     const path = `/server-types/${type.id}/images`;
     const before = (await api.get(path)).data;

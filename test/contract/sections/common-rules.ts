@@ -5,9 +5,7 @@ const IDS: Record<string, string> = { '/isos/{id}': 'uiso-1', '/tasks/{id}': 'no
 const concrete = (path: string) => path.replace('{id}', IDS[path] ?? '1');
 
 describe('§4 common rules', () => {
-  test('§4.2 every response carries an X-Request-Id, each its own; §7 request_id is the same', async ({
-    api,
-  }) => {
+  test('§4.2 every response has an X-Request-Id of its own; §7 request_id is the same', async ({ api }) => {
     const answers = [await api.get('/project'), await api.get('/nowhere'), await api.get('/ips/987654')];
     const ids = answers.map((answer) => answer.headers['x-request-id']);
     expect(new Set(ids).size).toBe(3);
@@ -138,9 +136,7 @@ describe('§4 common rules', () => {
     expect((await api.post('/nowhere', {})).status).toBe(404);
   });
 
-  test('§9.1 the version is the first segment of the base path: another version is not found', async ({
-    api,
-  }) => {
+  test('§9.1 the version begins the base path: another version is not found', async ({ api }) => {
     expect(api.baseUrl).toMatch(/\/v1$/);
     expect((await api.outside('/v2/project')).status).toBe(404);
     expect((await api.outside('/project')).status).toBe(404);

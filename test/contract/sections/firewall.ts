@@ -12,7 +12,7 @@ const https = {
 const ssh = { ...https, destination_port: '22', description: 'ssh' };
 
 describe('§4 /servers/{id}/firewall', () => {
-  test('§4 a new server returns disabled, policy_in drop, policy_out accept, empty rules', async ({
+  test('§4 a new server has disabled, policy_in drop, policy_out accept, empty rules', async ({
     api,
     server,
   }) => {
@@ -29,9 +29,7 @@ describe('§4 /servers/{id}/firewall', () => {
     expect((await api.get(`/servers/${server.id}/firewall`)).data).toEqual(answer.data);
   });
 
-  test('§4 the whole desired state is sent and replaces the stored one; §2 rules are ordered', async ({
-    api,
-  }) => {
+  test('§4 the whole state is sent and replaces the stored one; §2 rules are ordered', async ({ api }) => {
     const server = await api.server({ public_ipv4: { new: true } });
     const path = `/servers/${server.id}/firewall`;
     await api.put(path, { enabled: true, policy_in: 'drop', rules: [https, ssh] });
@@ -53,9 +51,7 @@ describe('§4 /servers/{id}/firewall', () => {
     expect((await api.get(path)).data).toMatchObject({ enabled: false, rules: [] });
   });
 
-  test('§3.4 reading a firewall always works: also while the server is created or deleted', async ({
-    api,
-  }) => {
+  test('§3.4 reading a firewall works also while the server is created or deleted', async ({ api }) => {
     const created = await api.post('/servers', await api.serverBody());
     const path = `/servers/${created.data.id}/firewall`;
     expect((await api.get(path)).data).toMatchObject({ enabled: false, rules: [] });
@@ -64,7 +60,7 @@ describe('§4 /servers/{id}/firewall', () => {
     expect((await api.get(path)).status).toBe(200);
   });
 
-  test('§3.4 only enabling is refused without a public card: a disabled firewall is stored', async ({
+  test('§3.4 without a public card, only enabling is refused: a disabled one is stored', async ({
     api,
     server,
   }) => {

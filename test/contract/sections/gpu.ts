@@ -28,18 +28,14 @@ describe('§4 packaged graphics-card types', () => {
     expect([answer.status, answer.code]).toEqual([422, 'resources_managed_by_package']);
   });
 
-  test('§4 gpus is refused with gpus_not_supported, disk_type with disk_type_not_supported', async ({
-    api,
-  }) => {
+  test('§4 gpus is refused with gpus_not_supported, disk_type likewise', async ({ api }) => {
     expect((await api.post('/servers', await api.gpuBody({ gpus: 1 }))).code).toBe('gpus_not_supported');
     expect((await api.post('/servers', await api.gpuBody({ disk_type: 'ssd' }))).code).toBe(
       'disk_type_not_supported',
     );
   });
 
-  test('§4 gpu 4: when no host has the cards free the answer is 409 no_gpu_capacity without Retry-After', async ({
-    api,
-  }) => {
+  test('§4 gpu 4: no host with free cards is 409 no_gpu_capacity without Retry-After', async ({ api }) => {
     const body = await api.gpuBody();
     api.gpuCapacity(body.gpu_package, 0);
     const answer = await api.post('/servers', body);
@@ -47,9 +43,7 @@ describe('§4 packaged graphics-card types', () => {
     expect(answer.headers['retry-after']).toBeUndefined();
   });
 
-  test('§4 gpu 5: a refused request costs nothing: the address it allocated is released again', async ({
-    api,
-  }) => {
+  test('§4 gpu 5: a refused request costs nothing: its address is released again', async ({ api }) => {
     const body = await api.gpuBody();
     api.gpuCapacity(body.gpu_package, 0);
     for (const refused of [
@@ -83,9 +77,7 @@ describe('§4 packaged graphics-card types', () => {
     expect((await api.post('/servers', named)).data.ipv4).toBe(mine.address);
   });
 
-  test('§4 gpu 4: capacity is used up by the servers that were created, and free again when they are gone', async ({
-    api,
-  }) => {
+  test('§4 gpu 4: created servers use up capacity, and free it when they are gone', async ({ api }) => {
     const body = await api.gpuBody();
     api.gpuCapacity(body.gpu_package, 1);
     const server = await api.gpuServer();
@@ -100,9 +92,7 @@ describe('§4 packaged graphics-card types', () => {
     expect((await api.post('/servers', padded)).status).toBe(202);
   });
 
-  test('§8.3 a 409 no_gpu_capacity is not stored: the same key buys once capacity is found', async ({
-    api,
-  }) => {
+  test('§8.3 a 409 no_gpu_capacity is not stored: the same key buys later', async ({ api }) => {
     const body = await api.gpuBody();
     api.gpuCapacity(body.gpu_package, 0);
     expect((await api.post('/servers', body, { key: 'wait-for-cards' })).status).toBe(409);

@@ -48,9 +48,7 @@ describe('§8 idempotency', () => {
     expect(second.data).toEqual(first.data);
   });
 
-  test('§8.1 the same key with the same body replays the stored response with Idempotency-Replayed: true', async ({
-    api,
-  }) => {
+  test('§8.1 the same key and body replays the response with Idempotency-Replayed: true', async ({ api }) => {
     const first = await api.post('/ips', {}, { key: 'take-one-address' });
     const second = await api.post('/ips', {}, { key: 'take-one-address' });
     expect([first.replayed, second.replayed]).toEqual([false, true]);

@@ -26,9 +26,7 @@ describe('§4 /ips', () => {
     expect([answer.status, answer.code]).toEqual([404, 'server_type_not_found']);
   });
 
-  test('§4 GET /ips lists the addresses; §4.1 the collection is an array also when empty', async ({
-    api,
-  }) => {
+  test('§4 GET /ips lists the addresses; §4.1 an empty collection is an array', async ({ api }) => {
     expect((await api.get('/ips')).data).toEqual([]);
     const taken = (await api.post('/ips', {})).data;
     expect((await api.get('/ips')).data).toEqual([taken]);

@@ -75,9 +75,7 @@ describe('§4 /isos', () => {
     expect(iso.error ?? iso.reason ?? iso.failure_reason).toEqual(expect.any(String));
   });
 
-  test('§2 ISO ids are `uiso-` followed by 1 to 10 digits; another form never answers an ISO', async ({
-    api,
-  }) => {
+  test('§2 ISO ids are `uiso-` and 1 to 10 digits; another form never answers an ISO', async ({ api }) => {
     expect((await api.iso()).id).toMatch(/^uiso-[0-9]{1,10}$/);
     for (const id of ['1', 'uiso-', 'uiso-12345678901', 'iso-1', 'uiso-1x']) {
       expect([400, 404, 422]).toContain((await api.get(`/isos/${id}`)).status);

@@ -47,10 +47,7 @@ describe('§4 /servers/{id}/network-interfaces', () => {
     expect([404, 422]).toContain(answer.status);
   });
 
-  test('§4.1 the collection is an array also when empty: a server without any card', async ({
-    api,
-    server,
-  }) => {
+  test('§4.1 an empty collection is an array: a server without any card', async ({ api, server }) => {
     expect((await api.get(`/servers/${server.id}/network-interfaces`)).data).toEqual([]);
   });
 });

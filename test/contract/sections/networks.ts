@@ -48,9 +48,7 @@ describe('§4 /networks', () => {
     }
   });
 
-  test('§4 a network name holds letters, digits, space, underscore, dot, hyphen and nothing else', async ({
-    api,
-  }) => {
+  test('§4 a network name holds letters, digits, space, underscore, dot and hyphen', async ({ api }) => {
     expect((await api.post('/networks', { name: 'Az 09_.-', cidr: '10.1.0.0/24' })).status).toBe(202);
     for (const name of ['a/b', 'a:b', 'a,b', 'ü?', 'a\nb', 'a+b']) {
       const answer = await api.post('/networks', { name, cidr: '10.3.0.0/24' });
@@ -94,9 +92,7 @@ describe('§4 /networks', () => {
     expect(await api.networkNamed('backend')).toMatchObject({ server_count: 0 });
   });
 
-  test('§4 DELETE /networks/{id} is answered with a task; the network is gone when it is done', async ({
-    api,
-  }) => {
+  test('§4 DELETE /networks/{id} answers a task; the network is gone when it is done', async ({ api }) => {
     const network = await api.network('backend');
     const answer = await api.delete(`/networks/${network.id}`);
     expect(answer.status).toBe(202);

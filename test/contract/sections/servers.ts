@@ -2,9 +2,7 @@ import { describe, expect } from 'vitest';
 import { test } from '../contract.ts';
 
 describe('§4 /servers', () => {
-  test('§3 creation answers 202 with the server id at once, status `creating` and power false', async ({
-    api,
-  }) => {
+  test('§3 creation answers 202 with the id at once, status `creating` and power false', async ({ api }) => {
     const answer = await api.post('/servers', await api.serverBody({ name: 'web-1' }));
     expect(answer.status).toBe(202);
     expect(answer.data).toMatchObject({ name: 'web-1', status: 'creating', power: false });
@@ -13,9 +11,7 @@ describe('§4 /servers', () => {
     expect((await api.get(`/servers/${answer.data.id}/firewall`)).status).toBe(200);
   });
 
-  test('§4.8 the Location of a creation, where there is one, is the path of the created resource', async ({
-    api,
-  }) => {
+  test('§4.8 a Location of a creation is the path of the created resource', async ({ api }) => {
     const answer = await api.post('/servers', await api.serverBody());
     expect(answer.headers.location ?? `/v1/servers/${answer.data.id}`).toMatch(
       new RegExp(`/v1/servers/${answer.data.id}$`),
@@ -176,9 +172,7 @@ describe('§4 /servers', () => {
     expect((await api.insertIso(gpu.id, iso.id)).status).toBeLessThan(300);
   });
 
-  test('§7 server_type_not_supported: an image is taken from a packaged graphics-card server', async ({
-    api,
-  }) => {
+  test('§7 server_type_not_supported: an image of a packaged graphics-card server', async ({ api }) => {
     const gpu = await api.gpuServer();
     const refused = await api.takeImage(gpu.id);
     expect(refused.code).toBe('server_type_not_supported');
