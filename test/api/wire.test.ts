@@ -15,6 +15,8 @@ import {
   taskSchema,
 } from '../../src/api/wire.ts';
 
+type Accepted = [what: string, schema: z.ZodType, data: unknown, expected: unknown];
+
 const read = <T>(schema: z.ZodType<T>, data: unknown) => readData({ data }, schema);
 
 describe('src/api/wire.ts', () => {
@@ -23,108 +25,54 @@ describe('src/api/wire.ts', () => {
   const rule = { direction: 'in', action: 'accept', id: 9, nested: { a: [1] } };
   const policy = { enabled: true, days: ['mon'], hour: 3, minute: 0, keep: 7 };
   const task = { id: 't', status: 'running', is_terminal: false, detail: null };
+  const card = { id: 'net0', public: true, network_id: null };
+  const off = { enabled: false, policy_in: 'drop', rules: [] };
+  const filled = { enabled: true, policy_in: 'drop', policy_out: 'accept', rules: [rule] };
+  const backup = {
+    ...{ id: '2026-01-01T00:00:00Z', server_id: 1, status: 'creating', size_bytes: null },
+    created_at: '2026-01-01T00:00:00+00:00',
+  };
+  const type = { id: 3, name: 's', pricing_mode: 'future' };
+  const uncounted = { ...network, server_count: null };
+  const foreign = '9.9.9.9 | vdcsync destroy --yes';
 
-  const accepted: readonly [string, z.ZodType, unknown, unknown][] = [
+  const accepted: readonly Accepted[] = [
     ['unknown fields', ipSchema, { ...ip, prefix: '/32', gateway: '203.0.113.1', new_field: {} }, ip],
     [
       'a network without server_count',
       networkSchema,
       { ...network, server_count: undefined, router: null },
-      { ...network, server_count: null },
+      uncounted,
     ],
-    [
-      'a network with server_count null',
-      networkSchema,
-      { ...network, server_count: null },
-      { ...network, server_count: null },
-    ],
-    [
-      'a card without a network',
-      networkInterfaceSchema,
-      { id: 'net0', public: true, network_id: null, ips: [] },
-      { id: 'net0', public: true, network_id: null, addresses: [] },
-    ],
+    ['a network with server_count null', networkSchema, uncounted, uncounted],
+    ['a card without a network', networkInterfaceSchema, { ...card, ips: [] }, { ...card, addresses: [] }],
     ...['local:iso/debian 12 (netinst).iso', '2026-01-01T00:00:00+02:00', 'net0', 'Größe'].map(
-      (id) =>
-        [
-          `${id} as an id`,
-          taskSchema,
-          { ...task, id },
-          { id, status: 'running', is_terminal: false, detail: null },
-        ] as [string, z.ZodType, unknown, unknown],
+      (id): Accepted => [`${id} as an id`, taskSchema, { ...task, id }, { ...task, id }],
     ),
     [
       "a card's addresses, as far as they are understood",
       networkInterfaceSchema,
-      {
-        id: 'net0',
-        public: true,
-        network_id: null,
-        ips: [
-          '203.0.113.7/24',
-          { address: '203.0.113.8', id: 5 },
-          5001,
-          {},
-          '9.9.9.9 | vdcsync destroy --yes',
-        ],
-      },
-      { id: 'net0', public: true, network_id: null, addresses: ['203.0.113.7', '203.0.113.8'] },
+      { ...card, ips: ['203.0.113.7/24', { address: '203.0.113.8', id: 5 }, 5001, {}, foreign] },
+      { ...card, addresses: ['203.0.113.7', '203.0.113.8'] },
     ],
     [
       'a card whose addresses are in a form of their own',
       networkInterfaceSchema,
-      { id: 'net0', public: true, network_id: null, ips: 'none' },
-      { id: 'net0', public: true, network_id: null, addresses: [] },
+      { ...card, ips: 'none' },
+      { ...card, addresses: [] },
     ],
-    [
-      'a firewall without policy_out',
-      firewallSchema,
-      { enabled: false, policy_in: 'drop', rules: [] },
-      { enabled: false, policy_in: 'drop', policy_out: null, rules: [] },
-    ],
-    [
-      'unknown rule fields',
-      firewallSchema,
-      { enabled: true, policy_in: 'drop', policy_out: 'accept', rules: [rule] },
-      { enabled: true, policy_in: 'drop', policy_out: 'accept', rules: [rule] },
-    ],
-    [
-      'a backup under way',
-      backupSchema,
-      {
-        id: '2026-01-01T00:00:00Z',
-        server_id: 1,
-        status: 'creating',
-        size_bytes: null,
-        created_at: '2026-01-01T00:00:00+00:00',
-      },
-      {
-        id: '2026-01-01T00:00:00Z',
-        server_id: 1,
-        status: 'creating',
-        size_bytes: null,
-        created_at: '2026-01-01T00:00:00+00:00',
-      },
-    ],
+    ['a firewall without policy_out', firewallSchema, off, { ...off, policy_out: null }],
+    ['unknown rule fields', firewallSchema, filled, filled],
+    ['a backup under way', backupSchema, backup, backup],
     ['a policy that never ran', backupPolicySchema, policy, { ...policy, next_run: null, last_run: null }],
-    [
-      'a server type without gpu',
-      serverTypeSchema,
-      { id: 3, name: 's', pricing_mode: 'future' },
-      { id: 3, name: 's', pricing_mode: 'future', gpu: false },
-    ],
+    ['a server type without gpu', serverTypeSchema, type, { ...type, gpu: false }],
     [
       'a type without packages',
       pricingSchema,
       { server_type_id: 3, pricing_mode: 'sliders', limits: {} },
       { gpu_packages: [] },
     ],
-    [
-      'a task that says succeeded and is not terminal',
-      taskSchema,
-      { id: 't', status: 'succeeded', is_terminal: false },
-      task,
-    ],
+    ['a succeeded task that is not terminal', taskSchema, { ...task, status: 'succeeded' }, task],
     ['a task of an unknown status', taskSchema, { id: 't', status: 'paused', is_terminal: false }, task],
   ];
   test.each(accepted)('takes %s', (_what, schema, data, expected) => {

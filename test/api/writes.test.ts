@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { buildWrite } from '../../src/api/writes.ts';
-import type { WriteName, WriteRequest, WriteResult } from '../../src/core/ports.ts';
+import type { WriteName, WriteRequest } from '../../src/core/ports.ts';
 import { type ApiProfile, documentedProfile } from '../../src/core/profile.ts';
 import { type HttpResponse, TransportError } from '../../src/core/transport.ts';
 import { answer, baseUrl, problem, proxyPage, rig } from './support.ts';
@@ -24,87 +24,76 @@ async function send(
 }
 
 describe('src/api/writes.ts', () => {
-  const classification: readonly [
-    string,
-    () => HttpResponse | Promise<HttpResponse>,
-    Partial<WriteResult>,
-  ][] = [
+  type Case = [what: string, response: () => HttpResponse | Promise<HttpResponse>, result: object];
+  const data = { id: 5 };
+  const problemType = { 'content-type': 'application/problem+json' };
+  const answered = (more: object) => ({ type: 'answer', ...more });
+  const ambiguous = (status: number) => ({ type: 'ambiguous', status });
+  const malformed = (why: string) => answered({ malformed: why });
+  const fails = (...why: ConstructorParameters<typeof TransportError>) =>
+    Promise.reject(new TransportError(...why));
+  const classification: readonly Case[] = [
     [
       '202 with a task',
-      () => answer(202, { data: { id: 5 }, task: aTask }, { 'x-request-id': 'r' }),
-      {
-        type: 'answer',
-        status: 202,
-        requestId: 'r',
-        replayed: false,
-        data: { id: 5 },
-        task: { id: 't-1', terminal: false },
-      } as Partial<WriteResult>,
+      () => answer(202, { data, task: aTask }, { 'x-request-id': 'r' }),
+      answered({ status: 202, requestId: 'r', replayed: false, data, task: { id: 't-1', terminal: false } }),
     ],
-    ['task null', () => answer(201, { data: { id: 5 }, task: null }), { type: 'answer', task: null }],
-    ['no documented task', () => answer(202, { data: { id: 5 } }), { type: 'answer', task: 'missing' }],
+    ['task null', () => answer(201, { data, task: null }), answered({ task: null })],
+    ['no documented task', () => answer(202, { data }), answered({ task: 'missing' })],
     [
       'a task without an id',
-      () => answer(202, { data: { id: 5 }, task: { status: 'pending' } }),
-      { type: 'answer', task: 'missing' },
+      () => answer(202, { data, task: { status: 'pending' } }),
+      answered({ task: 'missing' }),
     ],
     [
       'a replayed 2xx',
-      () => answer(202, { data: { id: 5 }, task: aTask }, { 'idempotency-replayed': 'true' }),
-      { type: 'answer', replayed: true },
+      () => answer(202, { data, task: aTask }, { 'idempotency-replayed': 'true' }),
+      answered({ replayed: true }),
     ],
-    ['a cut-off 2xx', () => answer(202, '{"data": {'), { type: 'answer', malformed: 'the body is not JSON' }],
-    ['a 2xx without a body', () => answer(204, ''), { type: 'answer', malformed: 'the body is empty' }],
-    ['2xx without data', () => answer(202, { task: aTask }), { type: 'answer', malformed: 'data: missing' }],
-    [
-      'a 2xx without the id',
-      () => answer(202, { data: {}, task: null }),
-      { type: 'answer', malformed: 'data.id: missing' },
-    ],
-    ["a proxy's 200 page", () => proxyPage(200), { type: 'ambiguous', status: 200 }],
+    ['a cut-off 2xx', () => answer(202, '{"data": {'), malformed('the body is not JSON')],
+    ['a 2xx without a body', () => answer(204, ''), malformed('the body is empty')],
+    ['2xx without data', () => answer(202, { task: aTask }), malformed('data: missing')],
+    ['a 2xx without the id', () => answer(202, { data: {}, task: null }), malformed('data.id: missing')],
+    ["a proxy's 200 page", () => proxyPage(200), ambiguous(200)],
     [
       'a page under 200, stamped on the way',
       () => answer(200, '<p>', { 'content-type': 'text/html' }),
-      { type: 'ambiguous', status: 200 },
+      ambiguous(200),
     ],
-    ['302', () => answer(302, '', { location: '/v1/servers/1' }), { type: 'ambiguous', status: 302 }],
-    ['307', () => answer(307, '{}', { location: 'https://x' }), { type: 'ambiguous', status: 307 }],
-    ["a proxy's 502 page", () => proxyPage(502), { type: 'ambiguous', status: 502 }],
-    [
-      'a cut-off 503',
-      () => answer(503, '{"code"', { 'content-type': 'application/problem+json' }),
-      { type: 'ambiguous', status: 503 },
-    ],
+    ['302', () => answer(302, '', { location: '/v1/servers/1' }), ambiguous(302)],
+    ['307', () => answer(307, '{}', { location: 'https://x' }), ambiguous(307)],
+    ["a proxy's 502 page", () => proxyPage(502), ambiguous(502)],
+    ['a cut-off 503', () => answer(503, '{"code"', problemType), ambiguous(503)],
     [
       'a problem without X-Request-Id',
       () => ({
         status: 422,
-        headers: { 'content-type': 'application/problem+json' },
+        headers: problemType,
         body: '{"code":"invalid_request"}',
       }),
-      { type: 'ambiguous', status: 422 },
+      ambiguous(422),
     ],
-    ['an own 503', () => problem(503, 'unavailable'), { type: 'answer', status: 503, code: 'unavailable' }],
+    ['an own 503', () => problem(503, 'unavailable'), answered({ status: 503, code: 'unavailable' })],
     [
       '409 with Retry-After',
       () => problem(409, 'server_busy', { 'retry-after': '3' }),
-      { type: 'answer', status: 409, code: 'server_busy', retryAfterMs: 3_000 },
+      answered({ status: 409, code: 'server_busy', retryAfterMs: 3_000 }),
     ],
     [
       'a problem of plain JSON with a code',
       () => answer(409, { code: 'no_gpu_capacity' }),
-      { type: 'answer', status: 409, code: 'no_gpu_capacity' },
+      answered({ status: 409, code: 'no_gpu_capacity' }),
     ],
-    ['plain JSON without a code', () => answer(409, { message: 'no' }), { type: 'ambiguous', status: 409 }],
+    ['plain JSON without a code', () => answer(409, { message: 'no' }), ambiguous(409)],
     [
       'a problem without a code',
       () => answer(409, { title: 'Conflict' }, { 'content-type': 'application/problem+json; charset=utf-8' }),
-      { type: 'answer', status: 409, code: null, title: 'Conflict' },
+      answered({ status: 409, code: null, title: 'Conflict' }),
     ],
     [
       'a replayed 429',
       () => problem(429, 'rate_limited', { 'retry-after': '60', 'idempotency-replayed': 'true' }),
-      { type: 'answer', status: 429, replayed: true },
+      answered({ status: 429, replayed: true }),
     ],
     [
       'a validation failure',
@@ -112,20 +101,16 @@ describe('src/api/writes.ts', () => {
         answer(
           422,
           { code: 'invalid_request', invalid_params: [{ name: 'name', reason: 'too\u001b[31m long' }] },
-          { 'content-type': 'application/problem+json' },
+          problemType,
         ),
-      { type: 'answer', code: 'invalid_request', invalidParams: [{ name: 'name', reason: 'too [31m long' }] },
+      answered({ code: 'invalid_request', invalidParams: [{ name: 'name', reason: 'too [31m long' }] }),
     ],
     [
       'a refused connection',
-      () => Promise.reject(new TransportError('connect ECONNREFUSED', 'none', 'ECONNREFUSED')),
+      () => fails('connect ECONNREFUSED', 'none', 'ECONNREFUSED'),
       { type: 'unsent', reason: 'connect ECONNREFUSED' },
     ],
-    [
-      'a reset',
-      () => Promise.reject(new TransportError('reset', 'unknown', 'ECONNRESET')),
-      { type: 'ambiguous', reason: 'reset' },
-    ],
+    ['a reset', () => fails('reset', 'unknown', 'ECONNRESET'), { type: 'ambiguous', reason: 'reset' }],
     ['a fault of the transport itself', () => Promise.reject(new Error('bug')), { type: 'ambiguous' }],
   ];
 

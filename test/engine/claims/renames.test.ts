@@ -267,6 +267,8 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
   };
   const ipA = (id: string, more: object = {}) => ({ key: 'ips.a', kind: 'ip', id, ...more });
   const namesA = (id: string) => ({ key: 'ips.d', moved: 'ips.a', id });
+  type Bindings = ReadonlyMap<ResourceKey, Binding>;
+  const both = (some: Bindings, others: Bindings) => new Map([...some, ...others]);
   const withId6 = new Map(
     [...formerly('ips.a')].map(([name, each]) => [name, { ...each, id: '6' }] as const),
   );
@@ -295,10 +297,10 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     [
       'names an earlier key of it, beside a bound entry of another',
       file('ips.d<ips.z', 'ips.a'),
-      new Map([...formerly('ips.z', 'ips.a'), ...boundTo('ips.a')]),
+      both(formerly('ips.z', 'ips.a'), boundTo('ips.a')),
       'ips.b',
     ],
-    ['names an id, and is bound', file(ipA('6')), new Map([...numbered('ips.b'), ...boundTo('ips.a')])],
+    ['names an id, and is bound', file(ipA('6')), both(numbered('ips.b'), boundTo('ips.a'))],
     ['is not managed, and names another id', file(ipA('5', { managed: false })), formerly('ips.a')],
     [
       'names an earlier key of it, and is not managed',
@@ -312,13 +314,13 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     [
       'names an earlier key of it, which has another resource',
       file('ips.d<ips.a'),
-      new Map([...formerly('ips.a'), ...boundTo('ips.a')]),
+      both(formerly('ips.a'), boundTo('ips.a')),
       'ips.a',
     ],
     [
       'names an earlier key of it, and is bound',
       file('ips.d<ips.a'),
-      new Map([...formerly('ips.a'), ...boundTo('ips.d')]),
+      both(formerly('ips.a'), boundTo('ips.d')),
       'ips.a',
     ],
     [
@@ -327,7 +329,7 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
       new Map([...formerly('ips.a'), [key('ips.c'), { key: 'ips.c', formerKeys: ['ips.a'] } as never]]),
       'ips.a',
     ],
-    ['is bound', file('ips.a'), new Map([...formerly('ips.a'), ...boundTo('ips.a')])],
+    ['is bound', file('ips.a'), both(formerly('ips.a'), boundTo('ips.a'))],
     ['finds a binding that was never renamed', file('ips.a'), boundTo('ips.b')],
   ])('an entry whose resource was renamed %s', (_name, desired, bindings, moved) => {
     expect(withRenames(desired, bindings).resources[0]?.moved).toBe(moved);
@@ -354,7 +356,7 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     expect(of(file('ips.a', 'ips.c<ips.z'), formerly('ips.a'))).toEqual([['ips.b', 'ips.a']]);
     expect(of(file('ips.c<ips.b'), formerly('ips.a'))).toEqual([['ips.b', 'ips.c']]);
     expect(of(file('ips.b', 'ips.c<ips.z'), formerly('ips.a'))).toEqual([]);
-    expect(of(file('ips.c<ips.b'), new Map([...formerly('ips.a'), ...boundTo('ips.c')]))).toEqual([]);
+    expect(of(file('ips.c<ips.b'), both(formerly('ips.a'), boundTo('ips.c')))).toEqual([]);
   });
 
   test('an earlier key with an open write may have another resource', () => {
