@@ -118,9 +118,7 @@ describe('src/api/reads.ts', () => {
     const other = rig(() => problem(404, 'backup_policy_not_found'));
     await expect(
       other.clock.run(other.client.reads('operation').findBackupPolicy(server)),
-    ).rejects.toMatchObject({
-      status: 404,
-    });
+    ).rejects.toMatchObject({ status: 404 });
     expect(await other.clock.run(other.client.reads('operation').findIp(1 as IpId))).toBeUndefined();
   });
 
@@ -234,11 +232,7 @@ describe('src/api/reads.ts', () => {
     const { client, sent } = rig(
       (_request, index) =>
         index === 0 ? problem(429, 'rate_limited', { 'retry-after': '10' }) : ok(aProject),
-      {
-        clock: real,
-        scaled: scaledClock(real, speed, real.now()),
-        profile: { timeScale: speed },
-      },
+      { clock: real, scaled: scaledClock(real, speed, real.now()), profile: { timeScale: speed } },
     );
     await real.run(
       Promise.all([

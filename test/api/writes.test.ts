@@ -66,11 +66,7 @@ describe('src/api/writes.ts', () => {
     ['a cut-off 503', () => answer(503, '{"code"', problemType), ambiguous(503)],
     [
       'a problem without X-Request-Id',
-      () => ({
-        status: 422,
-        headers: problemType,
-        body: '{"code":"invalid_request"}',
-      }),
+      () => ({ status: 422, headers: problemType, body: '{"code":"invalid_request"}' }),
       ambiguous(422),
     ],
     ['an own 503', () => problem(503, 'unavailable'), answered({ status: 503, code: 'unavailable' })],
@@ -251,9 +247,7 @@ describe('src/api/writes.ts', () => {
   test('a write whose answer was lost keeps its slot until it can no longer arrive', async () => {
     const { client, clock } = rig(
       () => Promise.reject(new TransportError('time-out', 'unknown', 'TIMEOUT')),
-      {
-        profile: { limits: { windowMs: 60_000, reads: 60, writes: 1 } },
-      },
+      { profile: { limits: { windowMs: 60_000, reads: 60, writes: 1 } } },
     );
     await clock.run(client.writes.send(createServer, key));
     await clock.run(client.writes.room());

@@ -206,9 +206,7 @@ describe('src/cli/program.ts: commands without API', () => {
       stderr,
       words: lines.slice(0, -1).map((line) => line.split('\t')[0]),
       end: lines.at(-1),
-    }).toEqual({
-      ...{ stderr: '', words: expected, end: `:${directive}` },
-    });
+    }).toEqual({ stderr: '', words: expected, end: `:${directive}` });
   });
 
   test('completes the ids of the state, with their keys', async () => {

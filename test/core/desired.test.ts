@@ -3,12 +3,7 @@ import { fieldOf } from '../../src/core/desired.ts';
 
 const entry = {
   position: { file: 'shop.yaml', line: 3, column: 5 },
-  fields: {
-    server_type: [4, 7],
-    rules: [5, 7],
-    'rules[1]': [7, 9],
-    'rules[1].source': [8, 11, 'more.yaml'],
-  },
+  fields: { server_type: [4, 7], rules: [5, 7], 'rules[1]': [7, 9], 'rules[1].source': [8, 11, 'more.yaml'] },
 } as const;
 
 describe('src/core/desired.ts: a parameter that the API names', () => {

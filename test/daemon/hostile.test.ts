@@ -183,10 +183,7 @@ describe('src/daemon/http/app.ts: who may ask', () => {
       .poll(async () => (await fetch(`${daemon.url}/readyz`)).text())
       .toContain('the source cannot be read');
     const answer = await fetch(`${daemon.url}/readyz`);
-    expect(await answer.json()).toEqual({
-      ready: false,
-      reasons: ['the source cannot be read'],
-    });
+    expect(await answer.json()).toEqual({ ready: false, reasons: ['the source cannot be read'] });
     expect((await daemon.status()).not_ready[0]).toMatch(/^the source cannot be read: git ls-remote/);
   });
 });

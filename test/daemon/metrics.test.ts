@@ -26,10 +26,7 @@ function daemonOf(count: number): Daemon {
       warnings: [],
       blocked: differs ? blocked : [],
       project: {},
-      cost: {
-        monthly: {},
-        month: { cost: '231.40', run_rate: '57.00', forecast: '260.00' },
-      },
+      cost: { monthly: {}, month: { cost: '231.40', run_rate: '57.00', forecast: '260.00' } },
     };
     const facts = {
       ...{ id: 4711 + index, condition: differs ? 'blocked' : 'converged', plan },

@@ -19,10 +19,7 @@ if (values.help) {
 const [folder = mkdtempSync(join(tmpdir(), 'vdcsync-screenshots-')), ...wanted] = positionals;
 const states = wanted.length === 0 ? Object.keys(pageStates) : wanted;
 
-const screens = {
-  phone: { width: 390, height: 844 },
-  desktop: { width: 1280, height: 800 },
-} as const;
+const screens = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 800 } } as const;
 
 const executable = findBrowser();
 if (executable === undefined) throw new Error('No browser found: install chromium, or set CHROMIUM_PATH.');

@@ -201,11 +201,7 @@ export async function program(
 
 /** The programs of a job in CI, as a folder for its PATH: this command at the speed of the emulator, and these scripts. */
 export function toolsOfJob(scripts: Readonly<Record<string, string>> = {}): string {
-  const all = {
-    vdcsync: `exec "${process.execPath}" "${builtCommand()}" "$@"`,
-    npm: 'exit 0',
-    ...scripts,
-  };
+  const all = { vdcsync: `exec "${process.execPath}" "${builtCommand()}" "$@"`, npm: 'exit 0', ...scripts };
   const files = Object.entries(all).map(([name, script]) => [name, `#!/bin/sh\n${script}\n`]);
   const folder = folderWith({ ...Object.fromEntries(files), 'profile.yaml': `time_scale: ${speed}\n` });
   for (const name of Object.keys(all)) chmodSync(join(folder, name), 0o755);

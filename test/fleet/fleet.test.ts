@@ -196,10 +196,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     const state = await database(server, 'notified');
     const heard = await receiver<{ readonly project: number; readonly condition: string }>();
     const [one, two] = [folderOfSpecs(), folderOfSpecs()];
-    const way = {
-      args: ['-f', 'specs', '--metrics-per-project'],
-      env: { VDCSYNC_NOTIFY_URL: heard.url },
-    };
+    const way = { args: ['-f', 'specs', '--metrics-per-project'], env: { VDCSYNC_NOTIFY_URL: heard.url } };
     const replicas = await Promise.all([replica(api, state, one, way), replica(api, state, two, way)]);
     const [first, second] = replicas as [RunningDaemon, RunningDaemon];
     await allConverged(api, first);

@@ -76,10 +76,7 @@ describe.concurrent('src/engine: the built command, killed again and again', () 
         LOG_LEVEL: 'error',
       };
       for (let kills = 0; ; ) {
-        const child = spawn(process.execPath, [builtCommand(), 'apply', '--yes'], {
-          cwd: folder,
-          env,
-        });
+        const child = spawn(process.execPath, [builtCommand(), 'apply', '--yes'], { cwd: folder, env });
         const output = gather(child);
         const timer =
           kills < killsAStory

@@ -9,10 +9,7 @@ const remove = {
   ...made('delete', 'server', 'servers.a'),
   replacement: operationId('create', key('servers.a')),
 };
-const create = {
-  ...made('create', 'server', 'servers.a', [remove.id, network.id]),
-  replacement: remove.id,
-};
+const create = { ...made('create', 'server', 'servers.a', [remove.id, network.id]), replacement: remove.id };
 const address = made('delete', 'ip', 'servers.a.public_ipv4', [remove.id]);
 const card = made('create', 'network_interface', 'servers.a.network_interfaces.n', [create.id, network.id]);
 const other = made('create', 'server', 'servers.b');

@@ -436,11 +436,7 @@ describe('src/plan/guards.ts: one guard each', () => {
     planned: string | undefined,
     settings = 'max_monthly_increase: 9',
     more: object = {},
-  ): Given => ({
-    settings,
-    diff: { price: { known: '5' } },
-    input: { plannedMost: () => planned, ...more },
-  });
+  ): Given => ({ settings, diff: { price: { known: '5' } }, input: { plannedMost: () => planned, ...more } });
   rows('max_monthly_increase', [
     ['dearer than planned', 'ips.a', create, capped('4'), 'held'],
     ['as planned', 'ips.a', create, capped('5'), 'passes'],

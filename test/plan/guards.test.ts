@@ -80,10 +80,7 @@ describe('src/plan/guards.ts', () => {
           `settings: {prune: true, max_deletions: 1}\n${networks('a')}${web(2, ', network_interfaces: [a]')}`,
         ),
       ),
-    ).toEqual({
-      'networks.b': 'max_deletions',
-      'servers.web': 'max_deletions',
-    });
+    ).toEqual({ 'networks.b': 'max_deletions', 'servers.web': 'max_deletions' });
     expect(codesOf(await plan(`settings: {prune: true, max_deletions: 1}\n${web(2, '')}`))).toEqual({
       'networks.a': 'network_in_use',
       'networks.b': 'max_deletions',

@@ -159,10 +159,7 @@ describe('src/plan/open-writes.ts: writes that are not settled', () => {
 
   test('one under way is shown outside the selection too, unless the write waits for what the selection leaves out', () => {
     const chosen = (phase: string) => {
-      const selection = {
-        targets: ['servers.web' as ResourceKey],
-        excludes: ['networks.a' as ResourceKey],
-      };
+      const selection = { targets: ['servers.web' as ResourceKey], excludes: ['networks.a' as ResourceKey] };
       const plan = planOf(worldOf(desired), { openIntents: [intent({ phase })], selection });
       return [idsOf(plan), plan.summary.in_progress, plan.warnings.map(({ code }) => code)];
     };

@@ -332,9 +332,7 @@ describe('src/reconcilers/server.ts: deletion', () => {
           }),
         ),
       ),
-    ).toEqual({
-      'servers.web': 'protected',
-    });
+    ).toEqual({ 'servers.web': 'protected' });
 
     await apply(servers({ web: `${sliders}, protect: false` }));
     expect((await apply(prune)).outcome).toBe('converged');

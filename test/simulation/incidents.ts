@@ -156,11 +156,7 @@ export async function playCell(incident: IncidentKind, operation: Operation): Pr
     readonly name: string;
     readonly profile?: true;
   } = writes[operation.write];
-  const names = {
-    incident: incident.label,
-    operation: operation.label,
-    profiled: write.profile === true,
-  };
+  const names = { incident: incident.label, operation: operation.label, profiled: write.profile === true };
   if (incident.task && !write.task) return { ...names, end: 'none', asked: [], failure: undefined };
   const { path, name, profile } = write;
   const { specs, nth = 1, pausesMs = undisturbed.pausesMs } = operation;

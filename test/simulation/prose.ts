@@ -46,11 +46,7 @@ registerHooks({
     const [from = '', to = ''] = plant ?? [];
     const text = readFileSync(fileURLToPath(url), 'utf8');
     const planted = from === '' ? text : text.replace(from, to);
-    return {
-      format: 'module-typescript',
-      shortCircuit: true,
-      source: replaced(planted),
-    };
+    return { format: 'module-typescript', shortCircuit: true, source: replaced(planted) };
   },
 });
 

@@ -90,9 +90,7 @@ describe('src/simulation/questions.ts', () => {
       exists: () => true,
     });
     const blocked = ['dependency_blocked', 'unresolved_create', 'key_not_answered', 'protected'].map(
-      (code) => ({
-        ...{ key: 'ips.web' as ResourceKey, verb: 'create', code, reason: '', remedies: [] },
-      }),
+      (code) => ({ key: 'ips.web' as ResourceKey, verb: 'create', code, reason: '', remedies: [] }),
     );
     questions.note({ blocked: blocked as never });
 

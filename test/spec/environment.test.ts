@@ -10,10 +10,7 @@ describe('src/spec/environment.ts', () => {
   test('takes values into any text, and leaves names alone', () => {
     const { resources, environment } = read(
       spec('isos:', `  a: {url: "https://u:${env('SECRET')}@example.com/${env('F')}"}`),
-      {
-        ...secret,
-        F: 'x.iso',
-      },
+      { ...secret, F: 'x.iso' },
     );
     const url = `https://u:${env('SECRET')}@example.com/${env('F')}`;
     expect(resources[0]?.value).toEqual({ name: 'a', url });

@@ -41,9 +41,7 @@ describe('src/spec/layers.ts', () => {
   test('several are applied one after the other', () => {
     expect(
       wantedOf('servers.web', 'servers: {web: {plan_id: 7}}', 'servers: {web: {plan_id: 8}}'),
-    ).toMatchObject({
-      plan_id: 8,
-    });
+    ).toMatchObject({ plan_id: 8 });
   });
 
   test('a null that removes nothing, and a map that is removed', () => {

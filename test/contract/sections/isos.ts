@@ -67,9 +67,7 @@ describe('§4 /isos', () => {
   });
 
   test('§2 if the download failed, the ISO has the reason', async ({ api }) => {
-    const answer = await api.post('/isos', {
-      url: 'https://localhost/not-reachable-from-the-internet.iso',
-    });
+    const answer = await api.post('/isos', { url: 'https://localhost/not-reachable-from-the-internet.iso' });
     expect((await api.ended(answer)).status).toBe('failed');
     const iso = (await api.get(`/isos/${answer.data.id}`)).data;
     expect(iso.error ?? iso.reason ?? iso.failure_reason).toEqual(expect.any(String));

@@ -5,9 +5,7 @@ describe('§4 /servers/{id}/network-interfaces', () => {
   test('§4 POST answers the card plus a task; the card’s network is a field on the card', async ({ api }) => {
     const network = await api.network('backend');
     const server = await api.server();
-    const answer = await api.post(`/servers/${server.id}/network-interfaces`, {
-      network_id: network.id,
-    });
+    const answer = await api.post(`/servers/${server.id}/network-interfaces`, { network_id: network.id });
     expect([200, 201, 202]).toContain(answer.status);
     expect(answer.data).toMatchObject({ public: false, network_id: network.id });
     await api.finish(answer);

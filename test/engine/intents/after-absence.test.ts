@@ -38,10 +38,7 @@ const sameKey = (why: WhyUnknown) => ({
   progress: { now: 'again', afterMs: 0 },
   done: { stage: { phase: 'waiting', unconfirmed: { why, question: { stage: 'asking', probes: 0 } } } },
 });
-const nextKey = (outcome = 'absent') => ({
-  progress: { now: 'closed', retryAfterMs: 0 },
-  done: { outcome },
-});
+const nextKey = (outcome = 'absent') => ({ progress: { now: 'closed', retryAfterMs: 0 }, done: { outcome } });
 const asks = (code: string) => ({
   progress: { now: 'blocked', code },
   done: { stage: { phase: 'blocked', blocked: { code } } },

@@ -370,11 +370,7 @@ describe('src/engine/intents/next-incarnation.ts', () => {
   });
 
   test('the record of a replacement and of a recovery remains one', async () => {
-    const replaced = {
-      ...conflict('lost'),
-      replaces: '9',
-      recovers: 'networks.y',
-    } as Intent;
+    const replaced = { ...conflict('lost'), replaces: '9', recovers: 'networks.y' } as Intent;
     const { begun } = await play(fenced, replaced, { bound: ['9'] });
     expect(begun).toMatchObject([
       { replaces: '9', recovers: 'networks.y', incarnation: '2' },

@@ -29,10 +29,7 @@ const creation = (answer: object = {}, more: object = {}) =>
   });
 /** The firewall of that server. */
 const sent = (more: object = {}) =>
-  intentOf({
-    ...{ id: 'wall', key: wall, kind: 'firewall', parentId: '7', lastSentAt: sentAt },
-    ...more,
-  });
+  intentOf({ id: 'wall', key: wall, kind: 'firewall', parentId: '7', lastSentAt: sentAt, ...more });
 
 interface Given {
   readonly open?: readonly Intent[];

@@ -425,10 +425,7 @@ describe('src/engine/intents/record.ts', () => {
     const value = { gpu_package: ['a', 'b'] };
     const more = {
       world: { subjects: new Map([['servers.x', { desired: { value } }]]), childrenOf: () => [] },
-      facts: {
-        exhaustedOf: () => [],
-        exhaust: (_key: string, all: unknown) => void exhausted.push(all),
-      },
+      facts: { exhaustedOf: () => [], exhaust: (_key: string, all: unknown) => void exhausted.push(all) },
     };
     const gpu = { ...created, request: { name: 'create_server', path: {}, body: { gpu_package: 'a' } } };
     const { progress } = await stepOf(said(409, { code: 'no_gpu_capacity' }), gpu, 0, [], { more });

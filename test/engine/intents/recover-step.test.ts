@@ -157,10 +157,7 @@ function running(given: Given) {
     deps: {
       ...stub.run.deps,
       kinds,
-      clock: {
-        ...stub.run.deps.clock,
-        sleep: async (ms: number) => void log.push(`sleep ${ms / 1000} s`),
-      },
+      clock: { ...stub.run.deps.clock, sleep: async (ms: number) => void log.push(`sleep ${ms / 1000} s`) },
       tasks: {
         wait: async (watch: { id: string; sort: string; deadlineMs: number }) => {
           log.push(`task ${watch.id} of ${watch.sort} within ${watch.deadlineMs / 1000} s`);
@@ -221,13 +218,7 @@ const play = async (given: Given) => {
 
 const open = (more: object = {}) =>
   intentOf({
-    ...{
-      key: 'ips.a',
-      kind: 'ip',
-      phase: 'unknown',
-      recovers: 'ips.a',
-      incarnation: '0',
-    },
+    ...{ key: 'ips.a', kind: 'ip', phase: 'unknown', recovers: 'ips.a', incarnation: '0' },
     request: { name: 'create_ip', path: {}, body: { name: 'a' } },
     unconfirmed: { why: 'lost', question: { stage: 'asking', probes: 0 } },
     ...more,

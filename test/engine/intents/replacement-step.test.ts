@@ -102,11 +102,7 @@ function playing(given: Given) {
   const ages: number[] = [];
   const run = asRun({
     ...made.run,
-    ...{
-      world,
-      desired: { settings: world.settings },
-      mode: { destroy: given.destroy === true },
-    },
+    ...{ world, desired: { settings: world.settings }, mode: { destroy: given.destroy === true } },
     ...{
       line: (of: { key: ResourceKey }) => new Set([of.key, ...(given.line ?? [])]),
       held: () => undefined,
@@ -336,9 +332,7 @@ describe('src/engine/intents/revalidate.ts', () => {
     });
     expect(
       whyNotWanted(run, world, operation('update', { key: key(firewall), kind: 'firewall', changes })),
-    ).toMatchObject({
-      reason: 'first decide which live resource servers.web is bound to',
-    });
+    ).toMatchObject({ reason: 'first decide which live resource servers.web is bound to' });
     const old = 'servers.web~1';
     const retiring = playing({
       declared: [web],

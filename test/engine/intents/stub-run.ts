@@ -105,10 +105,7 @@ export const answer = (status: number, more: Partial<Conclusive> = {}): Conclusi
 /** How an API that stores refusals treats a used key. */
 export const behaviour = { storesRefusals: true, reuse: { status: 409, code: 'reused' } };
 /** The answers to a probe: of an unused key, of a key that has its answer already, and of a key that holds another one. */
-export const fresh = answer(422, {
-  code: 'invalid',
-  invalidParams: [{ name: 'vdcsync_probe', reason: '' }],
-});
+export const fresh = answer(422, { code: 'invalid', invalidParams: [{ name: 'vdcsync_probe', reason: '' }] });
 export const replayed = answer(422, { replayed: true });
 export const reused = answer(409, { code: 'reused' });
 export const lost: WriteResult = { type: 'ambiguous', reason: 'reset' };
