@@ -17,11 +17,7 @@ describe('src/core/key-status.ts', () => {
     ['does not exist any more, waits for it', { blocked: [blocked('adopt', 'not_found')] }, 'waiting'],
     ['is replaced, by operations', { operations: [{ ...deletion, replacement: 'x' }] }, 'converged'],
     ['is not changed, is converged', {}, 'converged'],
-    [
-      'is released by the next apply, differs',
-      { warnings: [{ code: 'released', key: part, message: '' }] },
-      'differs',
-    ],
+    ['is released next, differs', { warnings: [{ code: 'released', key: part, message: '' }] }, 'differs'],
   ])('a part of a server that %s', (_name, plan, status) => {
     expect(keyStatusesOf({ bindings: [], intents: [], plan: planWith(plan) })(part)).toBe(status);
   });

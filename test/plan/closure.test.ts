@@ -19,11 +19,7 @@ const ids = (found: ReadonlySet<string>) => all.flatMap(({ id }) => (found.has(i
 
 describe('src/plan/order.ts', () => {
   test.each([
-    [
-      'what depends on a network, with the other half of a replacement',
-      network,
-      [network, remove, address, create, card],
-    ],
+    ['what depends on a network, and the other half', network, [network, remove, address, create, card]],
     ['a deletion that makes room for an impossible creation', create, [remove, address, create, card]],
     ['nothing beside an operation that nothing needs', card, [card]],
     ['nothing of another server', other, [other]],

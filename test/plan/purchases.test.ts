@@ -285,11 +285,7 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
     ['was renamed from a key in the spec', 'ips.old', { bindings: renamed('ips.z', 'ips.a') }, soon],
     ['was renamed from a key that has left the spec', 'ips.old', { bindings: renamed('ips.z') }],
     ['was never renamed', 'ips.old', { bindings: oldBound }],
-    [
-      'was renamed from a bound one',
-      'ips.old',
-      { bindings: [...renamed('ips.a'), bound('ips.a', 'ip', '8')] },
-    ],
+    ['came from a bound key', 'ips.old', { bindings: [...renamed('ips.a'), bound('ips.a', 'ip', '8')] }],
     ['has no binding', 'ips.a', {}],
   ])('a deletion of a resource that %s', (_name, key, given, text) => {
     expect(ask(lineOpen, key, given, { verdict: 'delete' })).toBe(text);
@@ -538,7 +534,7 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
     ['a deletion beside another question', 'servers.bare', beside('servers.web'), undefined],
     ['a deletion beside another kind', 'servers.bare', beside('ips.a', used), undefined],
     [
-      'a deletion beside no creation',
+      'a deletion beside an update',
       'servers.bare',
       beside('servers.web', { ...used, verb: 'update' }),
       undefined,

@@ -109,11 +109,7 @@ describe('src/plan/unmanaged.ts: addresses of the servers of the spec', () => {
     ['a server that has left the spec of a new state', { bindings: ofWeb(null), isNew: true }, true],
     ['the same without one, in a new state', { spec: web(''), bindings: ofWeb(null), isNew: true }, true],
     ['with a new one, in a new state', { spec: web(fresh), bindings: ofWeb(null), isNew: true }, false],
-    [
-      'a created one without, in a new state',
-      { spec: web(''), bindings: ofWeb(created), isNew: true },
-      false,
-    ],
+    ['one created without, in a new state', { spec: web(''), bindings: ofWeb(created), isNew: true }, false],
     ['one that may be older', { spec: web(reuse), bindings: ofWeb({ ...created, mayBeOlder: true }) }, true],
     ['a server that has left the spec and named one', { bindings: ofWeb(named) }, false],
     ['a server that does not exist', { spec: web(reuse) }, false],

@@ -43,11 +43,7 @@ describe('src/engine/claims/scope.ts', () => {
     ['in one scope, as the state counts', [creation('1', 0, done)], [2, 2, 0]],
     ['after a key that was not used, the same', [creation('1')], [2, 0, 2]],
     ['after resources with other names, the next', [creation('0', 0, done)], [3, 1, 2]],
-    [
-      'after a key with another answer, the next',
-      [creation('0', 0, { outcome: 'void', because: 'taken' })],
-      [1, 1, 0],
-    ],
+    ['after a taken key, the next', [creation('0', 0, { outcome: 'void', because: 'taken' })], [1, 1, 0]],
     ['after a reserved key, next', [creation('0', 0, { outcome: 'void', because: 'reserved' })], [1, 1, 0]],
     ['after such a key, declared absent, the next', [conflict('reported_absent')], [1, 1, 0]],
     ['after such a key that was given up, the same', [conflict('odd')], [1, 0, 1]],
@@ -82,11 +78,7 @@ describe('src/engine/claims/scope.ts', () => {
     ['without that of another resource', [creation('1', 0, { ...done, key: 'servers.b' })], [1, 0, 1]],
     ['without a deletion', [creation('1', 0, { ...done, verb: 'delete' })], [1, 0, 1]],
     ['never above the count', [elsewhere('0'), creation('0', 0, done)], [0, 0, 0]],
-    [
-      'after one without effect, the first',
-      [elsewhere('0'), creation('1', 0, { outcome: 'void' })],
-      [2, 0, 2],
-    ],
+    ['after one in vain, the first', [elsewhere('0'), creation('1', 0, { outcome: 'void' })], [2, 0, 2]],
   ])('the incarnation %s', async (_name, past, [gone, incarnation, elsewhere]) => {
     expect(await incarnationOf(run(past, gone), key)).toEqual({ incarnation, elsewhere });
   });

@@ -276,11 +276,7 @@ describe('src/engine/claims/line.ts: the spec is combined with the state again',
   test.each<[string, boolean, boolean]>([
     ['a key of the line was answered with a resource', outdated(found, [asks()]), true],
     ['the plan has it already', outdated(found, [asks({ held: { by: 'found' }, id: '2001' })]), false],
-    [
-      'the plan has another of the line',
-      outdated(found, [asks({ held: { by: 'found' }, id: '2000' })]),
-      true,
-    ],
+    ['the plan has another in line', outdated(found, [asks({ held: { by: 'found' }, id: '2000' })]), true],
     ['the entry has that id', outdated(found, [asks({ id: '2001' })]), true],
     ['no plan has read the entry', outdated(found, [], { world: { subjects: new Map() } }), true],
     ['the key has no entry', outdated(found, [], { world: { subjects: new Map([[web, {}]]) } }), true],
@@ -337,11 +333,7 @@ describe('src/engine/claims/line.ts: a key that a rename waits for', () => {
   const again = ['sleep 60000', `observe ${web}`];
 
   test.each<[string, Parameters<typeof cleared>[0], readonly unknown[]]>([
-    [
-      'is free once two reads do not show its resource',
-      {},
-      [...again, ['change', ended], 'renew', 'forget', 'refresh'],
-    ],
+    ['is free once two reads miss it', {}, [...again, ['change', ended], 'renew', 'forget', 'refresh']],
     ['is free in a plan after one read', { isDry: true }, [['free', ended], 'forget', 'refresh']],
     ['keeps a resource that exists', { seen: [true] }, []],
     ['keeps a resource that the second read shows', { seen: [false, true] }, again],

@@ -153,12 +153,7 @@ describe('src/engine/intents/revalidate.ts', () => {
     ['a server', judged({ [web]: replace }), web, 'create:servers.web'],
     ['the address of a server', judged({ [web]: replace, [address]: remove }), address, 'create:servers.web'],
     ['the address of an undeclared server', { bound: [address], verdicts: { [address]: create } }, address],
-    [
-      'the firewall of a server',
-      judged({ [web]: replace, [firewall]: create }),
-      firewall,
-      'create:servers.web.firewall',
-    ],
+    ['its firewall', judged({ [web]: replace, [firewall]: create }), firewall, 'create:servers.web.firewall'],
     ['an address of the spec', judged({ 'ips.a': create }), 'ips.a', 'create:ips.a'],
     ['a server that stays deleted', judged({ [web]: remove }), web],
     ['an unknown server', {}, web],

@@ -234,11 +234,7 @@ describe('src/engine/intents/reserve-key.ts: one step', () => {
       ['that names a time', { answers: [answer(429, { retryAfterMs: 9_000 })] }, again(9_000)],
       ['that names a short time', { answers: [answer(429, { retryAfterMs: 1 })] }, again(5_000)],
       ['for half an hour, nearly', { silentMs: 30 * minute - 1 }, again(5_000)],
-      [
-        'half an hour',
-        { silentMs: 30 * minute },
-        { now: 'blocked', code: 'key_not_answered', reason: 'reset' },
-      ],
+      ['30 min', { silentMs: 30 * minute }, { now: 'blocked', code: 'key_not_answered', reason: 'reset' }],
       [
         'for half an hour, with a status',
         { silentMs: 30 * minute, answers: [answer(500)] },

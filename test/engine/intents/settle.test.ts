@@ -264,12 +264,7 @@ describe('src/engine/intents/settle.ts', () => {
       { digest: 'other' },
       'profile_changed',
     ],
-    [
-      'a key that gets old in the fence',
-      unknown('taken'),
-      { ageMs: 23 * hour - 1, fenceMs: 1 },
-      'key_too_old',
-    ],
+    ['a key that ages in the fence', unknown('taken'), { ageMs: 23 * hour - 1, fenceMs: 1 }, 'key_too_old'],
   ])('%s is not sent under an unconfirmed key', async (_name, intent, given, code) => {
     const { step, sent, recorded } = running(given);
     expect(await step(intent)).toMatchObject({ now: 'blocked', code });

@@ -205,12 +205,7 @@ describe('src/engine/intents/transfer.ts', () => {
     ['a question about another key', ip, answeredY({ ...later, phase: 'blocked' }), 'bound_already'],
     ['an earlier answer to another key', ip, answeredY({ id: 'o', firstSentAt: sentAt - 1 }), bindsX],
     ['a replay', replay, y7({ identity: a7, ...earlier }), takesY],
-    [
-      'an unknown answer that another key has',
-      unknown,
-      y7({ identity: a7, ...earlier }),
-      'key_conflict, bind ips.y 7',
-    ],
+    ['one that another key has', unknown, y7({ identity: a7, ...earlier }), 'key_conflict, bind ips.y 7'],
     ['an unknown answer with an id that is used again', unknown, y7({ identity: { address: 'b' } }), takesY],
     ['an unknown answer', unknown, {}, bindsX],
     ['an unknown answer where all others are ignored', unknown, ignoring, 'key_conflict, claim ip 7 found'],
@@ -387,11 +382,7 @@ describe('src/engine/intents/transfer.ts', () => {
       'void, claim ip 7 ignored',
       { by: 'operator', formerKeys: ['ips.x'] },
     ],
-    [
-      'an ignored object, answered before',
-      keeps('ip', '7', { ...ofOperator, formerKeys: ['ips.x'] }),
-      'void',
-    ],
+    ['an ignored one, answered before', keeps('ip', '7', { ...ofOperator, formerKeys: ['ips.x'] }), 'void'],
     ['an object that the spec ignores', keeps('ip', '7', ofFile), claims7],
     ['an object that was released from the key', keeps('ip', '7', releasedFrom('ips.x')), 'void'],
     [
@@ -490,7 +481,7 @@ describe('src/engine/intents/transfer.ts', () => {
       { key: 'ips.y' },
     ],
     [
-      'an answer to a send at the same time, without its own',
+      'an answer at the same time, without its own',
       opens(created('7', { at: 1 })),
       {},
       false,
