@@ -72,13 +72,10 @@ function ask(
     .map((each) => ({ ...each, ...(each.key === key ? more.entry : more.entries?.[each.key]) }));
   const world = worldOf({ ...desired, resources } as never, parts, bindings);
   // A binding without an entry has a subject too.
+  const subjects = world.subjects as Map<ResourceKey, object>;
   for (const binding of bindings)
-    if (!world.subjects.has(binding.key))
-      (world.subjects as Map<ResourceKey, object>).set(binding.key, {
-        key: binding.key,
-        kind: binding.kind,
-        binding,
-      });
+    if (!subjects.has(binding.key))
+      subjects.set(binding.key, { key: binding.key, kind: binding.kind, binding });
   const register = {
     ...attribute(world, { claims, intents: open }),
     ...{ claims, isNew, declaredAbsent: [], answeredElsewhere: new Map(), held: () => undefined },
@@ -89,13 +86,7 @@ function ask(
   const kind = subject && kinds.get(subject.kind);
   const draft = { subject, kind, diff: { verdict } } as unknown as Draft;
   const input = {
-    kinds,
-    openIntents: open,
-    world,
-    register,
-    destroy: false,
-    deletedBefore: 0,
-    now: 1,
+    ...{ kinds, openIntents: open, world, register, destroy: false, deletedBefore: 0, now: 1 },
     ...more.input,
   };
   const matches = () => new Map(more.match === undefined ? [] : [[key, more.match]]);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { PauseScope } from '../../../src/core/claims.ts';
-import type { ResourceKey } from '../../../src/core/keys.ts';
+import { type ResourceKey, takeApart } from '../../../src/core/keys.ts';
 import { type Operation, operationId, type Plan } from '../../../src/core/plan.ts';
 import { resolveText } from '../../../src/core/remedy.ts';
 import type { Pause } from '../../../src/engine/deps.ts';
@@ -49,15 +49,7 @@ const written = (kind: string, verb: string, spend: string) =>
   ({ kind, verb, spend }) as unknown as Operation;
 
 const operation = (verb: Operation['verb'], name: string, more: object = {}): Operation => {
-  const kind = /firewall/.test(name)
-    ? 'firewall'
-    : /backup/.test(name)
-      ? 'backup'
-      : /ipv4|^ips/.test(name)
-        ? 'ip'
-        : /^networks/.test(name)
-          ? 'network'
-          : 'server';
+  const { kind } = takeApart(key(name));
   const spend = verb === 'create' && /server|ip/.test(kind) ? 'adds' : verb === 'delete' ? 'reduces' : 'none';
   return {
     id: operationId(verb, key(name)),

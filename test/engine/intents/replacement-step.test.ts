@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ResourceKey } from '../../../src/core/keys.ts';
+import { type ResourceKey, takeApart } from '../../../src/core/keys.ts';
 import type { Subject, World } from '../../../src/core/kind.ts';
 import type { Operation } from '../../../src/core/plan.ts';
 import type { Intent } from '../../../src/core/state.ts';
@@ -17,16 +17,7 @@ import { load } from '../../support/rig.ts';
 import { asRun, intentOf, sentAt, stubRun } from './stub-run.ts';
 
 const key = (name: string) => name as ResourceKey;
-const kindOf = (name: string) =>
-  /backup/.test(name)
-    ? 'backup'
-    : /firewall/.test(name)
-      ? 'firewall'
-      : /ipv4|^ips/.test(name)
-        ? 'ip'
-        : /^networks/.test(name)
-          ? 'network'
-          : 'server';
+const kindOf = (name: string) => takeApart(key(name)).kind;
 const binding = (name: string, more: object = {}) =>
   ({ key: name, kind: kindOf(name), id: '1', identity: {}, applied: null, protect: false, ...more }) as never;
 const create = { verdict: 'create', changes: [] };
