@@ -1,5 +1,4 @@
 import type { Desired } from '../core/desired.ts';
-import type { ResourceKey } from '../core/keys.ts';
 import type { Operation, OperationId, Plan, Selection } from '../core/plan.ts';
 import type { Intent, StateStore } from '../core/state.ts';
 import type { Approval } from '../engine/run/approval.ts';
@@ -67,31 +66,14 @@ export interface Running {
   readonly approval: Approval;
   readonly desired: Desired;
   readonly dry: boolean;
-  /** Unlimited where an operator destroys everything. */
-  mostDeletions: number;
   /** The part of the plan that an operator permits; `undefined`: all of it. */
   selection: Selection | undefined;
   /** An operator has asked for the deletion of everything. */
   destroys: boolean;
   /** The operations of a saved plan, which alone it may begin. */
   saved: Plan | undefined;
-  readonly deleted: Set<string>;
-  /** The servers that it has deleted although the spec wants their entries, by key. */
-  readonly replaced: Map<ResourceKey, Replaced>;
   /** The operations that it has begun. */
   readonly done: Set<OperationId>;
-  /** The requests that the answers to this run forbid for its remainder. */
-  readonly holds: {
-    everything: boolean;
-    spendingUntil: number;
-    readonly names: Set<string>;
-    /** By token of several: writes that it has been refused; `*` is every write. */
-    readonly tokens: Map<string, Set<string>>;
-  };
-  /** Paths of tasks whose end it has seen, and when. */
-  readonly endedTasks: Map<string, number>;
-  /** Polls of a task right behind its end. */
-  readonly repolls: Map<string, number>;
   /** Idempotency keys whose answer has come back. */
   readonly answered: Set<string>;
   /** An operator's command is being carried out. */
@@ -102,12 +84,6 @@ export interface Running {
   firstPlan: Plan | undefined;
   readonly stop: AbortController;
   readonly halt: AbortController;
-}
-
-/** A server that was deleted for its replacement, and the number of writes that had taken effect by then. */
-export interface Replaced {
-  readonly id: string;
-  readonly executed: number;
 }
 
 /** A member of `done`: the run asked the API about keys that its state had not used. */

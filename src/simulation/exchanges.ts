@@ -1,11 +1,5 @@
 import type { HttpRequest, HttpResponse } from '../core/transport.ts';
 
-/** Whether the answer says that a task has ended. No client may ask for an ended task again. */
-export function isEndedTask(response: HttpResponse | undefined): boolean {
-  if (response?.status !== 200 || !isConclusive(response)) return false;
-  return (JSON.parse(response.body) as { data?: { is_terminal?: boolean } }).data?.is_terminal === true;
-}
-
 /** A proxy's page or a broken body proves nothing: the API did not write it. */
 export function isConclusive(response: HttpResponse): boolean {
   const known = conclusive.get(response);
@@ -39,9 +33,8 @@ export function isProbe({ body }: HttpRequest): boolean {
   return body?.includes('"vdcsync_probe":') === true;
 }
 
-/** The probe has the body of a creation, or impossible values of its fields. */
-export function isProof({ body }: HttpRequest): boolean {
-  return body !== undefined && /"vdcsync_probe":"(?:proof|impossible)"/.test(body);
+export function isReplayed(response: HttpResponse | undefined): boolean {
+  return response?.headers['idempotency-replayed'] !== undefined;
 }
 
 /** The names of the boundaries that a request crosses. */

@@ -165,7 +165,6 @@ async function together(
     running.selection = call.selection;
     running.saved = call.saved;
     running.destroys = call.destroy === true;
-    if (running.destroys) running.mostDeletions = Number.POSITIVE_INFINITY;
     started.push({ ...program, call });
   }
   const ends = await stage.clock.run(

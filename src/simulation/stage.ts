@@ -16,12 +16,12 @@ import { engineOf, type Program, startProcess } from './process.ts';
 import { Questions } from './questions.ts';
 import { ResourceHistory } from './resource-history.ts';
 import { usualLimits } from './rules/purchases.ts';
-import { createRules, type Rules } from './rules/rules.ts';
+import { createRules, type FurtherRules, type Rules } from './rules/rules.ts';
 import type { Limits, Truth } from './rules/truth.ts';
 import { plainSpecFile, type SpecFile } from './spec-file.ts';
 import { type Boxes, memoryBox } from './state-box.ts';
 import { failuresAreReported, plainSources, type SpecModel, type Story } from './story.ts';
-import { foreignId, issueTokens, namesOf, projectId, secretsOf, type TokenName } from './tokens.ts';
+import { foreignId, issueTokens, projectId, secretsOf, type TokenName } from './tokens.ts';
 import { Trace } from './trace.ts';
 import { type VirtualClock, virtualClock } from './virtual-clock.ts';
 import { watchedTransport } from './watched-transport.ts';
@@ -54,9 +54,9 @@ export interface StageOptions {
   readonly sources?: (model: SpecModel, projectId: number) => readonly Source[];
   /** The profiles of both sides in a story with a profile. */
   readonly profiles?: { readonly client: ApiProfile; readonly service: Profile };
-  /** The known limits, where a state can be lost or another one acts, and the rules in addition to those of a rehearsal. */
+  /** The known limits, where a state can be lost or another one acts. */
   readonly limits?: Limits;
-  readonly check?: Truth['check'];
+  readonly rules?: (truth: Truth) => FurtherRules;
 }
 
 /** Everything that a scenario plays on: service, clock, machines, and those who watch. */
@@ -90,7 +90,6 @@ export class StoryStage {
   #givenUp = false;
   readonly #boxes: Boxes | undefined;
   readonly #sources: NonNullable<StageOptions['sources']>;
-  readonly #judging: Pick<Truth, 'limits' | 'check'>;
 
   constructor(
     story: Story,
@@ -101,13 +100,12 @@ export class StoryStage {
       file = plainSpecFile,
       sources = plainSources,
       limits = usualLimits,
-      check = () => {},
+      rules,
     }: StageOptions,
   ) {
     this.story = story;
     this.#boxes = boxes;
     this.#sources = sources;
-    this.#judging = { limits, check };
     this.clock = virtualClock(Date.UTC(2026, 0, 1), 1, () => boxes?.isBusy() === true);
     this.file = file(story.specs[0] as SpecModel);
     this.ignoresUnmanaged = story.specs.some(({ settings }) => settings.unmanaged === 'ignore');
@@ -131,7 +129,8 @@ export class StoryStage {
       'list_servers' in this.#profile.operations,
       () => this.file.lines,
     );
-    this.rules = this.#rules();
+    const truth = this.#truth(limits);
+    this.rules = createRules(truth, rules?.(truth));
     this.history.look(true);
   }
 
@@ -292,24 +291,22 @@ export class StoryStage {
     for (const each of this.#controllers) each.box.remove();
   }
 
-  #rules(): Rules {
-    const names = namesOf(this.emulator);
-    return createRules({
+  #truth(limits: Limits): Truth {
+    return {
       emulator: this.emulator,
       history: this.history,
       projectId,
       serversAreListed: 'list_servers' in this.#profile.operations,
       failuresAreReported: failuresAreReported(this.story),
       elapsed: () => this.clock.monotonic(),
-      tokenName: (secret) => names.get(secret) ?? 'unknown',
       fail: (rule, message) => this.fail(rule, message),
       giveUp: (limit) => {
         this.giveUp(limit);
         this.#killAll();
       },
       machines: () => this.#controllers.length,
-      ...this.#judging,
-    });
+      limits,
+    };
   }
 
   /** A boundary that is outside the process: the end of a run. */

@@ -40,13 +40,3 @@ export function secretsOf(emulator: Emulator): Readonly<Record<TokenName, string
     foreign: emulator.tokens(foreignId).readWrite,
   };
 }
-
-/** The name of each secret in the rules, for example `4711-readWrite`. */
-export function namesOf(emulator: Emulator): ReadonlyMap<string, string> {
-  const known = [projectId, foreignId].flatMap((id) => {
-    const own = emulator.tokens(id);
-    return (['readWrite', 'read', 'member'] as const).map((name) => [own[name], `${id}-${name}`] as const);
-  });
-  const further = issued.map((name) => [secretOf(name), `${projectId}-${name}`] as const);
-  return new Map([[secretsOf(emulator).revoked, `${projectId}-revoked`], ...further, ...known]);
-}

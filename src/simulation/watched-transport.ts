@@ -1,9 +1,9 @@
-import { type HttpRequest, type HttpResponse, type Transport, TransportError } from '../core/transport.ts';
+import { type HttpResponse, type Transport, TransportError } from '../core/transport.ts';
 import type { Running } from './controller.ts';
-import { boundariesOf, describe, isConclusive, isEndedTask, refusalOf } from './exchanges.ts';
+import { boundariesOf, describe, isReplayed, refusalOf } from './exchanges.ts';
 import type { Questions } from './questions.ts';
 import type { Rules } from './rules/rules.ts';
-import { type Handled, isWrite, keyOf } from './rules/truth.ts';
+import { isWrite, keyOf } from './rules/truth.ts';
 import type { Trace } from './trace.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
@@ -45,7 +45,7 @@ export function watchedTransport(
         } finally {
           if (response !== undefined) process.answered.add(keyOf(request));
           const isLate = clock.monotonic() > sentAt;
-          rules.handled(process, request, { refused, ...shownBy(request, response, isLate) });
+          rules.handled(process, request, { response, refused, isLate });
           if (isWrite(request)) trace.add(process.name, `${describe(request)} → ${traceLineOf(response)}`);
         }
       });
@@ -54,28 +54,8 @@ export function watchedTransport(
   };
 }
 
-/** `isLate`: time has passed since it was sent, so that a wait that it asks for is not known to the moment. */
-function shownBy(
-  request: HttpRequest,
-  response: HttpResponse | undefined,
-  isLate: boolean,
-): Omit<Handled, 'refused'> {
-  const retryAfter = response?.status === 429 ? response.headers['retry-after'] : undefined;
-  const isFresh = !isReplayed(response);
-  return {
-    requestId: response?.headers['x-request-id'],
-    taskEnded: request.url.includes('/tasks/') && isEndedTask(response),
-    ...(response === undefined || !isFresh || !isConclusive(response) ? {} : { status: response.status }),
-    ...(retryAfter === undefined || !isFresh || isLate ? {} : { retryAfterMs: Number(retryAfter) * 1000 }),
-  };
-}
-
 function traceLineOf(response: HttpResponse | undefined): string {
   return response === undefined
     ? 'no answer'
     : `${response.status}${isReplayed(response) ? ' replayed' : ''}`;
-}
-
-function isReplayed(response: HttpResponse | undefined): boolean {
-  return response?.headers['idempotency-replayed'] !== undefined;
 }

@@ -42,13 +42,21 @@ export const storyLimits: Limits = {
     );
   },
   ofPurchase: limitOf,
-  ofDeletion(truth, running, intent, binding, birth) {
-    const isUnseen = running.controller.behind || intent.attempt > 0 || isBare(truth, binding);
-    return isUnseen && looksTheSame(truth, running, binding, birth)
-      ? 'a newer resource with the id and the identity of a deleted one'
-      : undefined;
-  },
 };
+
+/** Of the deletion of a resource that is not the bound one. */
+export function limitOfDeletion(
+  truth: Truth,
+  running: Running,
+  intent: Intent,
+  binding: Binding,
+  birth: Birth,
+): string | undefined {
+  const isUnseen = running.controller.behind || intent.attempt > 0 || isBare(truth, binding);
+  return isUnseen && looksTheSame(truth, running, binding, birth)
+    ? 'a newer resource with the id and the identity of a deleted one'
+    : undefined;
+}
 
 function limitOf(truth: Truth, purchase: SecondPurchase): string | undefined {
   const { first, execution, intent, running, maker, buyer, isUnstored } = purchase;

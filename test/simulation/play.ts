@@ -9,8 +9,8 @@ import { type MachineBox, type MachineBoxes, memoryBox } from './machine-box.ts'
 import { checkBill } from './metered.ts';
 import { clientProfile, serviceProfile } from './operations.ts';
 import { answer } from './operator/answer.ts';
-import { checkProfiled } from './profiled-rules.ts';
 import { storyRest } from './rest-judge.ts';
+import { furtherRules } from './rules/further.ts';
 import { specSources } from './spec-sources.ts';
 import { sqliteBox } from './sqlite-box.ts';
 import { cutAtRest, strike } from './strike.ts';
@@ -44,7 +44,7 @@ export async function play(
     strike,
     limits: storyLimits,
     rest: storyRest,
-    check: checkProfiled,
+    rules: furtherRules,
     cut: cutAtRest,
     atEnd: checkBill,
   });

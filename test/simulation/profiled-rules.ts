@@ -1,8 +1,8 @@
 import { childKey, topLevelKey } from '../../src/core/keys.ts';
 import type { Intent } from '../../src/core/state.ts';
 import type { Running } from '../../src/simulation/controller.ts';
-import { isReplay } from '../../src/simulation/rules/deletions.ts';
 import { projectOf, type Truth } from '../../src/simulation/rules/truth.ts';
+import { isReplay } from './rules/deletions.ts';
 
 /** The rules of the operations that only a profile enables. */
 export function checkProfiled(truth: Truth, running: Running, intent: Intent): void {

@@ -1,7 +1,7 @@
 import equal from 'fast-deep-equal';
 import { retiringKey, takeApart } from '../../core/keys.ts';
 import type { Intent } from '../../core/state.ts';
-import type { HttpRequest } from '../../core/transport.ts';
+import type { HttpRequest, HttpResponse } from '../../core/transport.ts';
 import type { Execution } from '../../emulator/world.ts';
 import { type Running, stateOf } from '../controller.ts';
 import type { Mirror } from '../durable.ts';
@@ -21,7 +21,6 @@ export const usualLimits: Limits = {
   isOfAnotherEntry: () => false,
   ofPurchase: (_truth, { isHidden, isUnreported }) =>
     isHidden ? hiddenResource : isUnreported ? unreportedServer : undefined,
-  ofDeletion: () => undefined,
 };
 
 export const hiddenResource = 'a server error was lost that had its effect, of a resource that no read shows';
@@ -62,8 +61,9 @@ export class Purchases {
     this.#waiting.set(key, [...(this.#waiting.get(key) ?? []), sender]);
   }
 
-  /** After it was handled; `requestId` where its answer came. */
-  handled(running: Running, request: HttpRequest, requestId: string | undefined): void {
+  /** After it was handled. */
+  handled(running: Running, request: HttpRequest, response: HttpResponse | undefined): void {
+    const requestId = response?.headers['x-request-id'];
     if (requestId === undefined) return;
     const senders = this.#waiting.get(keyOf(request)) ?? [];
     const own = senders.findLastIndex(({ state }) => state === stateOf(running));

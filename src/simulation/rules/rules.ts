@@ -1,17 +1,12 @@
 import { partsOf } from '../../core/intent.ts';
+import type { Intent, StateChange } from '../../core/state.ts';
 import type { HttpRequest } from '../../core/transport.ts';
 import { keysAsked, type Running } from '../controller.ts';
 import type { StateWatch } from '../durable.ts';
 import { isSort } from '../resource-history.ts';
-import { checkApproved, consumeApproved } from './approvals.ts';
 import { checkChange, checkDeleted } from './bindings.ts';
-import { BudgetRules } from './budgets.ts';
-import { checkDeletion } from './deletions.ts';
-import { Keys } from './keys.ts';
-import { NegativeReads } from './negative-reads.ts';
 import { Purchases } from './purchases.ts';
 import { type Handled, isWrite, keyOf, type Truth } from './truth.ts';
-import { WriteOrder } from './write-order.ts';
 
 /** The invariants that hold after every step; numbered as in docs/contributing/proof.md. */
 export interface Rules {
@@ -26,12 +21,21 @@ export interface Rules {
   isHidden(server: string): boolean;
 }
 
-export function createRules(truth: Truth): Rules {
+/**
+ * The rules about the way in which vdcsync works. A rehearsal judges a spec by the resources alone. Each is called before
+ * the history records the same event.
+ */
+export interface FurtherRules {
+  arrives(running: Running, request: HttpRequest): void;
+  handled(running: Running, request: HttpRequest, handled: Handled): void;
+  began(running: Running, intent: Intent): void;
+  updated(running: Running, before: Intent, after: Intent): void;
+  closed(running: Running, before: Intent, intent: Intent): void;
+  changed(change: StateChange): void;
+}
+
+export function createRules(truth: Truth, further?: FurtherRules): Rules {
   const { history } = truth;
-  const budgets = new BudgetRules(truth);
-  const turns = new WriteOrder(truth);
-  const keys = new Keys(truth);
-  const looks = new NegativeReads(truth);
   const purchases = new Purchases(truth);
 
   return {
@@ -40,50 +44,31 @@ export function createRules(truth: Truth): Rules {
     converged: (running) => purchases.converged(running),
 
     arrives(running, request) {
-      budgets.arrives(running, request);
       purchases.livesOn(running);
-      keys.livesOn(running);
-      if (!isWrite(request)) return;
-      turns.arrives(running, request);
-      purchases.arrives(running, request);
-      const open = [...running.mirror.open.values()].find((each) => each.idempotencyKey === keyOf(request));
-      if (open !== undefined) history.recordRequest(open);
-      const intent = keys.arrives(running, request);
-      if (intent === undefined) return;
-      turns.checkHolds(running, intent);
-      checkDeletion(truth, running, intent);
-      keys.checkProved(running, intent);
-      truth.check(truth, running, intent);
+      if (isWrite(request)) {
+        purchases.arrives(running, request);
+        const open = [...running.mirror.open.values()].find((each) => each.idempotencyKey === keyOf(request));
+        if (open !== undefined) history.recordRequest(open);
+      }
+      further?.arrives(running, request);
     },
 
     handled(running, request, handled) {
-      const { status, requestId } = handled;
-      budgets.handled(running, request, handled);
-      if (isWrite(request)) {
-        turns.handled(running);
-        if (status !== undefined) {
-          turns.answered(running, request, status);
-          keys.answered(running, request, status);
-        }
-      }
-      if (!isWrite(request) && status === 200) turns.read(running, request);
+      further?.handled(running, request, handled);
       history.look(false);
-      if (isWrite(request)) purchases.handled(running, request, requestId);
+      if (isWrite(request)) purchases.handled(running, request, handled.response);
       purchases.check(running);
     },
 
     watch: (running) => ({
       began(intent) {
-        keys.began(running.controller, intent);
-        checkApproved(truth, running, intent);
+        further?.began(running, intent);
         if (partsOf(intent).unconfirmed !== undefined) running.done.add(keysAsked);
-        looks.began(running, intent);
         history.recordWrite(intent, running.controller.file.lines);
       },
       updated(before, after) {
         purchases.livesOn(running);
-        keys.livesOn(running);
-        looks.updated(running, before, after);
+        further?.updated(running, before, after);
       },
       closed(before, intent) {
         const { outcome } = partsOf(intent);
@@ -95,14 +80,12 @@ export function createRules(truth: Truth): Rules {
           const birth = history.birthOf(intent.kind, answer.id);
           if (birth !== undefined) running.controller.confirmed.add(birth.number);
         }
-        keys.closed(running, intent);
-        if (outcome === 'done') consumeApproved(running, intent);
         if (intent.verb === 'delete' && outcome === 'done') checkDeleted(truth, running, intent);
-        looks.closed(running, before, intent);
+        further?.closed(running, before, intent);
         if (outcome === 'abandoned' && intent.verb === 'create') history.releasedUnder(intent.idempotencyKey);
       },
       changed(change) {
-        keys.changed(change);
+        further?.changed(change);
         checkChange(truth, running, change);
       },
     }),

@@ -1,9 +1,9 @@
-import type { Binding, Intent } from '../../core/state.ts';
-import type { HttpRequest } from '../../core/transport.ts';
+import type { Intent } from '../../core/state.ts';
+import type { HttpRequest, HttpResponse } from '../../core/transport.ts';
 import type { Emulator } from '../../emulator/emulator.ts';
 import type { Execution, Project } from '../../emulator/world.ts';
 import type { Controller, Running } from '../controller.ts';
-import type { Birth, ResourceHistory } from '../resource-history.ts';
+import type { ResourceHistory } from '../resource-history.ts';
 
 /** The facts that the rules check against: the truth about service and time, which the controllers do not know. */
 export interface Truth {
@@ -16,13 +16,9 @@ export interface Truth {
   readonly failuresAreReported: boolean;
   /** Time that no machine's clock can bend, in ms. */
   readonly elapsed: () => number;
-  /** Which token of the emulator carries this secret, such as `4711-readWrite`. */
-  readonly tokenName: (secret: string) => string;
   /** Machines with a state of their own. */
   readonly machines: () => number;
   readonly limits: Limits;
-  /** Checks a write with a durable intent, by the further rules of the story. */
-  readonly check: (truth: Truth, running: Running, intent: Intent) => void;
   readonly fail: (rule: string, message: string) => void;
   /** Ends the story at a known limit. */
   readonly giveUp: (limit: string) => void;
@@ -69,14 +65,6 @@ export interface Limits {
   /** The spec gives the first resource to another entry. */
   isOfAnotherEntry(first: Execution, intent: Intent, running: Running): boolean;
   ofPurchase(truth: Truth, purchase: SecondPurchase): string | undefined;
-  /** Of the deletion of a resource that is not the bound one. */
-  ofDeletion(
-    truth: Truth,
-    running: Running,
-    intent: Intent,
-    binding: Binding,
-    birth: Birth,
-  ): string | undefined;
 }
 
 /** A key of this age is not sent again. @source API §8 */
@@ -84,16 +72,12 @@ export const keyLifeMs = 23 * 3_600_000;
 
 /** The result of a request. */
 export interface Handled {
-  /** Of an answer that concludes it, and is no replay. */
-  readonly status?: number;
-  /** Of a 429. */
-  readonly retryAfterMs?: number;
+  /** The answer that reached the client. */
+  readonly response: HttpResponse | undefined;
   /** The connection was, so that nothing arrived. */
   readonly refused: boolean;
-  /** It was a poll that showed the end of a task. */
-  readonly taskEnded: boolean;
-  /** Of an answer that reached the client. */
-  readonly requestId: string | undefined;
+  /** Time has passed since it was sent, so that a wait that it asks for is not known to the moment. */
+  readonly isLate: boolean;
 }
 
 export function projectOf({ emulator, projectId }: Truth): Project {
@@ -105,17 +89,8 @@ export function listsAreCut({ emulator }: Truth): boolean {
   return emulator.readings.pageSize !== null;
 }
 
-export function tokenOf({ tokenName }: Truth, { headers }: HttpRequest): string {
-  return tokenName(headers.authorization?.slice('Bearer '.length) ?? '');
-}
-
 export function isWrite({ method }: HttpRequest): boolean {
   return method !== 'GET';
-}
-
-/** Behind the version segment. */
-export function pathOf({ url }: HttpRequest): string {
-  return new URL(url).pathname.slice(3);
 }
 
 export function keyOf({ headers }: HttpRequest): string {

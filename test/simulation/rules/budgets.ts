@@ -1,6 +1,8 @@
-import type { HttpRequest } from '../../core/transport.ts';
-import type { Running } from '../controller.ts';
-import { type Handled, isWrite, pathOf, type Truth, tokenOf } from './truth.ts';
+import type { HttpRequest, HttpResponse } from '../../../src/core/transport.ts';
+import type { Running } from '../../../src/simulation/controller.ts';
+import { isConclusive, isReplayed } from '../../../src/simulation/exchanges.ts';
+import { type Handled, isWrite, type Truth } from '../../../src/simulation/rules/truth.ts';
+import { pathOf, tokenOf } from './requests.ts';
 
 const minute = 60_000;
 /** Polls that come this soon behind a task's end, in ms, were on their way. */
@@ -12,6 +14,10 @@ export class BudgetRules {
   readonly #arrivals = new Map<string, number[]>();
   /** Since the last 429, and until when. */
   readonly #closed = new Map<string, { readonly since: number; readonly until: number }>();
+  /** By run: the paths of tasks whose end it has seen, and when. */
+  readonly #ended = new WeakMap<Running, Map<string, number>>();
+  /** By run: the polls of a task right behind its end. */
+  readonly #repolls = new WeakMap<Running, Map<string, number>>();
 
   constructor(truth: Truth) {
     this.#truth = truth;
@@ -22,15 +28,17 @@ export class BudgetRules {
     this.#checkPoll(running, pathOf(request));
   }
 
-  handled(running: Running, request: HttpRequest, { refused, retryAfterMs, taskEnded }: Handled): void {
+  handled(running: Running, request: HttpRequest, { refused, response, isLate }: Handled): void {
     const bucket = this.#bucketOf(request);
     const now = this.#truth.elapsed();
     this.#checkWindow(running, bucket, isWrite(request), refused);
+    const retryAfterMs = isLate ? undefined : waitOf(response);
     if (retryAfterMs !== undefined) {
       const until = Math.max(this.#closed.get(bucket)?.until ?? 0, now + retryAfterMs);
       this.#closed.set(bucket, { since: now, until });
     }
-    if (taskEnded) running.endedTasks.set(pathOf(request), now);
+    if (request.url.includes('/tasks/') && isEndedTask(response))
+      this.#ended.set(running, new Map(this.#ended.get(running)).set(pathOf(request), now));
   }
 
   #checkClosed({ controller }: Running, request: HttpRequest): void {
@@ -48,10 +56,10 @@ export class BudgetRules {
 
   /** A later poll is allowed: a run may have to give up the work that followed the task. */
   #checkPoll(running: Running, path: string): void {
-    const ended = running.endedTasks.get(path) ?? -minute;
+    const ended = this.#ended.get(running)?.get(path) ?? -minute;
     if (this.#truth.elapsed() - ended >= endedMs) return;
-    const repolls = (running.repolls.get(path) ?? 0) + 1;
-    running.repolls.set(path, repolls);
+    const repolls = (this.#repolls.get(running)?.get(path) ?? 0) + 1;
+    this.#repolls.set(running, new Map(this.#repolls.get(running)).set(path, repolls));
     if (repolls > 2) this.#truth.fail('I9', `${path} was polled after its end`);
   }
 
@@ -67,4 +75,16 @@ export class BudgetRules {
   #bucketOf(request: HttpRequest): string {
     return `${tokenOf(this.#truth, request)} ${isWrite(request) ? 'writes' : 'reads'}`;
   }
+}
+
+/** The wait that a fresh 429 asks for. */
+function waitOf(response: HttpResponse | undefined): number | undefined {
+  const retryAfter = response?.status === 429 ? response.headers['retry-after'] : undefined;
+  return retryAfter === undefined || isReplayed(response) ? undefined : Number(retryAfter) * 1000;
+}
+
+/** Whether the answer says that a task has ended. No client may ask for an ended task again. */
+function isEndedTask(response: HttpResponse | undefined): boolean {
+  if (response?.status !== 200 || !isConclusive(response)) return false;
+  return (JSON.parse(response.body) as { data?: { is_terminal?: boolean } }).data?.is_terminal === true;
 }

@@ -1,11 +1,11 @@
 import equal from 'fast-deep-equal';
-import type { Desired } from '../../core/desired.ts';
-import { partsOf } from '../../core/intent.ts';
-import type { ResourceKey } from '../../core/keys.ts';
-import { type Change, type Operation, operationId, type Plan } from '../../core/plan.ts';
-import type { Intent } from '../../core/state.ts';
-import type { Running } from '../controller.ts';
-import { projectOf, type Truth } from './truth.ts';
+import type { Desired } from '../../../src/core/desired.ts';
+import { partsOf } from '../../../src/core/intent.ts';
+import type { ResourceKey } from '../../../src/core/keys.ts';
+import { type Change, type Operation, operationId, type Plan } from '../../../src/core/plan.ts';
+import type { Intent } from '../../../src/core/state.ts';
+import type { Running } from '../../../src/simulation/controller.ts';
+import { projectOf, type Truth } from '../../../src/simulation/rules/truth.ts';
 
 /**
  * I17: an operation of a plan that `settings.approval` asks about begins only under the last plan that the operator

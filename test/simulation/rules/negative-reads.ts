@@ -1,7 +1,7 @@
-import { partsOf } from '../../core/intent.ts';
-import type { Intent } from '../../core/state.ts';
-import { type Running, stateOf } from '../controller.ts';
-import { projectOf, type Truth } from './truth.ts';
+import { partsOf } from '../../../src/core/intent.ts';
+import type { Intent } from '../../../src/core/state.ts';
+import { type Running, stateOf } from '../../../src/simulation/controller.ts';
+import { projectOf, type Truth } from '../../../src/simulation/rules/truth.ts';
 
 const minute = 60_000;
 const absenceGapMs = minute;

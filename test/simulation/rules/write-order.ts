@@ -1,26 +1,38 @@
-import { partsOf } from '../../core/intent.ts';
-import type { Intent } from '../../core/state.ts';
-import type { HttpRequest } from '../../core/transport.ts';
-import type { Running } from '../controller.ts';
-import { keyOf, pathOf, type Truth, tokenOf } from './truth.ts';
+import { partsOf } from '../../../src/core/intent.ts';
+import type { Intent } from '../../../src/core/state.ts';
+import type { HttpRequest } from '../../../src/core/transport.ts';
+import type { Running } from '../../../src/simulation/controller.ts';
+import { keyOf, type Truth } from '../../../src/simulation/rules/truth.ts';
+import { pathOf, tokenNameOf, tokenOf } from './requests.ts';
 
 const spendingHeldMs = 30 * 60_000;
+
+/** The requests that the answers to a run forbid for its remainder. */
+interface Holds {
+  everything: boolean;
+  spendingUntil: number;
+  readonly names: Set<string>;
+  /** By token of several: writes that it has been refused; `*` is every write. */
+  readonly tokens: Map<string, Set<string>>;
+}
 
 /** I7: one write at a time, in the right project, none while held, none in a dry run. */
 export class WriteOrder {
   readonly #truth: Truth;
   readonly #inFlight = new Map<string, number>();
+  readonly #holds = new WeakMap<Running, Holds>();
 
   constructor(truth: Truth) {
     this.#truth = truth;
   }
 
-  arrives({ name, holds }: Running, request: HttpRequest): void {
+  arrives(running: Running, request: HttpRequest): void {
     const { fail, projectId } = this.#truth;
+    const { name } = running;
     const token = tokenOf(this.#truth, request);
     if (!token.startsWith(`${projectId}-`))
       fail('I7', `${request.method} ${pathOf(request)} with the token ${token}`);
-    const refused = holds.tokens.get(token);
+    const refused = this.#holdsOf(running).tokens.get(token);
     const write = this.#nameOf(request);
     if (refused?.has('401') || refused?.has('*') || (write !== undefined && refused?.has(write)))
       fail('I7', `${request.method} ${pathOf(request)} with ${token}, which was refused it`);
@@ -34,22 +46,25 @@ export class WriteOrder {
   }
 
   /** A token that reads the project is as good as before. */
-  read({ holds }: Running, request: HttpRequest): void {
-    if (pathOf(request) === '/project') holds.tokens.get(tokenOf(this.#truth, request))?.delete('401');
+  read(running: Running, request: HttpRequest): void {
+    if (pathOf(request) !== '/project') return;
+    this.#holdsOf(running).tokens.get(tokenOf(this.#truth, request))?.delete('401');
   }
 
-  checkHolds({ holds, dry }: Running, { verb, kind, request }: Intent): void {
+  checkHolds(running: Running, { verb, kind, request }: Intent): void {
+    const holds = this.#holdsOf(running);
     const { fail, elapsed } = this.#truth;
     const spends = verb === 'create' && ['server', 'ip', 'backup', 'server_image'].includes(kind);
     if (holds.everything) fail('I7', `${request.name} after a 401, 405 or 415 in the same run`);
     if (holds.names.has(request.name)) fail('I7', `${request.name} after its 403`);
     if (holds.spendingUntil > elapsed() && spends) fail('I7', `${request.name} after a 402`);
-    if (dry) fail('I7', 'a write in a dry run');
+    if (running.dry) fail('I7', 'a write in a dry run');
   }
 
   /** A refusal after an ambiguous send answers that send alone, and holds nothing yet. */
   answered(running: Running, request: HttpRequest, status: number): void {
-    const { holds, mirror } = running;
+    const { mirror } = running;
+    const holds = this.#holdsOf(running);
     const { elapsed } = this.#truth;
     const key = keyOf(request);
     const name = this.#nameOf(request);
@@ -63,13 +78,23 @@ export class WriteOrder {
     if (status === 402) holds.spendingUntil = elapsed() + spendingHeldMs;
   }
 
+  #holdsOf(running: Running): Holds {
+    const known = this.#holds.get(running);
+    if (known !== undefined) return known;
+    const holds = { everything: false, spendingUntil: 0, names: new Set<string>(), tokens: new Map() };
+    this.#holds.set(running, holds);
+    return holds;
+  }
+
   #nameOf(request: HttpRequest): string | undefined {
     return this.#truth.history.writes.get(keyOf(request))?.request.name;
   }
 
   /** Another token of the machine may still be allowed to do it, as far as its answers have shown. */
-  #refusesOneToken({ holds, controller }: Running, request: HttpRequest, status: number): boolean {
-    const names = controller.tokens().map(this.#truth.tokenName);
+  #refusesOneToken(running: Running, request: HttpRequest, status: number): boolean {
+    const { emulator } = this.#truth;
+    const holds = this.#holdsOf(running);
+    const names = running.controller.tokens().map((each) => tokenNameOf(emulator, each));
     if (names.length < 2 || (status !== 401 && status !== 403)) return false;
     const token = tokenOf(this.#truth, request);
     const write = status === 401 ? '401' : (this.#nameOf(request) ?? '*');

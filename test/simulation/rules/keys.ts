@@ -1,9 +1,10 @@
-import { partsOf } from '../../core/intent.ts';
-import type { Intent, StateChange } from '../../core/state.ts';
-import type { HttpRequest } from '../../core/transport.ts';
-import { type Controller, type Running, stateOf } from '../controller.ts';
-import { isProbe, isProof } from '../exchanges.ts';
-import { keyOf, pathOf, projectOf, type Truth } from './truth.ts';
+import { partsOf } from '../../../src/core/intent.ts';
+import type { Intent, StateChange } from '../../../src/core/state.ts';
+import type { HttpRequest } from '../../../src/core/transport.ts';
+import { type Controller, type Running, stateOf } from '../../../src/simulation/controller.ts';
+import { isProbe } from '../../../src/simulation/exchanges.ts';
+import { keyOf, projectOf, type Truth } from '../../../src/simulation/rules/truth.ts';
+import { pathOf } from './requests.ts';
 
 const hour = 3_600_000;
 /** A key is not sent again from this age on. @source API §8 */
@@ -67,8 +68,8 @@ export class Keys {
   }
 
   /** I19: a server that a new one replaces is deleted only after a proof, or its calibration, was recorded. */
-  checkProved({ replaced }: Running, { key, verb }: Intent): void {
-    if (verb === 'delete' && replaced.has(key) && this.#proofs.size === 0)
+  checkProved(isReplaced: boolean, { key, verb }: Intent): void {
+    if (verb === 'delete' && isReplaced && this.#proofs.size === 0)
       this.#truth.fail('I19', `${key} is deleted for a new server, and no proof was sent`);
   }
 
@@ -145,4 +146,9 @@ export class Keys {
 
 function scopeOf(running: Running, key: string): string {
   return `${stateOf(running)} ${key}`;
+}
+
+/** The probe has the body of a creation, or impossible values of its fields. */
+function isProof({ body }: HttpRequest): boolean {
+  return body !== undefined && /"vdcsync_probe":"(?:proof|impossible)"/.test(body);
 }

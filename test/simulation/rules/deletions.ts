@@ -1,22 +1,74 @@
-import { retiredFrom, takeApart } from '../../core/keys.ts';
-import type { Binding, Intent } from '../../core/state.ts';
-import type { Replaced, Running } from '../controller.ts';
-import { type Birth, isSort, type ResourceSort } from '../resource-history.ts';
-import { projectOf, type Truth } from './truth.ts';
+import { type ResourceKey, retiredFrom, takeApart } from '../../../src/core/keys.ts';
+import type { Binding, Intent } from '../../../src/core/state.ts';
+import type { Running } from '../../../src/simulation/controller.ts';
+import { type Birth, isSort, type ResourceSort } from '../../../src/simulation/resource-history.ts';
+import { projectOf, type Truth } from '../../../src/simulation/rules/truth.ts';
+import { limitOfDeletion } from '../limits.ts';
 
 /** @source API §8 */
 const keyLifeMs = 24 * 3_600_000;
 
+/** A server that was deleted for its replacement, and the number of writes that had taken effect by then. */
+interface Replaced {
+  readonly id: string;
+  readonly executed: number;
+}
+
 /** I8: a deletion needs a bound, unchanged and unprotected resource that the spec no longer wants, within the cap. */
-export function checkDeletion(truth: Truth, running: Running, intent: Intent): void {
-  if (intent.verb !== 'delete') return;
-  if (isReplay(truth, intent)) return;
-  if (!isSort(intent.kind) || !isBound(truth, running, intent, intent.kind)) return;
-  checkWanted(truth, running, intent);
-  if (intent.kind === 'server') checkSuccessors(truth, running, intent);
-  if (!intent.key.endsWith('.public_ipv4')) running.deleted.add(intent.key);
-  if (running.deleted.size > running.mostDeletions)
-    truth.fail('I8', `${running.deleted.size} deletions in one run, ${running.mostDeletions} are allowed`);
+export class Deletions {
+  readonly #truth: Truth;
+  readonly #deleted = new WeakMap<Running, Set<string>>();
+  /** By run: the servers that it has deleted although the spec wants their entries, by key. */
+  readonly #replaced = new WeakMap<Running, Map<ResourceKey, Replaced>>();
+
+  constructor(truth: Truth) {
+    this.#truth = truth;
+  }
+
+  check(running: Running, intent: Intent): void {
+    const truth = this.#truth;
+    if (intent.verb !== 'delete') return;
+    if (isReplay(truth, intent)) return;
+    if (!isSort(intent.kind) || !isBound(truth, running, intent, intent.kind)) return;
+    checkWanted(truth, running, intent);
+    if (intent.kind === 'server') this.#checkSuccessors(running, intent);
+    const deleted = this.#deleted.get(running) ?? new Set();
+    if (!intent.key.endsWith('.public_ipv4')) deleted.add(intent.key);
+    this.#deleted.set(running, deleted);
+    const most = running.destroys ? Number.POSITIVE_INFINITY : running.desired.settings.max_deletions;
+    if (deleted.size > most) truth.fail('I8', `${deleted.size} deletions in one run, ${most} are allowed`);
+  }
+
+  isReplaced(running: Running, key: ResourceKey): boolean {
+    return this.#replaced.get(running)?.has(key) === true;
+  }
+
+  /**
+   * I18: a run deletes at most one server for which the spec wants a successor before that successor exists, or as many as
+   * an entry permits.
+   */
+  #checkSuccessors(running: Running, { key, request }: Intent): void {
+    const { history, emulator, fail } = this.#truth;
+    const { desired, controller } = running;
+    const replaced = this.#replaced.get(running) ?? new Map<ResourceKey, Replaced>();
+    const isWanted = (each: ResourceKey) =>
+      desired.resources.some((wanted) => wanted.key === each && wanted.managed);
+    const { executions } = emulator.world;
+    // The successor may get the id of the deleted server.
+    const hasSuccessor = ([each, { id, executed }]: readonly [ResourceKey, Replaced]) =>
+      history
+        .executionsOf(controller.file.lines.nameOf(each))
+        .filter((made) => made.kind === 'server' && history.isLive(made))
+        .some((made) => made.id !== id || executions.indexOf(made) >= executed);
+    if (running.destroys || !isWanted(key)) return;
+    const left = [...replaced].filter((each) => isWanted(each[0]) && !hasSuccessor(each));
+    const most = Math.max(1, ...desired.resources.map(({ value }) => atOnce(value.replace)));
+    const others = left.filter(([each]) => each !== key).map(([each]) => each);
+    if (others.length >= most)
+      fail('I18', `${key} is deleted before the successors of ${others.join(', ')} exist`);
+    replaced.set(key, { id: String(request.path.id), executed: executions.length });
+    this.#replaced.set(running, replaced);
+  }
 }
 
 /** Another state has sent the same deletion: the API replays its answer, and deletes nothing. */
@@ -53,7 +105,7 @@ function isBound(truth: Truth, running: Running, intent: Intent, sort: ResourceS
     .executionsOf(controller.file.lines.nameOf(intent.key))
     .some((each) => each.id === id && history.isLive(each));
   if (history.birthBoundAs(binding)?.number === birth.number || again) return true;
-  const limit = truth.limits.ofDeletion(truth, running, intent, binding, birth);
+  const limit = limitOfDeletion(truth, running, intent, binding, birth);
   if (limit !== undefined) giveUp(limit);
   else fail('I8', `${sort} ${id} is not the resource that was bound to ${binding.key}`);
   return true;
@@ -73,34 +125,6 @@ function checkOwner(truth: Truth, running: Running, { key }: Intent, { sort, id 
   const isForgotten = emulator.now() - (made?.atMs ?? 0) >= keyLifeMs - 3_600_000;
   if (!destroys && !isForgotten && !mirror.bindings.has(owner))
     fail('I8', `${sort} ${id} of ${owner} is deleted as ${key}`);
-}
-
-/**
- * I18: a run deletes at most one server for which the spec wants a successor before that successor exists, or as many as
- * an entry permits.
- */
-function checkSuccessors(
-  { history, emulator, fail }: Truth,
-  running: Running,
-  { key, request }: Intent,
-): void {
-  const { desired, controller, replaced } = running;
-  const isWanted = (each: Intent['key']) =>
-    desired.resources.some((wanted) => wanted.key === each && wanted.managed);
-  const { executions } = emulator.world;
-  // The successor may get the id of the deleted server.
-  const hasSuccessor = ([each, { id, executed }]: readonly [Intent['key'], Replaced]) =>
-    history
-      .executionsOf(controller.file.lines.nameOf(each))
-      .filter((made) => made.kind === 'server' && history.isLive(made))
-      .some((made) => made.id !== id || executions.indexOf(made) >= executed);
-  if (running.destroys || !isWanted(key)) return;
-  const left = [...replaced].filter((each) => isWanted(each[0]) && !hasSuccessor(each));
-  const most = Math.max(1, ...desired.resources.map(({ value }) => atOnce(value.replace)));
-  const others = left.filter(([each]) => each !== key).map(([each]) => each);
-  if (others.length >= most)
-    fail('I18', `${key} is deleted before the successors of ${others.join(', ')} exist`);
-  replaced.set(key, { id: String(request.path.id), executed: executions.length });
 }
 
 function atOnce(replace: unknown): number {
