@@ -21,13 +21,6 @@ function isJson(text: string): boolean {
   }
 }
 
-/** The code of a refusal, or its status where it has none. After a 429 no operator has to decide anything. */
-export function refusalOf(response: HttpResponse): string | undefined {
-  const { status } = response;
-  if (status < 400 || status >= 500 || status === 429 || !isConclusive(response)) return undefined;
-  return (JSON.parse(response.body) as { code?: string }).code ?? `http_${status}`;
-}
-
 /** Its body is made invalid, so that the answer shows whether its key is in use and nothing can be carried out. */
 export function isProbe({ body }: HttpRequest): boolean {
   return body?.includes('"vdcsync_probe":') === true;

@@ -4,7 +4,7 @@ import type { Desired } from '../core/desired.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import type { ProgressEvent } from '../core/progress.ts';
 import type { Transport } from '../core/transport.ts';
-import type { Repeating } from '../engine/deps.ts';
+import type { EngineDeps, Repeating } from '../engine/deps.ts';
 import { createEngine, type Engine } from '../engine/engine.ts';
 import { createReadCache } from '../engine/observe.ts';
 import { Approval } from '../engine/run/approval.ts';
@@ -14,9 +14,8 @@ import type { Chance } from './chance.ts';
 import type { Controller, Running } from './controller.ts';
 import { Crashable } from './crashable.ts';
 import { type Mirror, mirrorOf, noted, type StateWatch, watchedStore } from './durable.ts';
-import { type Observer, observedWrites } from './observer.ts';
+import type { Trace } from './observer.ts';
 import { projectId } from './tokens.ts';
-import { type Trace, traced, traceLineOf } from './trace.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
 /** The client's own; evidence waits for it. */
@@ -28,8 +27,6 @@ export interface Starting {
   readonly desired: Desired;
   readonly dry: boolean;
   readonly clock: VirtualClock;
-  readonly trace: Trace;
-  readonly observer: Observer;
   /** By the rules. */
   watch(running: Running): StateWatch;
   /** Called at each boundary; may kill the process. */
@@ -40,7 +37,7 @@ export interface Starting {
 
 /** Starts a process on the state of its predecessor. Nothing else of the predecessor survives. */
 export async function startProcess(starting: Starting): Promise<Running> {
-  const { controller, desired, dry, clock, trace, observer } = starting;
+  const { controller, desired, dry, clock } = starting;
   controller.runs += 1;
   const machine = clock.machine();
   machine.jump(controller.skewMs);
@@ -75,24 +72,26 @@ export async function startProcess(starting: Starting): Promise<Running> {
       return approval;
     },
   };
-  const watch = traced(starting.watch(process), trace, name, observer);
   const store = watchedStore(inner, {
     crashable: process.crashable,
     mirror,
-    watch: noted(watch, process.done, mirror.bindings),
+    watch: noted(starting.watch(process), process.done, mirror.bindings),
     disk: controller.disk,
   });
   const approval = new Approval(store);
   return process;
 }
 
+export type Ports = Pick<EngineDeps, 'writes' | 'tasks'>;
+
 export interface EngineOptions {
   readonly transport: Transport;
   readonly random: Chance;
-  readonly observer: Observer;
   readonly trace: Trace;
   readonly profile: ApiProfile;
   readonly onEvent: (event: ProgressEvent) => void;
+  /** The ports of the engine, where they are watched. */
+  readonly ports?: ((ports: Ports, controller: Controller) => Ports) | undefined;
 }
 
 export interface Program {
@@ -104,7 +103,7 @@ export interface Program {
 /** The program of the process: the real client and engine. */
 export function engineOf(
   process: Running,
-  { transport, random, observer, trace, profile, onEvent }: EngineOptions,
+  { transport, random, trace, profile, onEvent, ports = (each) => each }: EngineOptions,
 ): Program {
   const { crashable, store, controller, dry, approval } = process;
   const client = createClient({
@@ -133,31 +132,19 @@ export function engineOf(
   };
   const engine = createEngine({
     ...client,
-    writes: observedWrites(client.writes, controller, observer),
-    tasks: {
-      async wait(task, signal) {
-        const end = await client.tasks.wait(task, signal);
-        observer.task(task.sort, end.end);
-        return end;
-      },
-      longest: (sort) => client.tasks.longest(sort),
-      usual: (sort) => client.tasks.usual(sort),
-      earliest: (sort) => client.tasks.earliest(sort),
-    },
+    ...ports(client, controller),
     store,
     clock: crashable.clock,
     random,
     kinds,
     profile,
     onEvent: (event) => {
-      onEvent(event);
       if (event.type === 'planned') {
         process.plan = event.plan;
         process.firstPlan ??= event.plan;
       }
       if (event.type === 'ended' && event.result.outcome === 'done') approval.consume(event.result);
-      const line = traceLineOf(event);
-      if (line !== undefined) trace.add(process.name, line);
+      onEvent(event);
     },
   });
   return { engine, repeating };

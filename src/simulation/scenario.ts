@@ -10,22 +10,19 @@ import { noObserver } from './observer.ts';
 import { operate } from './operator.ts';
 import { noActions, type Reported, type RunCall, type StoryParts, type Wishes } from './parts.ts';
 import type { AskedQuestion } from './questions.ts';
-import { checkAtRest, checkFixedPoint, checkJournal } from './rest.ts';
+import { checkAtRest, checkFixedPoint } from './rest.ts';
 import { StoryStage, type Violation } from './stage.ts';
 import { failuresAreReported, type SpecModel, type Story } from './story.ts';
 
 /** How one story went. */
 export interface Outcome {
   readonly violation: Violation | undefined;
-  readonly trace: readonly string[];
-  readonly traceLength: number;
-  /** Virtual time, ms. */
-  readonly elapsedMs: number;
   readonly runs: number;
   readonly blockedRuns: number;
   /** The questions that the runs put to the operator. */
   readonly questions: readonly AskedQuestion[];
   readonly boundaries: ReadonlyMap<string, number>;
+  readonly stage: StoryStage;
 }
 
 /** How a process ended. */
@@ -46,7 +43,6 @@ const minute = 60_000;
 export async function play(story: Story, parts: StoryParts = {}): Promise<Outcome> {
   const { observer = noObserver, strike = () => {} } = parts;
   const stage = new StoryStage(story, observer, parts);
-  observer.readings(story.readings);
   const wishes: Wishes = { spec: 0, second: undefined, tokenRuns: 0, left: new Set(story.incidents) };
   const main = stage.controller('a', 'readWrite');
   const player = parts.actions?.(stage, main) ?? noActions;
@@ -128,18 +124,13 @@ export async function play(story: Story, parts: StoryParts = {}): Promise<Outcom
   } finally {
     stage.remove();
   }
-  observer.storyEnds(stage.emulator);
-  observer.count('runs', main.runs);
-  observer.count('seconds simulated', Math.round(stage.clock.monotonic() / 1000));
   return {
     violation: stage.violation,
-    trace: stage.trace.lines,
-    traceLength: stage.trace.length,
-    elapsedMs: stage.clock.monotonic(),
     runs: main.runs,
     blockedRuns,
     questions: stage.questions.all,
     boundaries: stage.crossed,
+    stage,
   };
 }
 
@@ -363,7 +354,7 @@ async function settle(
       if (await awaitUnseenWork(stage)) continue;
       const warnings = await checkFixedPoint(stage, main, spec);
       await checkAtRest(stage, main, spec, warnings, rest);
-      await checkJournal(stage, main);
+      await rest?.checkState(stage, main);
       return blocked;
     }
     if (report.outcome === 'declined') {

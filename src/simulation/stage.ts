@@ -11,8 +11,8 @@ import type { Execution, Project } from '../emulator/world.ts';
 import { loadSpec, type Source } from '../spec/load.ts';
 import { type Chance, chance } from './chance.ts';
 import type { Controller, Running } from './controller.ts';
-import type { Observer } from './observer.ts';
-import { engineOf, type Program, startProcess } from './process.ts';
+import type { Observer, Trace } from './observer.ts';
+import { type EngineOptions, engineOf, type Program, startProcess } from './process.ts';
 import { Questions } from './questions.ts';
 import { ResourceHistory } from './resource-history.ts';
 import { usualLimits } from './rules/purchases.ts';
@@ -22,7 +22,6 @@ import { plainSpecFile, type SpecFile } from './spec-file.ts';
 import { type Boxes, memoryBox } from './state-box.ts';
 import { failuresAreReported, plainSources, type SpecModel, type Story } from './story.ts';
 import { foreignId, issueTokens, projectId, secretsOf, type TokenName } from './tokens.ts';
-import { Trace } from './trace.ts';
 import { type VirtualClock, virtualClock } from './virtual-clock.ts';
 import { watchedTransport } from './watched-transport.ts';
 
@@ -56,7 +55,9 @@ export interface StageOptions {
   readonly profiles?: { readonly client: ApiProfile; readonly service: Profile };
   /** The known limits, where a state can be lost or another one acts. */
   readonly limits?: Limits;
-  readonly rules?: (truth: Truth) => FurtherRules;
+  readonly rules?: (truth: Truth, stage: StoryStage) => FurtherRules;
+  readonly ports?: EngineOptions['ports'];
+  readonly onLine?: (elapsedMs: number, who: string, line: string) => void;
 }
 
 /** Everything that a scenario plays on: service, clock, machines, and those who watch. */
@@ -67,7 +68,7 @@ export class StoryStage {
   readonly emulator: Emulator;
   readonly history: ResourceHistory;
   readonly rules: Rules;
-  readonly trace = new Trace(() => this.clock.monotonic());
+  readonly trace: Trace;
   readonly chance: Chance;
   readonly tokens: Readonly<Record<TokenName, string>>;
   readonly questions: Questions;
@@ -89,6 +90,7 @@ export class StoryStage {
   #violation: Violation | undefined;
   #givenUp = false;
   readonly #boxes: Boxes | undefined;
+  readonly #ports: EngineOptions['ports'];
   readonly #sources: NonNullable<StageOptions['sources']>;
 
   constructor(
@@ -101,22 +103,20 @@ export class StoryStage {
       sources = plainSources,
       limits = usualLimits,
       rules,
+      ports,
+      onLine,
     }: StageOptions,
   ) {
     this.story = story;
+    this.trace = { add: (who, line) => onLine?.(this.clock.monotonic(), who, line) };
+    this.#ports = ports;
     this.#boxes = boxes;
     this.#sources = sources;
     this.clock = virtualClock(Date.UTC(2026, 0, 1), 1, () => boxes?.isBusy() === true);
     this.file = file(story.specs[0] as SpecModel);
     this.ignoresUnmanaged = story.specs.some(({ settings }) => settings.unmanaged === 'ignore');
     this.observer = observer;
-    this.questions = new Questions({
-      story,
-      observer,
-      elapsed: () => this.clock.monotonic(),
-      fail: (rule, message) => this.fail(rule, message),
-      exists: (key) => this.executionsOf(key).some((each) => this.history.isLive(each)),
-    });
+    this.questions = new Questions((blocked) => this.rules.asked(blocked));
     this.chance = chance(story.seed ^ 0x5eed);
     const profile = story.profile === true ? profiles : undefined;
     this.#profile = profile?.client ?? documentedProfile;
@@ -130,7 +130,7 @@ export class StoryStage {
       () => this.file.lines,
     );
     const truth = this.#truth(limits);
-    this.rules = createRules(truth, rules?.(truth));
+    this.rules = createRules(truth, rules?.(truth, this));
     this.history.look(true);
   }
 
@@ -253,9 +253,9 @@ export class StoryStage {
     desired: Desired,
     dry = false,
   ): Promise<Program & { running: Running }> {
-    const { clock, trace, observer, rules, history, questions } = this;
+    const { clock, trace, rules, history } = this;
     const running = await startProcess({
-      ...{ controller, desired, dry, clock, trace, observer },
+      ...{ controller, desired, dry, clock },
       watch: (process) => rules.watch(process),
       crosses: (process, boundaries) => this.#crosses(process, boundaries),
       found: ({ open }) => {
@@ -266,16 +266,15 @@ export class StoryStage {
     const isOver = () => this.#violation !== undefined;
     const program = engineOf(running, {
       transport: watchedTransport(running, this.emulator.transport(), {
-        rules,
-        trace,
-        clock,
-        isOver,
-        questions,
+        ...{ rules, clock, isOver },
         fail: (rule, message) => this.fail(rule, message),
       }),
       random: this.chance.fork(),
-      ...{ observer, trace, profile: this.#profile },
-      onEvent: (event) => this.#noteLeftBilled(event),
+      ...{ trace, profile: this.#profile, ports: this.#ports },
+      onEvent: (event) => {
+        this.#noteLeftBilled(event);
+        rules.event(running, event);
+      },
     });
     return { running, ...program };
   }

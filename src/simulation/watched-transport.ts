@@ -1,27 +1,23 @@
 import { type HttpResponse, type Transport, TransportError } from '../core/transport.ts';
 import type { Running } from './controller.ts';
-import { boundariesOf, describe, isReplayed, refusalOf } from './exchanges.ts';
-import type { Questions } from './questions.ts';
+import { boundariesOf, describe } from './exchanges.ts';
 import type { Rules } from './rules/rules.ts';
 import { isWrite, keyOf } from './rules/truth.ts';
-import type { Trace } from './trace.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
 export interface Watching {
   readonly rules: Rules;
-  readonly trace: Trace;
   readonly clock: VirtualClock;
   /** A rule was broken: nothing is sent any more. */
   readonly isOver: () => boolean;
-  readonly questions: Pick<Questions, 'refused'>;
   readonly fail: (rule: string, message: string) => void;
 }
 
-/** The transport of a process. Each request is a boundary; the rules judge it before and after; the trace lists each write. */
+/** The transport of a process. Each request is a boundary; the rules judge it before and after. */
 export function watchedTransport(
   process: Running,
   inner: Transport,
-  { rules, trace, clock, isOver, questions, fail }: Watching,
+  { rules, clock, isOver, fail }: Watching,
 ): Transport {
   return {
     send: (request, options) => {
@@ -36,8 +32,6 @@ export function watchedTransport(
         let refused = false;
         try {
           response = await inner.send(request, options);
-          const refusal = refusalOf(response);
-          if (refusal !== undefined) questions.refused(refusal);
           return response;
         } catch (error) {
           refused = error instanceof TransportError && error.effect === 'none';
@@ -46,16 +40,9 @@ export function watchedTransport(
           if (response !== undefined) process.answered.add(keyOf(request));
           const isLate = clock.monotonic() > sentAt;
           rules.handled(process, request, { response, refused, isLate });
-          if (isWrite(request)) trace.add(process.name, `${describe(request)} → ${traceLineOf(response)}`);
         }
       });
     },
     close: () => inner.close(),
   };
-}
-
-function traceLineOf(response: HttpResponse | undefined): string {
-  return response === undefined
-    ? 'no answer'
-    : `${response.status}${isReplayed(response) ? ' replayed' : ''}`;
 }

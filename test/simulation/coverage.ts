@@ -1,8 +1,8 @@
 import type { WriteResult } from '../../src/core/ports.ts';
 import { readingValues } from '../../src/emulator/readings.ts';
 import type { Running } from '../../src/simulation/controller.ts';
-import type { Observer } from '../../src/simulation/observer.ts';
 import { operations, operationsWith, writeOfTask, writes } from './operations.ts';
+import type { StoryObserver } from './story-observer.ts';
 
 /** Operations that are answered with a task. @source API §4 */
 const withTask = operationsWith(({ task }) => task);
@@ -57,7 +57,7 @@ export const rows = {
 type Row = keyof typeof rows;
 
 /** The situations that the stories have met so far. They are counted from outside: the code under test does not count. */
-export interface Coverage extends Observer {
+export interface Coverage extends StoryObserver {
   readonly hits: Map<string, number>;
   merge(other: Readonly<Record<string, number>>): void;
 }

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { identified } from '../../src/simulation/questions.ts';
 import { some } from '../support/drawn.ts';
 import { type Cell, operations, playCells } from './incidents.ts';
 import { writes } from './operations.ts';
+import { identified } from './rules/questions.ts';
 
 /** The operations whose resource no list identifies. */
 const unidentified = operations

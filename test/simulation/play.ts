@@ -1,4 +1,3 @@
-import type { Observer } from '../../src/simulation/observer.ts';
 import { type Outcome, play as playWith } from '../../src/simulation/scenario.ts';
 import type { Story } from '../../src/simulation/story.ts';
 import { ActionPlayer } from './actions/player.ts';
@@ -13,27 +12,34 @@ import { storyRest } from './rest-judge.ts';
 import { furtherRules } from './rules/further.ts';
 import { specSources } from './spec-sources.ts';
 import { sqliteBox } from './sqlite-box.ts';
+import { noStoryObserver, observedPorts, type StoryObserver } from './story-observer.ts';
 import { cutAtRest, strike } from './strike.ts';
+import { StoryTrace } from './trace.ts';
 
 /** How a story with all of its parts went. `changes`: durable changes of the first machine's state. */
 interface WholeOutcome extends Outcome {
+  readonly trace: readonly string[];
+  /** Virtual time, ms. */
+  readonly elapsedMs: number;
   readonly changes: number;
 }
 
 /** Plays a story with all of its parts. */
 export async function play(
   story: Story,
-  observer?: Observer,
+  observer: StoryObserver = noStoryObserver,
   boxes: MachineBoxes = { box: story.state === 'sqlite' ? sqliteBox : memoryBox, isBusy: () => false },
 ): Promise<WholeOutcome> {
   const made: MachineBox[] = [];
+  const trace = new StoryTrace();
+  observer.readings(story.readings);
   const box = (name: string) => {
     const own = boxes.box(name);
     made.push(own);
     return own;
   };
   const outcome = await playWith(story, {
-    ...(observer === undefined ? {} : { observer }),
+    observer,
     boxes: { box, isBusy: () => boxes.isBusy() },
     profiles: { client: clientProfile, service: serviceProfile },
     actions: (stage, main) => new ActionPlayer(stage, main),
@@ -43,10 +49,17 @@ export async function play(
     dryRun: { show, compare: checkAsShown },
     strike,
     limits: storyLimits,
-    rest: storyRest,
-    rules: furtherRules,
-    cut: cutAtRest,
+    rest: storyRest(trace.lines),
+    ports: (ports, controller) => observedPorts(ports, controller, observer),
+    onLine: (elapsedMs, who, line) => trace.add(elapsedMs, who, line),
+    rules: (truth, stage) => furtherRules(truth, stage, observer),
+    cut: (stage, main, cut) => cutAtRest(stage, main, cut, trace.lines),
     atEnd: checkBill,
   });
-  return { ...outcome, changes: made[0]?.changes ?? 0 };
+  const { emulator, clock } = outcome.stage;
+  const elapsedMs = clock.monotonic();
+  observer.storyEnds(emulator);
+  observer.count('runs', outcome.runs);
+  observer.count('seconds simulated', Math.round(elapsedMs / 1000));
+  return { ...outcome, trace: trace.lines, elapsedMs, changes: made[0]?.changes ?? 0 };
 }

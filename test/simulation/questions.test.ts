@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import type { ResourceKey } from '../../src/core/keys.ts';
+import { type ResourceKey, takeApart } from '../../src/core/keys.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { Questions } from '../../src/simulation/questions.ts';
 import type { Story } from '../../src/simulation/story.ts';
 import { askedByCode } from './asked-by-code.ts';
 import { createCoverage } from './coverage.ts';
+import { QuestionRules } from './rules/questions.ts';
 
 const hour = 3_600_000;
 const calm: Story = {
@@ -22,14 +23,15 @@ function broken(
   const failed: string[] = [];
   const coverage = createCoverage();
   const elapsed = () => elapsedMs;
-  const questions = new Questions({
+  const rules = new QuestionRules({
     story,
     observer: coverage,
     elapsed,
     fail: (rule) => void failed.push(rule),
     exists: () => exists,
   });
-  for (const each of refusals) questions.refused(each);
+  const questions = new Questions((blocked) => rules.asked(blocked));
+  for (const each of refusals) rules.refused(each);
   const key = 'ips.web' as ResourceKey;
   questions.note({ blocked: [{ key, verb: 'create', code, reason: '', remedies: [] }] });
   return failed;
@@ -82,13 +84,7 @@ describe('src/simulation/questions.ts', () => {
 
   test('a block that another entry or a later run settles is no question', () => {
     const coverage = createCoverage();
-    const questions = new Questions({
-      story: calm,
-      observer: coverage,
-      elapsed: () => 0,
-      fail: () => undefined,
-      exists: () => true,
-    });
+    const questions = new Questions(({ code, key }) => coverage.asked(code, takeApart(key).kind, true));
     const blocked = ['dependency_blocked', 'unresolved_create', 'key_not_answered', 'protected'].map(
       (code) => ({ key: 'ips.web' as ResourceKey, verb: 'create', code, reason: '', remedies: [] }),
     );

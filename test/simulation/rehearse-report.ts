@@ -11,7 +11,7 @@ import {
   trialsFor,
 } from '../../src/cli/rehearse/trials.ts';
 import { documentedProfile } from '../../src/core/profile.ts';
-import { identified } from '../../src/simulation/questions.ts';
+import { identified } from './rules/questions.ts';
 
 const bareServer = `version: 1
 project: { id: 4711 }

@@ -6,9 +6,15 @@ import type { RestJudge, Thing } from '../../src/simulation/rest.ts';
 import { entryOf } from '../../src/simulation/spec-file.ts';
 import type { StoryStage } from '../../src/simulation/stage.ts';
 import { failuresAreReported, type SpecModel } from '../../src/simulation/story.ts';
+import { checkJournal } from './journal.ts';
 
 /** The judgement of a story that has come to rest, where states are put back and a profile enables operations. */
-export const storyRest: RestJudge = { unknowableTo, isAsWanted };
+export function storyRest(lines: readonly string[]): RestJudge {
+  return {
+    ...{ unknowableTo, isAsWanted },
+    checkState: (stage, controller) => checkJournal(stage, controller, lines),
+  };
+}
 
 /** Servers that only a state of before has known, or whose key the API had forgotten, and no documented read shows. */
 async function unknowableTo(

@@ -4,9 +4,9 @@ import type { Controller, Running } from '../../src/simulation/controller.ts';
 import { mutate } from '../../src/simulation/disturbances.ts';
 import type { Wishes } from '../../src/simulation/parts.ts';
 import { listsOf } from '../../src/simulation/resource-history.ts';
-import { checkJournal } from '../../src/simulation/rest.ts';
 import type { StoryStage } from '../../src/simulation/stage.ts';
 import type { Disturbance, Story } from '../../src/simulation/story.ts';
+import { checkJournal } from './journal.ts';
 import { boxOf } from './machine-box.ts';
 
 /** The effect of an incident other than a crash. */
@@ -135,10 +135,11 @@ export async function cutAtRest(
   stage: StoryStage,
   main: Controller,
   { back, afterMs }: NonNullable<Story['cut']>,
+  lines: readonly string[],
 ): Promise<void> {
   await stage.clock.advance(afterMs);
   stage.trace.add('!', `the state is put back by ${back} changes`);
   stage.observer.count('states cut at rest');
   await exchangeState(main, () => boxOf(main).cut(back));
-  await checkJournal(stage, main);
+  await checkJournal(stage, main, lines);
 }

@@ -1,4 +1,6 @@
 import { partsOf } from '../../core/intent.ts';
+import type { Blocked } from '../../core/plan.ts';
+import type { ProgressEvent } from '../../core/progress.ts';
 import type { Intent, StateChange } from '../../core/state.ts';
 import type { HttpRequest } from '../../core/transport.ts';
 import { keysAsked, type Running } from '../controller.ts';
@@ -15,6 +17,8 @@ export interface Rules {
   /** After it was handled. */
   handled(running: Running, request: HttpRequest, handled: Handled): void;
   watch(running: Running): StateWatch;
+  event(running: Running, event: ProgressEvent): void;
+  asked(blocked: Blocked): void;
   /** The run has nothing left to do. */
   converged(running: Running): void;
   /** No answer showed the creation of this server, the API stored no answer under its key, and no read shows the server. */
@@ -22,8 +26,8 @@ export interface Rules {
 }
 
 /**
- * The rules about the way in which vdcsync works. A rehearsal judges a spec by the resources alone. Each is called before
- * the history records the same event.
+ * The rules about the way in which vdcsync works, and those who record it. A rehearsal judges a spec by the resources
+ * alone. Each is called before the history records the same event.
  */
 export interface FurtherRules {
   arrives(running: Running, request: HttpRequest): void;
@@ -31,7 +35,10 @@ export interface FurtherRules {
   began(running: Running, intent: Intent): void;
   updated(running: Running, before: Intent, after: Intent): void;
   closed(running: Running, before: Intent, intent: Intent): void;
-  changed(change: StateChange): void;
+  changed(running: Running, change: StateChange): void;
+  event(running: Running, event: ProgressEvent): void;
+  /** A run has put a question to the operator. */
+  asked(blocked: Blocked): void;
 }
 
 export function createRules(truth: Truth, further?: FurtherRules): Rules {
@@ -42,6 +49,10 @@ export function createRules(truth: Truth, further?: FurtherRules): Rules {
     isHidden: (server) => purchases.isHiddenServer(server),
 
     converged: (running) => purchases.converged(running),
+
+    event: (running, event) => further?.event(running, event),
+
+    asked: (blocked) => further?.asked(blocked),
 
     arrives(running, request) {
       purchases.livesOn(running);
@@ -80,12 +91,12 @@ export function createRules(truth: Truth, further?: FurtherRules): Rules {
           const birth = history.birthOf(intent.kind, answer.id);
           if (birth !== undefined) running.controller.confirmed.add(birth.number);
         }
-        if (intent.verb === 'delete' && outcome === 'done') checkDeleted(truth, running, intent);
         further?.closed(running, before, intent);
+        if (intent.verb === 'delete' && outcome === 'done') checkDeleted(truth, running, intent);
         if (outcome === 'abandoned' && intent.verb === 'create') history.releasedUnder(intent.idempotencyKey);
       },
       changed(change) {
-        further?.changed(change);
+        further?.changed(running, change);
         checkChange(truth, running, change);
       },
     }),
