@@ -1,6 +1,6 @@
 import type { Blocked } from '../core/plan.ts';
 import type { Remedy } from '../core/remedy.ts';
-import { mutate } from './disturbances.ts';
+import type { Mutation } from '../emulator/mutations.ts';
 import type { StoryStage } from './stage.ts';
 
 /** The operator deletes the leftover of a failed write in the client area. */
@@ -30,4 +30,21 @@ export function releaseReported(stage: StoryStage, remedies: readonly Remedy[]):
     stage.trace.add('op', `releases ${ip.address} in the client area`);
     mutate(stage, { do: 'delete_ip', id: ip.id });
   }
+}
+
+export function mutate(stage: StoryStage, mutation: Mutation): void {
+  // Resources that exist by now do not count as made by another user.
+  stage.history.look(false);
+  const ip = mutation.do === 'delete_ip' && ipOf(stage, mutation.id);
+  if (ip && ip.serverId !== null) stage.history.bare(String(ip.serverId));
+  try {
+    stage.emulator.mutate(mutation);
+  } catch (error) {
+    stage.trace.add('!', `not possible: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  stage.history.look(true);
+}
+
+function ipOf({ emulator }: StoryStage, id: number) {
+  return emulator.world.projects[0]?.ips.find((each) => each.id === id);
 }

@@ -5,10 +5,15 @@ import { TransportError } from '../core/transport.ts';
 import type { ApplyOptions } from '../engine/deps.ts';
 import { approvalOptions, approve, asks } from './approvals.ts';
 import type { Controller, Running } from './controller.ts';
-import { plantIncidents } from './disturbances.ts';
-import { noObserver } from './observer.ts';
 import { operate } from './operator.ts';
-import { noActions, type Reported, type RunCall, type StoryParts, type Wishes } from './parts.ts';
+import {
+  type CalledMachine,
+  type Director,
+  type End,
+  isConverged,
+  type RunCall,
+  type StoryParts,
+} from './parts.ts';
 import type { AskedQuestion } from './questions.ts';
 import { checkAtRest, checkFixedPoint } from './rest.ts';
 import { StoryStage, type Violation } from './stage.ts';
@@ -25,15 +30,9 @@ export interface Outcome {
   readonly stage: StoryStage;
 }
 
-/** How a process ended. */
-export type End =
-  | ({ readonly end: 'report' } & Reported)
-  | { readonly end: 'error'; readonly error: unknown }
-  | { readonly end: 'crash' };
-
-const mostFaultyRuns = 10;
+/** Of the runs that something may disturb. */
+export const mostFaultyRuns = 10;
 const mostQuietRuns = 16;
-const runsForAction = 3;
 const minute = 60_000;
 
 /**
@@ -41,84 +40,28 @@ const minute = 60_000;
  * disturbances, with an operator who follows the messages, until no work is left.
  */
 export async function play(story: Story, parts: StoryParts = {}): Promise<Outcome> {
-  const { observer = noObserver, strike = () => {} } = parts;
-  const stage = new StoryStage(story, observer, parts);
-  const wishes: Wishes = { spec: 0, second: undefined, tokenRuns: 0, left: new Set(story.incidents) };
+  const stage = new StoryStage(story, parts.observer ?? { count: () => {} }, parts);
   const main = stage.controller('a', 'readWrite');
-  const player = parts.actions?.(stage, main) ?? noActions;
-  /** From then on, no action is due any more: it would end a run that nothing may disturb. */
-  let isHealed = false;
-  plantIncidents(stage, wishes, strike, (running, name) => {
-    if (!isHealed) player.crossed(running, name);
-  });
-  /** The spec of that number comes into the spec once. */
-  let written = 0;
-  const current = (): SpecModel => {
-    if (wishes.spec !== written) stage.file.model = specOf(story, wishes.spec);
-    written = wishes.spec;
-    return stage.file.model;
-  };
+  const director = parts.director?.(stage, main) ?? crashes(stage, main);
+  const isOver = () => stage.violation !== undefined || stage.givenUp;
   let blockedRuns = 0;
-  let left = wishes.left.size;
-  let idle = 0;
-  let stuckOn: string | undefined;
   try {
-    let other: Controller | undefined;
-    const calm = story.faults.length === 0 && story.incidents.length === 0 && player.isOver;
-    const mostRuns = mostFaultyRuns + runsForAction * (story.actions?.length ?? 0);
-    for (let run = 0; run < mostRuns && !calm && !stage.givenUp && stage.violation === undefined; run++) {
+    for (let run = 0; run < director.mostRuns && !director.isCalm && !isOver(); run++) {
       if (run > 0) await stage.clock.advance(pauseOf(story, run));
-      if (wishes.tokenRuns > 0 && --wishes.tokenRuns === 0) main.exchangeToken('readWrite');
-      current();
-      await player.act(idle > 0);
-      if (stage.violation !== undefined || stage.givenUp) break;
-      if (wishes.second !== undefined && other === undefined)
-        other = stage.controller('b', wishes.second === 'same' ? 'readWrite' : 'member');
-      const machines = [main, ...(other === undefined ? [] : [other]), ...player.others];
-      const ends = await together(
-        stage,
-        machines.map((each) => ({ controller: each, call: player.takeCall(each) })),
-      );
-      for (const [at, end] of ends.entries()) {
-        judgeEnd(stage, end, true);
-        player.ended(machines[at] as Controller, end.end === 'report' ? end.report : undefined);
-      }
+      const machines = await director.machines();
+      if (isOver()) break;
+      const ends = await together(stage, machines);
+      for (const end of ends) judgeEnd(stage, end, true);
       if (ends.some(isBlocked)) blockedRuns += 1;
-      const isEdited =
-        story.editedOnceApproved &&
-        main.approved.length === 1 &&
-        ends[0] !== undefined &&
-        isDeclined(ends[0]);
-      if (isEdited && wishes.spec < story.specs.length - 1) wishes.spec += 1;
-      const struck = wishes.left.size;
-      const blocks = blocksOf(ends[0]);
-      const isStuck = story.actions !== undefined && blocks !== undefined && blocks === stuckOn;
-      stuckOn = blocks;
-      idle = (ends.slice(0, 1).every(isConverged) || isStuck) && struck === left ? idle + 1 : 0;
-      left = struck;
-      const settled = idle >= (struck === 0 ? 1 : 2);
-      if (settled && wishes.spec >= story.specs.length - 1 && player.isOver) break;
-      // An edit that no incident brings comes once there is nothing left to do.
-      if (settled && wishes.spec < story.specs.length - 1) {
-        wishes.spec += 1;
-        idle = 0;
-      }
+      if (director.ended(machines, ends)) break;
     }
-    isHealed = true;
-    if (stage.violation === undefined && !stage.givenUp) await heal(stage, main, wishes);
-    for (
-      ;
-      stage.violation === undefined && !stage.givenUp && wishes.spec < story.specs.length - 1;
-      wishes.spec++
-    )
-      blockedRuns += await settle(stage, main, current(), calm, parts);
-    if (stage.violation === undefined && !stage.givenUp)
-      blockedRuns += await settle(stage, main, current(), calm, parts);
-    if (stage.violation === undefined && !stage.givenUp && story.cut !== undefined) {
-      await parts.cut?.(stage, main, story.cut);
-      blockedRuns += await settle(stage, main, current(), false, parts);
+    director.heal();
+    if (!isOver()) await heal(stage, main);
+    for await (const { spec, isCalm } of director.specs()) {
+      if (isOver()) break;
+      blockedRuns += await settle(stage, main, spec, isCalm, parts);
     }
-    if (stage.violation === undefined && !stage.givenUp) await parts.atEnd?.(stage, main);
+    if (!isOver()) await parts.atEnd?.(stage, main);
   } catch (error) {
     stage.fail('error', error instanceof Error ? (error.stack ?? error.message) : String(error));
   } finally {
@@ -134,8 +77,34 @@ export async function play(story: Story, parts: StoryParts = {}): Promise<Outcom
   };
 }
 
-function specOf({ specs }: Story, number: number): SpecModel {
-  return specs[Math.min(number, specs.length - 1)] as SpecModel;
+/** One machine, whose process crashes at the moments of the story. */
+function crashes(stage: StoryStage, main: Controller): Director {
+  const { incidents, faults } = stage.story;
+  const left = new Set(incidents);
+  stage.onCrossed = (running, name, nth) => {
+    for (const incident of left) {
+      if (incident.at.boundary !== name || incident.at.nth !== nth) continue;
+      left.delete(incident);
+      running.crashable.kill();
+    }
+  };
+  const isCalm = faults.length + incidents.length === 0;
+  let before = left.size;
+  let idle = 0;
+  return {
+    isCalm,
+    mostRuns: mostFaultyRuns,
+    machines: async () => [{ controller: main, call: {} }],
+    ended(_machines, ends) {
+      idle = ends.every(isConverged) && left.size === before ? idle + 1 : 0;
+      before = left.size;
+      return idle >= (left.size === 0 ? 1 : 2);
+    },
+    heal: () => left.clear(),
+    async *specs() {
+      yield { spec: stage.file.model, isCalm };
+    },
+  };
 }
 
 function pauseOf({ pausesMs }: Story, run: number): number {
@@ -143,10 +112,7 @@ function pauseOf({ pausesMs }: Story, run: number): number {
 }
 
 /** One run of each controller, at the same time. */
-async function together(
-  stage: StoryStage,
-  machines: readonly { readonly controller: Controller; readonly call: RunCall }[],
-): Promise<readonly End[]> {
+async function together(stage: StoryStage, machines: readonly CalledMachine[]): Promise<readonly End[]> {
   const started: (Awaited<ReturnType<StoryStage['start']>> & { readonly call: RunCall })[] = [];
   const shown = new Map<Running, Plan>();
   for (const { controller, call } of machines) {
@@ -221,23 +187,9 @@ function isBlocked(end: End): boolean {
   return end.end === 'report' && end.report.blocked.length > 0;
 }
 
-/** The blocks of a run that has done nothing else; an operator will not wait for the next run. */
-function blocksOf(end: End | undefined): string | undefined {
-  if (end?.end !== 'report' || end.report.outcome !== 'blocked' || end.done.size > 0) return undefined;
-  return end.report.blocked.map(({ key, code }) => `${key} ${code}`).join(' ');
-}
-
 function isUnexplained(end: End): boolean {
   if (end.end !== 'report' || end.report.outcome !== 'blocked') return false;
   return end.report.blocked.length + end.report.plan.operations.length === 0;
-}
-
-function isDeclined(end: End): boolean {
-  return end.end === 'report' && end.report.outcome === 'declined';
-}
-
-function isConverged(end: End): boolean {
-  return end.end === 'report' && end.report.outcome === 'converged';
 }
 
 /** Errors that a user could act on may end a run under faults; anything else is a bug. */
@@ -281,9 +233,8 @@ function describeBlocked(blocked: readonly Blocked[]): string {
 }
 
 /** The end of all faults: the service works, the token is right, and suspended work continues. */
-async function heal(stage: StoryStage, main: Controller, wishes: Wishes): Promise<void> {
+async function heal(stage: StoryStage, main: Controller): Promise<void> {
   stage.trace.add('!', 'the faults stop');
-  wishes.left.clear();
   main.exchangeToken('readWrite');
   main.disk.failing = 0;
   const { world } = stage.emulator;

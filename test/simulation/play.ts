@@ -2,6 +2,7 @@ import { type Outcome, play as playWith } from '../../src/simulation/scenario.ts
 import type { Story } from '../../src/simulation/story.ts';
 import { ActionPlayer } from './actions/player.ts';
 import { checkAsShown, show } from './as-shown.ts';
+import { StoryDirector } from './director.ts';
 import { EditedFile } from './edited-file.ts';
 import { storyLimits } from './limits.ts';
 import { type MachineBox, type MachineBoxes, memoryBox } from './machine-box.ts';
@@ -13,7 +14,6 @@ import { furtherRules } from './rules/further.ts';
 import { specSources } from './spec-sources.ts';
 import { sqliteBox } from './sqlite-box.ts';
 import { noStoryObserver, observedPorts, type StoryObserver } from './story-observer.ts';
-import { cutAtRest, strike } from './strike.ts';
 import { StoryTrace } from './trace.ts';
 
 /** How a story with all of its parts went. `changes`: durable changes of the first machine's state. */
@@ -42,18 +42,20 @@ export async function play(
     observer,
     boxes: { box, isBusy: () => boxes.isBusy() },
     profiles: { client: clientProfile, service: serviceProfile },
-    actions: (stage, main) => new ActionPlayer(stage, main),
+    director: (stage, main) =>
+      new StoryDirector(stage, main, {
+        ...{ observer, lines: trace.lines },
+        actions: new ActionPlayer(stage, main),
+      }),
     answer,
     sources: specSources,
     file: (model) => new EditedFile(model),
     dryRun: { show, compare: checkAsShown },
-    strike,
     limits: storyLimits,
     rest: storyRest(trace.lines),
     ports: (ports, controller) => observedPorts(ports, controller, observer),
     onLine: (elapsedMs, who, line) => trace.add(elapsedMs, who, line),
     rules: (truth, stage) => furtherRules(truth, stage, observer),
-    cut: (stage, main, cut) => cutAtRest(stage, main, cut, trace.lines),
     atEnd: checkBill,
   });
   const { emulator, clock } = outcome.stage;

@@ -2,11 +2,13 @@ import type { TaskEnd, TaskWatch, WriteRequest, WriteResult } from '../../src/co
 import type { Emulator } from '../../src/emulator/emulator.ts';
 import type { Readings } from '../../src/emulator/readings.ts';
 import type { EngineDeps } from '../../src/engine/deps.ts';
-import type { Controller } from '../../src/simulation/controller.ts';
-import { noObserver, type Observer } from '../../src/simulation/observer.ts';
+import type { Controller, Running } from '../../src/simulation/controller.ts';
+import type { Observer } from '../../src/simulation/observer.ts';
 
 /** Is called for each situation of a story, and has no effect on the story. */
 export interface StoryObserver extends Observer {
+  /** A process is about to die at the boundary. */
+  crashes(running: Running, boundary: string): void;
   /** The write is not sent again, because its key is too old. */
   keyTooOld(write: string): void;
   storyEnds(emulator: Emulator): void;
@@ -20,7 +22,8 @@ export interface StoryObserver extends Observer {
 
 /** Records nothing. */
 export const noStoryObserver: StoryObserver = {
-  ...noObserver,
+  count: () => {},
+  crashes: () => {},
   keyTooOld: () => {},
   storyEnds: () => {},
   sent: () => {},

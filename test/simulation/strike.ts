@@ -1,13 +1,24 @@
 import { type FaultAction, faultRule } from '../../src/emulator/faults.ts';
 import type { Mutation } from '../../src/emulator/mutations.ts';
+import { mutate } from '../../src/simulation/client-area.ts';
 import type { Controller, Running } from '../../src/simulation/controller.ts';
-import { mutate } from '../../src/simulation/disturbances.ts';
-import type { Wishes } from '../../src/simulation/parts.ts';
 import { listsOf } from '../../src/simulation/resource-history.ts';
 import type { StoryStage } from '../../src/simulation/stage.ts';
-import type { Disturbance, Story } from '../../src/simulation/story.ts';
+import type { Disturbance, Incident, Story } from '../../src/simulation/story.ts';
 import { checkJournal } from './journal.ts';
 import { boxOf } from './machine-box.ts';
+
+/** Changes that the incidents request of the scenario, in addition to their immediate effect. */
+export interface Wishes {
+  /** The spec of that number from the next run on. */
+  spec: number;
+  /** Another machine, from the next run on. */
+  second: 'same' | 'member' | undefined;
+  /** Runs until the token is the right one again. */
+  tokenRuns: number;
+  /** Incidents that have not struck yet. */
+  left: Set<Incident>;
+}
 
 /** The effect of an incident other than a crash. */
 export function strike(

@@ -3,15 +3,16 @@ import { type ResourceKey, takeApart, topLevelKey } from '../../../src/core/keys
 import type { Plan } from '../../../src/core/plan.ts';
 import type { ApplyReport } from '../../../src/core/progress.ts';
 import type { Binding } from '../../../src/core/state.ts';
+import { mutate } from '../../../src/simulation/client-area.ts';
 import type { Controller, Running } from '../../../src/simulation/controller.ts';
-import { mutate } from '../../../src/simulation/disturbances.ts';
 import { operate } from '../../../src/simulation/operator.ts';
 import { type Command, type Operator, runCommand } from '../../../src/simulation/operator-command.ts';
-import type { Actions, RunCall } from '../../../src/simulation/parts.ts';
+import type { RunCall } from '../../../src/simulation/parts.ts';
 import { type Birth, isSort, listsOf, type ResourceSort } from '../../../src/simulation/resource-history.ts';
 import { judgeEnd } from '../../../src/simulation/scenario.ts';
 import type { StoryStage } from '../../../src/simulation/stage.ts';
 import type { SpecModel } from '../../../src/simulation/story.ts';
+import type { Actions } from '../director.ts';
 import { EditedFile, editedFile } from '../edited-file.ts';
 import { ActionLines, type EditedSection } from '../lines.ts';
 import { boxOf } from '../machine-box.ts';

@@ -1,5 +1,5 @@
 import type { Blocked } from '../../../src/core/plan.ts';
-import { mutate } from '../../../src/simulation/disturbances.ts';
+import { mutate } from '../../../src/simulation/client-area.ts';
 import type { Operator } from '../../../src/simulation/operator-command.ts';
 import type { StoryStage } from '../../../src/simulation/stage.ts';
 
