@@ -1,33 +1,8 @@
-import type { HttpRequest, HttpResponse } from '../core/transport.ts';
-
-/** A proxy's page or a broken body proves nothing: the API did not write it. */
-export function isConclusive(response: HttpResponse): boolean {
-  const known = conclusive.get(response);
-  if (known !== undefined) return known;
-  const found = response.headers['x-request-id'] !== undefined && isJson(response.body);
-  conclusive.set(response, found);
-  return found;
-}
-
-/** Each answer is judged several times. */
-const conclusive = new WeakMap<HttpResponse, boolean>();
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
+import type { HttpRequest } from '../core/transport.ts';
 
 /** Its body is made invalid, so that the answer shows whether its key is in use and nothing can be carried out. */
 export function isProbe({ body }: HttpRequest): boolean {
   return body?.includes('"vdcsync_probe":') === true;
-}
-
-export function isReplayed(response: HttpResponse | undefined): boolean {
-  return response?.headers['idempotency-replayed'] !== undefined;
 }
 
 /** The names of the boundaries that a request crosses. */

@@ -25,7 +25,7 @@ export interface Director {
   readonly isCalm: boolean;
   /** Of the runs that something may disturb. */
   readonly mostRuns: number;
-  /** The machines of the next run. Carries out what is due before the run. */
+  /** The machines of the next run. Carries out the actions that are due before the run. */
   machines(): Promise<readonly CalledMachine[]>;
   /** The machines have run. Returns whether no disturbance is left. */
   ended(machines: readonly CalledMachine[], ends: readonly End[]): boolean;

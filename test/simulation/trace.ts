@@ -3,7 +3,7 @@ import { partsOf } from '../../src/core/intent.ts';
 import type { ProgressEvent } from '../../src/core/progress.ts';
 import type { Intent, StateChange } from '../../src/core/state.ts';
 import type { HttpResponse } from '../../src/core/transport.ts';
-import { isReplayed } from '../../src/simulation/exchanges.ts';
+import { isReplayed } from './rules/answers.ts';
 
 /** Kept of one scenario; the digest in `length` and the end of the story matter most. */
 const mostLines = 50_000;

@@ -1,7 +1,7 @@
 import type { HttpRequest, HttpResponse } from '../../../src/core/transport.ts';
 import type { Running } from '../../../src/simulation/controller.ts';
-import { isConclusive, isReplayed } from '../../../src/simulation/exchanges.ts';
 import { type Handled, isWrite, type Truth } from '../../../src/simulation/rules/truth.ts';
+import { isConclusive, isReplayed } from './answers.ts';
 import { pathOf, tokenOf } from './requests.ts';
 
 const minute = 60_000;

@@ -1,12 +1,13 @@
 import { partsOf } from '../../../src/core/intent.ts';
 import type { HttpResponse } from '../../../src/core/transport.ts';
-import { describe, isConclusive, isReplayed } from '../../../src/simulation/exchanges.ts';
+import { describe } from '../../../src/simulation/exchanges.ts';
 import type { FurtherRules } from '../../../src/simulation/rules/rules.ts';
 import { isWrite, type Truth } from '../../../src/simulation/rules/truth.ts';
 import type { StoryStage } from '../../../src/simulation/stage.ts';
 import { checkProfiled } from '../profiled-rules.ts';
 import type { StoryObserver } from '../story-observer.ts';
 import { answerLine, eventLine, marksOf, subjectOf } from '../trace.ts';
+import { isConclusive, isReplayed } from './answers.ts';
 import { checkApproved, consumeApproved } from './approvals.ts';
 import { BudgetRules } from './budgets.ts';
 import { Deletions } from './deletions.ts';
