@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import * as z from 'zod';
 import { pricesSchema, profileSchema } from '../src/cli/settings/profile.ts';
 import { planSchema } from '../src/core/plan-schema.ts';
-import { projectSchemaText } from '../src/spec/json-schema.ts';
 import { projectViewSchema } from '../src/view/project-view.ts';
 import { daemonStatusSchema } from './daemon-status-schema.ts';
 import { manPages } from './man.ts';
 import { cliPage, codesPage, metricsPage, specPage } from './pages.ts';
+import { projectJsonSchema } from './project-schema.ts';
 import {
   billSchema,
   doctorSchema,
@@ -36,7 +36,7 @@ const results = {
 /** Every generated file: its path from the repository's root, and its text. */
 export function generatedFiles(): ReadonlyMap<string, string> {
   return new Map([
-    ['schemas/project.schema.json', projectSchemaText()],
+    ['schemas/project.schema.json', `${JSON.stringify(projectJsonSchema(), null, 2)}\n`],
     ['schemas/plan.schema.json', planJsonSchema()],
     ['schemas/profile.schema.json', profileJsonSchema()],
     ['schemas/prices.schema.json', pricesJsonSchema()],

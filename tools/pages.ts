@@ -8,9 +8,9 @@ import { warnings } from '../src/core/codes/warnings.ts';
 import { apiCodes, questions } from '../src/core/codes.ts';
 import { containers } from '../src/core/keys.ts';
 import { capitalised } from '../src/core/text.ts';
-import { projectJsonSchema } from '../src/spec/json-schema.ts';
 import { commonFields, sections } from '../src/spec/schemas.ts';
 import { describeMetrics } from './metrics.ts';
+import { projectJsonSchema } from './project-schema.ts';
 
 const generated = '<!-- Made by `npm run generate` from the code: changes here are lost. -->';
 

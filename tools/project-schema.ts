@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { given } from '../core/json.ts';
-import { containers } from '../core/keys.ts';
-import type { Section } from './schemas.ts';
-import { defaultsSchema, projectSchema, sections, settingsSchema } from './schemas.ts';
+import { given } from '../src/core/json.ts';
+import { containers } from '../src/core/keys.ts';
+import type { Section } from '../src/spec/schemas.ts';
+import { defaultsSchema, projectSchema, sections, settingsSchema } from '../src/spec/schemas.ts';
 
 type Schema = Record<string, unknown>;
 
@@ -147,9 +147,4 @@ function nullable({ description, examples, ...schema }: Schema): Schema {
     ...schema,
     type: ['object', 'null'],
   };
-}
-
-/** The text of that schema, as `vdcsync schema` prints it. */
-export function projectSchemaText(): string {
-  return `${JSON.stringify(projectJsonSchema(), null, 2)}\n`;
 }

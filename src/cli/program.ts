@@ -28,7 +28,7 @@ import {
   withState,
 } from './flags.ts';
 import { exampleText, programHelp } from './help.ts';
-import { type Io, version } from './terminal.ts';
+import { type Io, packaged, specSchema, version } from './terminal.ts';
 
 // A command's own modules are loaded when it runs: most calls need a small part of the whole.
 /** Runs one call of the command line. Never rejects: every error is reported, and has its exit code. */
@@ -280,9 +280,8 @@ function addTools({ command, calls, io }: Making): void {
     .option('--out <file>', 'write the spec to this file')
     .action(calls(async () => (await import('./commands/render.ts')).render));
 
-  command('schema', 'print the JSON Schema of the spec file').action(async () => {
-    const { projectSchemaText } = await import('../spec/json-schema.ts');
-    io.stdout.write(projectSchemaText());
+  command('schema', 'print the JSON Schema of the spec file').action(() => {
+    io.stdout.write(packaged(specSchema));
   });
 }
 

@@ -167,10 +167,13 @@ export function listenForDaemonSignals(
   return { stop: stop.signal, dispose: () => disposals.forEach((each) => void each()) };
 }
 
-/** From the package's own description, which is two folders up in `src` as in `dist`. */
-export const version: string = readVersion();
+/** From the package's own description. */
+export const version = String(member(JSON.parse(packaged('package.json')), 'version'));
 
-function readVersion(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
-  return String(member(JSON.parse(text), 'version'));
+/** The text of a file of the package, which is two folders up in `src` as in `dist`. */
+export function packaged(path: string): string {
+  return readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 }
+
+/** The JSON Schema of the spec file. */
+export const specSchema = 'schemas/project.schema.json';

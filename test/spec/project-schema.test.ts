@@ -3,14 +3,14 @@ import { readFileSync } from 'node:fs';
 import { Ajv } from 'ajv';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { projectJsonSchema } from '../../src/spec/json-schema.ts';
+import { projectJsonSchema } from '../../tools/project-schema.ts';
 import { spec } from './read.ts';
 
 const validate = new Ajv({ strict: false, allErrors: true }).compile(projectJsonSchema());
 
 const schemaPath = 'schemas/project.schema.json';
 
-describe('src/spec/json-schema.ts', () => {
+describe('tools/project-schema.ts', () => {
   test.each(['shop', 'gpu', 'full'])('accepts examples/%s.yaml', (name) => {
     validate(parse(readFileSync(`examples/${name}.yaml`, 'utf8')));
     expect(validate.errors).toBeNull();

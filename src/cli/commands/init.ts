@@ -7,7 +7,7 @@ import { loadSpec } from '../../spec/load.ts';
 import { inSession } from '../compose.ts';
 import { type ExitCode, exitCodes, usageError } from '../exit.ts';
 import type { CommonFlags } from '../flags.ts';
-import type { Io } from '../terminal.ts';
+import { type Io, packaged, specSchema } from '../terminal.ts';
 import { writeOut } from './output.ts';
 
 export interface InitFlags extends Omit<CommonFlags, 'file'> {
@@ -35,10 +35,7 @@ export async function init(flags: InitFlags, io: Io): Promise<ExitCode> {
   const ignored = join(dirname(file), '.gitignore');
   if (!existsSync(resolve(io.cwd, ignored))) writeOut(ignored, '# The state of vdcsync.\n.vdcsync/\n', io);
   const schema = join(dirname(file), schemaFile);
-  if (!existsSync(resolve(io.cwd, schema))) {
-    const { projectSchemaText } = await import('../../spec/json-schema.ts');
-    writeOut(schema, projectSchemaText(), io);
-  }
+  if (!existsSync(resolve(io.cwd, schema))) writeOut(schema, packaged(specSchema), io);
   const more = file === 'vdcsync.yaml' ? '' : ` -f ${file}`;
   io.stderr.write(
     `vdcsync: ${file} is written. Edit it, and show the plan:\n  → vdcsync plan${flags.emulator ? ' --emulator' : ''}${more}\n`,
