@@ -1,5 +1,5 @@
 import type { Desired } from '../core/desired.ts';
-import type { Operation, OperationId, Plan, Selection } from '../core/plan.ts';
+import type { Operation, OperationId, Plan } from '../core/plan.ts';
 import type { Intent, StateStore } from '../core/state.ts';
 import type { Approval } from '../engine/run/approval.ts';
 import type { Crashable } from './crashable.ts';
@@ -7,7 +7,6 @@ import type { Disk, Mirror } from './durable.ts';
 import type { SpecFile } from './spec-file.ts';
 import type { StateBox } from './state-box.ts';
 import type { TokenName } from './tokens.ts';
-import type { MachineClock } from './virtual-clock.ts';
 
 /** One machine that runs the program again and again, with a state of its own. */
 export interface Controller {
@@ -60,18 +59,13 @@ export interface Running {
   readonly name: string;
   readonly controller: Controller;
   readonly crashable: Crashable;
-  readonly machine: MachineClock;
   readonly mirror: Mirror;
   readonly store: StateStore;
   readonly approval: Approval;
   readonly desired: Desired;
   readonly dry: boolean;
-  /** The part of the plan that an operator permits; `undefined`: all of it. */
-  selection: Selection | undefined;
   /** An operator has asked for the deletion of everything. */
   destroys: boolean;
-  /** The operations of a saved plan, which alone it may begin. */
-  saved: Plan | undefined;
   /** The operations that it has begun. */
   readonly done: Set<OperationId>;
   /** Idempotency keys whose answer has come back. */

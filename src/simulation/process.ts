@@ -48,13 +48,10 @@ export async function startProcess(starting: Starting): Promise<Running> {
   const process: Running = {
     name,
     controller,
-    machine,
     mirror,
     desired,
     dry,
-    selection: undefined,
     destroys: false,
-    saved: undefined,
     done: new Set(),
     answered: new Set(),
     byPerson: false,

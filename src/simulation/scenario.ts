@@ -119,8 +119,6 @@ async function together(stage: StoryStage, machines: readonly CalledMachine[]): 
     const desired = stage.load(controller.file.model);
     const program = await stage.start(controller, desired);
     const { running } = program;
-    running.selection = call.selection;
-    running.saved = call.saved;
     running.destroys = call.destroy === true;
     started.push({ ...program, call });
   }

@@ -96,7 +96,6 @@ export interface RunningOperation {
   readonly step: Step;
   readonly detail: string;
   readonly since: number;
-  readonly at: number;
   /** The usual end of the step. */
   readonly until?: number;
   /** When vdcsync stops waiting. */

@@ -66,7 +66,7 @@ export class Activity {
       case 'started': {
         const { key, verb, id } = event.operation;
         this.#movedAt = event.at;
-        this.#inFlight.set(key, { key, verb, step: 'queued', detail: '', since: event.at, at: event.at });
+        this.#inFlight.set(key, { key, verb, step: 'queued', detail: '', since: event.at });
         // An operation that was blocked at its last attempt is tried again in each reconciliation.
         this.#log[this.#reported.has(key) ? 'debug' : 'info'](
           { key, verb, operationId: id },
@@ -79,7 +79,7 @@ export class Activity {
         const before = this.#inFlight.get(key);
         if (before?.step !== step) this.#movedAt = at;
         this.#inFlight.set(key, {
-          ...{ key, verb, step, detail, at, since: before?.since ?? at },
+          ...{ key, verb, step, detail, since: before?.since ?? at },
           ...given({ until: untilMs, deadline: deadlineMs }),
         });
         this.#log.debug({ key, verb, phase: step, detail }, 'operation progress');
