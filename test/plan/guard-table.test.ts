@@ -267,7 +267,7 @@ describe('src/plan/guards.ts: one guard each', () => {
     ],
   ]);
 
-  const found = (recovered: unknown = true, more: object = {}): Given => ({
+  const found = (recovered: unknown = 'found', more: object = {}): Given => ({
     bindings: [bound(web, '1', { recovered })],
     ...more,
   });
@@ -275,8 +275,16 @@ describe('src/plan/guards.ts: one guard each', () => {
     ['a deletion', web, remove, found(), 'held'],
     ['a replacement', web, replace, found(), 'held'],
     ['destroy', web, remove, { ...found(), input: { destroy: true } }, 'held'],
+    ['a deletion of what was taken over', web, remove, found('taken'), 'held'],
+    [
+      'destroy, of what was taken over',
+      web,
+      remove,
+      { ...found('taken'), input: { destroy: true } },
+      'passes',
+    ],
     ['an update', web, update, found(), 'passes'],
-    ['a deletion of another one', web, remove, found(false), 'passes'],
+    ['a deletion of another one', web, remove, found(null), 'passes'],
     ['a deletion without a binding', web, remove, {}, 'passes'],
   ]);
 

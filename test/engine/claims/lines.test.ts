@@ -81,6 +81,12 @@ describe('src/engine/claims/line.ts: the keys of a line', () => {
 });
 
 describe('src/engine/claims/line.ts: the object that an entry takes back', () => {
+  test('a server that was released while it retired', () => {
+    const entries = [entry('servers.a', { kind: 'server' })];
+    const claims = [claim('1', released('servers.a~1'), { kind: 'server' })];
+    expect(linesOf({ entries, claims }).held().get(key('servers.a'))?.id).toBe('1');
+  });
+
   const one = (given: Given) => linesOf(given).held().get(key('ips.a'))?.id;
   const its = claims(released('ips.a'));
   const renamed = { entries: [entry('ips.a', { moved: 'ips.b' })] };
@@ -93,6 +99,7 @@ describe('src/engine/claims/line.ts: the object that an entry takes back', () =>
     ['an ignored one', claims(ignored), undefined],
     ['one of another kind', { claims: [claim('1', released('ips.a'), { kind: 'server' })] }, undefined],
     ['one of another scope', claims(found('ips.a', 'b')), undefined],
+    ['no address of a server that retired', claims(released('ips.a~1')), undefined],
     ['one of the same scope', { ...claims(found('ips.a', 'b')), scope: 'b' }, '1'],
     ['a released one, in a scope', { ...its, scope: 'b' }, '1'],
     ['one beside a binding', { ...its, bindings: [bound('ips.a')] }, undefined],

@@ -13,6 +13,7 @@ import {
   waitingFor,
   withRenames,
 } from '../../../src/engine/claims/moves.ts';
+import type { Move } from '../../../src/engine/run.ts';
 
 const key = (name: string) => name as ResourceKey;
 /** `servers.b<servers.a`: the entry of b names a in `moved`. */
@@ -91,6 +92,7 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     const network = { key: 'networks.m', id: 'n1', identity: {} } as unknown as Binding;
     const entry = { key: to, kind: 'network_interface', parent: 'servers.a' };
     const server = { key: 'servers.a' };
+    const renamedFrom = (name: string) => ({ key: 'networks.m', managed: false, moved: `networks.${name}` });
     const moved = (entries: readonly object[], bindings: readonly Binding[], open: readonly string[] = []) =>
       movesOf(file(...entries), new Map(bindings.map((each) => [each.key, each])), openOf(...open)).moves.map(
         arrow,
@@ -104,6 +106,18 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
         [server, entry, { key: 'networks.m', id: 'n1' }],
         [interfaceIn('n1')],
         true,
+      ],
+      [
+        'follows a renamed network that is not bound',
+        [server, entry, renamedFrom('n')],
+        [interfaceIn('n1')],
+        true,
+      ],
+      [
+        'stays in another one that is not bound',
+        [server, entry, renamedFrom('z')],
+        [interfaceIn('n1')],
+        false,
       ],
       ['stays without an identity', [server, entry], [interfaceIn(undefined), network], false],
       ['stays in another network', [server, entry], [interfaceIn('n2'), network], false],
@@ -226,6 +240,13 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     );
   });
 
+  test('a move that nothing states is marked', () => {
+    const of = (more: object) =>
+      movesOf(file({ key: 'ips.b', moved: 'ips.a', ...more }), boundTo('ips.a'), new Map()).moves;
+    expect(of({ isInferred: true })).toEqual([{ from: 'ips.a', to: 'ips.b', inferred: true }]);
+    expect(of({})).toEqual([{ from: 'ips.a', to: 'ips.b' }]);
+  });
+
   test('a bound new key has two ways out, and an open write one', () => {
     const [onto] = movesOf(file('ips.b<ips.a'), boundTo('ips.a', 'ips.b'), new Map()).held;
     expect(onto?.blocked).toMatchObject({ verb: 'update', code: 'moved_onto_bound' });
@@ -332,7 +353,12 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     ['is bound', file('ips.a'), both(formerly('ips.a'), boundTo('ips.a'))],
     ['finds a binding that was never renamed', file('ips.a'), boundTo('ips.b')],
   ])('an entry whose resource was renamed %s', (_name, desired, bindings, moved) => {
-    expect(withRenames(desired, bindings).resources[0]?.moved).toBe(moved);
+    const [entry] = withRenames(desired, bindings).resources;
+    expect(entry?.moved).toBe(moved);
+    // Neither `moved` nor an id states the others.
+    const { moved: stated, id, managed } = desired.resources[0] ?? {};
+    const isStated = stated !== undefined || (id !== undefined && managed !== false);
+    expect(entry?.isInferred).toBe(moved === undefined || isStated ? undefined : true);
   });
 
   const namedX = new Map([[key('ips.b'), { key: 'ips.b', kind: 'ip', identity: { name: 'x' } } as never]]);
@@ -404,6 +430,16 @@ describe('src/engine/claims/moves.ts: the bindings after a move', () => {
     const expected = { key: to, id: from, ...(formerKeys && { formerKeys }) };
     expect(moved.get(key(to))).toEqual(expected);
     expect(Object.keys(moved.get(key(to)) ?? {}).includes('formerKeys')).toBe(formerKeys !== undefined);
+  });
+
+  test('a move that nothing states marks the resource, unless a key showed the resource', () => {
+    const inferred = { ...move('ips.a', 'ips.b'), inferred: true } as const;
+    const [from, its] = binding('ips.a');
+    const markOf = (moved: Move, more: Partial<Binding> = {}) =>
+      movedBindings(new Map([[from, { ...its, ...more }]]), [moved]).get(key('ips.b'))?.recovered;
+    expect(markOf(inferred)).toBe('taken');
+    expect(markOf(inferred, { recovered: 'found' })).toBe('found');
+    expect(markOf(move('ips.a', 'ips.b'))).toBeUndefined();
   });
 
   test('an address that becomes one of a server has that server', () => {
