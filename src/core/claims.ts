@@ -1,5 +1,5 @@
 import type { Json } from './json.ts';
-import type { ResourceKey } from './keys.ts';
+import { type ResourceKey, retiredFrom } from './keys.ts';
 import { factsOf, type KindName } from './kind-facts.ts';
 import type { Verb } from './plan.ts';
 import type { TaskId } from './resources.ts';
@@ -35,7 +35,7 @@ export function unidentifiedServer(key: ResourceKey) {
 }
 
 /**
- * How an entry got its resource without a word of an operator or of the spec. `found`: under an idempotency key, so that
+ * How an entry got a resource that neither an operator nor the spec has confirmed. `found`: under an idempotency key, so that
  * another spec may manage the resource. `taken`: under a key that the resource had before, so that the entry may mean
  * another resource.
  */
@@ -142,6 +142,14 @@ export function isForeign<Any extends { readonly is: string }>(
 
 /** The claim on an object of the line of an entry, which takes the object back in place of a purchase. */
 export type HeldClaim = Claim & { readonly holder: Extract<Holder, { readonly is: 'found' | 'released' }> };
+
+/** The keys of a held object, the last one first. A retiring server counts for its entry. */
+export function heldKeysOf({ holder, kind }: HeldClaim): readonly [ResourceKey, ...ResourceKey[]] {
+  if (holder.is === 'found') return [holder.key, ...(holder.askedFor === undefined ? [] : [holder.askedFor])];
+  const { formerKey, formerKeys = [] } = holder;
+  const entry = factsOf(kind).container ? retiredFrom(formerKey) : undefined;
+  return [entry ?? formerKey, ...formerKeys];
+}
 
 export function isHeldClaim(claim: Claim): claim is HeldClaim {
   return claim.holder.is === 'found' || claim.holder.is === 'released';

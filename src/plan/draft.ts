@@ -36,8 +36,16 @@ export function keeping(
 export function foundText(binding: Binding, world: World): string {
   const named = `${nounOf(binding.kind)} ${world.nameOf(binding)}`;
   return binding.recovered === 'taken'
-    ? `${binding.key} has taken over ${named}, which had its key before, and no \`moved\` or \`id\` says that the entry means it`
+    ? `${binding.key} has taken over ${named}, which was bound to this key before, and no \`moved\` or \`id\` says that the entry means it`
     : `this state found ${named} under an idempotency key, and another spec may manage it`;
+}
+
+/** The spec says that the entry means its resource: by the id, or by `moved`. */
+export function isStated({ desired, binding }: Subject): boolean {
+  if (desired === undefined || binding === undefined) return false;
+  const { id, held, moved, isInferred } = desired;
+  const isNamed = held === undefined && id === binding.id;
+  return isNamed || (moved !== undefined && !isInferred && binding.formerKeys?.includes(moved) === true);
 }
 
 /** Confirms that the entry means the resource. */

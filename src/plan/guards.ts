@@ -17,7 +17,7 @@ import { restoring } from '../core/restoring.ts';
 import type { Intent } from '../core/state.ts';
 import { capitalised } from '../core/text.ts';
 import { expiredEntry } from '../core/world.ts';
-import { confirming, type Draft, foundText, keeping, operationsOf } from './draft.ts';
+import { confirming, type Draft, foundText, isStated, keeping, operationsOf } from './draft.ts';
 import { isProtected, lasting, whyLeft } from './flags.ts';
 import {
   besideConflict,
@@ -136,14 +136,18 @@ function protect(draft: Draft, { world, destroy }: GuardInput): Objection | unde
 
 /**
  * The resource may belong to another spec, or to another entry: it is neither deleted nor replaced before an operator has
- * confirmed it. A `destroy` means each entry.
+ * confirmed it, and loses no data. A `destroy` deletes the resource of each entry, so it does not matter whose it is.
  */
 function recovered(draft: Draft, { world, destroy }: GuardInput): Objection | undefined {
   const { subject, diff } = draft;
-  const { verdict } = diff.verdict;
-  if (verdict !== 'delete' && verdict !== 'replace') return undefined;
-  const { binding } = subject;
-  if (!binding?.recovered || (destroy && binding.recovered === 'taken')) return undefined;
+  const { verdict } = diff;
+  const loses = verdict.verdict === 'update' && verdict.loses !== undefined;
+  if (verdict.verdict !== 'delete' && verdict.verdict !== 'replace' && !loses) return undefined;
+  const server = subject.parent === undefined ? undefined : world.subjects.get(subject.parent);
+  const owner = server?.binding?.recovered === 'taken' ? server : subject;
+  const { binding } = owner;
+  if (!binding?.recovered) return undefined;
+  if (binding.recovered === 'taken' && (destroy || isStated(owner))) return undefined;
   return {
     reason: `${foundText(binding, world)}. ${capitalised(impactOf(draft, world))}`,
     remedies: [

@@ -113,9 +113,11 @@ function madeEarlier(
   // A state that is not new may be an old copy. The resource of the previous key is then one that its list shows.
   if (!register.isNew && input.kinds.get(subject.kind)?.creation?.unmanaged === undefined) return undefined;
   if (isAccountedFor(subject, input)) return undefined;
-  // The body has the id of a resource that this run adopts first. Then the creation asks the keys of its line.
+  // The body has the id of a resource that this run adopts first. The keys are asked then, or the objection returns.
   const needed = prerequisites({ key, verb: 'create' }, input.kinds, input.world);
-  if (needed.some((each) => !input.world.isThere(each))) return undefined;
+  const isAdopted = (each: ResourceKey) =>
+    !input.world.isThere(each) && input.world.subjects.get(each)?.desired?.id !== undefined;
+  if (needed.some(isAdopted)) return undefined;
   const { reason, remedies } = perhapsMadeAs(subject, from, facts.matches().get(key));
   return { reason: `${register.isNew ? 'the state is new, and ' : ''}${reason}`, remedies };
 }

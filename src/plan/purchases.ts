@@ -1,5 +1,5 @@
 import { type Attributed, type Attribution, cameSince, serversShown } from '../core/attribute.ts';
-import { addressObject, isHeldClaim, serverObject } from '../core/claims.ts';
+import { addressObject, heldKeysOf, isHeldClaim, serverObject } from '../core/claims.ts';
 import { type DesiredResource, isBare, wantedAddress } from '../core/desired.ts';
 import { partsOf } from '../core/intent.ts';
 import { nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
@@ -150,12 +150,19 @@ function answeredWithIgnored(
 }
 
 /** The resource may be bound to the other entry by mistake. The operator decides which entry has the resource. */
-function answeredWithBound({ key, kind }: DesiredResource, { key: other, id }: Binding): Objection {
+function answeredWithBound(
+  { key, kind }: DesiredResource,
+  { key: other, id, recovered }: Binding,
+): Objection {
   const what = `${nounOf(kind)} ${id}`;
+  const reason =
+    recovered === 'taken'
+      ? `${other} has taken over ${what}, which was bound to ${key} before`
+      : `an idempotency key of ${key} was used for ${what}, which is bound to ${other}`;
   const restored = edit(other, { entry: 'restore' });
   return {
     code: 'key_conflict',
-    reason: `an idempotency key of ${key} was used for ${what}, which is bound to ${other}`,
+    reason,
     remedies: [
       run('adopt', [other, id], { when: `if ${what} is ${other}: vdcsync then creates ${key}` }),
       edit(other, {
@@ -188,10 +195,7 @@ function besideReleased(entry: DesiredResource, register: Register, world: World
   const line = register.line(entry);
   const left = register.claims
     .filter(isHeldClaim)
-    .find(
-      ({ kind: of, holder }) =>
-        of === kind && line.has(holder.is === 'found' ? holder.key : holder.formerKey),
-    );
+    .find((claim) => claim.kind === kind && line.has(heldKeysOf(claim)[0]));
   if (left === undefined) return undefined;
   const found = {
     servers: factsOf(kind).container ? [Number(left.id)] : [],

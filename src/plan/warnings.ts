@@ -129,7 +129,8 @@ export function unmanagedWarnings(world: World, register: Register, destroy: boo
   const unmanaged = {
     servers: register.unmanaged.servers.filter((id) => !isBound(id) && isReported(serverObject(id))),
     addresses: register.unmanaged.addresses.filter(
-      ({ id, server_id }) => !isBound(server_id) && isReported(addressObject(id)),
+      ({ id, server_id }) =>
+        !isBound(server_id) && (isReported(addressObject(id)) || isReported(serverObject(server_id ?? ''))),
     ),
   };
   if (isNone(unmanaged)) return [];

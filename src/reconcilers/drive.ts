@@ -4,9 +4,10 @@ import { type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, World } from '../core/kind.ts';
 import { type Operation, type OperationId, operationId } from '../core/plan.ts';
 import type { ReadPort } from '../core/ports.ts';
-import type { ServerId } from '../core/resources.ts';
+import { edit, outside } from '../core/remedy.ts';
+import type { Iso, ServerId } from '../core/resources.ts';
 import { contentOf, type DriveEntry, type DriveObserved, drivesWith, isoWanted } from './drive-content.ts';
-import { observeInside, serverOf, unchanged } from './existence.ts';
+import { blocked, observeInside, serverOf, unchanged } from './existence.ts';
 
 const isoId = /^uiso-\d{1,10}$/;
 
@@ -47,7 +48,7 @@ export const drive: ResourceKind<DriveEntry, DriveObserved> = {
     })),
 
   diff(subject, observed, world): Diff {
-    const { desired, binding, key } = subject;
+    const { desired, binding, key, parent } = subject;
     if (desired === undefined || !desired.managed) return unchanged;
     const wanted = isoWanted(desired.value, world);
     const held = contentOf(subject, world);
@@ -56,6 +57,15 @@ export const drive: ResourceKind<DriveEntry, DriveObserved> = {
     if ((wanted === null ? eject_iso : insert_iso) === undefined) {
       const message = `${textOf(wanted, held)}. The API does not document how to ${wanted === null ? 'eject' : 'insert'} an ISO: ${wanted === null ? 'eject' : 'insert'} it in the client area, or enable \`${wanted === null ? 'eject_iso' : 'insert_iso'}\` in the API profile`;
       return { ...unchanged, warnings: [{ code: 'drive_differs', key, message }] };
+    }
+    const failed = failedIso(desired.value, world);
+    if (failed !== undefined && parent !== undefined) {
+      const reason = `the download of ${desired.value.iso} failed: ${failed.reason ?? 'the API gives no reason'}`;
+      return blocked('update', 'tainted', reason, [
+        edit(parent, { remove: ['iso'], when: 'to leave the drive unchanged' }),
+        edit(parent, { choose: { iso: [] }, when: 'to insert another ISO' }),
+        outside(`delete ISO ${failed.id}, and add it again`),
+      ]);
     }
     const changes = [
       { path: 'iso', from: held === undefined ? 'unknown' : nameOf(held, world), to: desired.value.iso },
@@ -104,6 +114,14 @@ export const drive: ResourceKind<DriveEntry, DriveObserved> = {
     sequence: (operations, world) => ejectionsFirst(operations, world),
   },
 };
+
+/** The ISO of an entry that is not managed, if its download failed. vdcsync adds a managed one again. */
+function failedIso({ iso }: DriveEntry, { subjects, observed }: World): Iso | undefined {
+  const key = iso as ResourceKey;
+  if (subjects.get(key)?.desired?.managed !== false) return undefined;
+  const { live } = (observed.get(key) ?? {}) as { readonly live?: Iso };
+  return live?.download === 'failed' ? live : undefined;
+}
 
 /** An id needs no entry. */
 function isoNamed(field: string | null): string | null {

@@ -37,6 +37,35 @@ describe('src/cli: an entry that has an earlier key of a resource, and does not 
     expect(scene.live[map]).not.toEqual(live[map]);
   });
 
+  const small = { cidr: '10.20.0.0/24' };
+  const other = { cidr: '10.30.0.0/24' };
+
+  test('the entry whose resource was taken over returns, and buys none', async () => {
+    const { scene, operator } = await Scene.applied({ networks: { a: small } });
+    await operator.applied({ networks: { b: from('networks.a', small) } });
+    const { live } = scene;
+    operator.declare({ networks: { a: other } });
+    await operator.apply();
+    operator.declare({ networks: { a: other, b: small } });
+    const { blocked } = await operator.apply();
+    expect(blocked.map(({ key, code }) => `${key} ${code}`)).toContain('networks.b key_conflict');
+    expect(scene.live).toEqual(live);
+  });
+
+  test.each([
+    ['moved', { moved: { from: 'networks.b' } }],
+    ['id', { id: 32 }],
+  ])('`%s` says that the entry means the resource', async (_name, more) => {
+    const { scene, operator } = await Scene.applied({ networks: { a: small } });
+    await operator.applied({ networks: { b: from('networks.a', small) } });
+    operator.declare({ networks: { a: other } });
+    await operator.apply();
+    expect(scene.live.networks).toEqual([32]);
+    operator.declare({ networks: { a: { ...other, ...more } } });
+    const { blocked } = await operator.apply();
+    expect(blocked.map(({ code }) => code)).not.toContain('recovered_unconfirmed');
+  });
+
   test('a reverted rename asks nothing, and the resource is replaced like any other later', async () => {
     const networks = (name: string, body: object) => ({ ...prune, networks: { [name]: body } });
     const { scene, operator } = await Scene.applied(networks('a', { cidr: '10.20.0.0/24' }));
@@ -80,6 +109,19 @@ describe('src/cli: an entry that has an earlier key of a resource, and does not 
     await operator.out('forget servers.web~2001');
     await operator.applied(prune);
     await operator.applied({ ...prune, servers: { web } });
+    expect(scene.live.servers).toEqual([2001]);
+  });
+
+  test('a server is not bought beside one that was forgotten while it retired', async () => {
+    const { scene, operator } = await Scene.applied({ servers: { web: allowed } });
+    const refusal = { do: 'answer', status: 403, code: 'forbidden', effect: 'none' } as const;
+    scene.emulator.setFaults([faultRule({ path: 'delete_server' }, refusal)]);
+    operator.declare({ servers: { web: { ...allowed, image: 'debian-13' } } });
+    await operator.apply();
+    scene.emulator.setFaults([]);
+    await operator.out('forget servers.web~2001');
+    scene.emulator.mutate({ do: 'delete_server', id: 2002 });
+    for (let runs = 0; runs < 2; runs++) await operator.apply();
     expect(scene.live.servers).toEqual([2001]);
   });
 });

@@ -137,8 +137,8 @@ export const decisions = {
   },
   recovered_unconfirmed: {
     meaning:
-      'a new state found the resource under an idempotency key, and another spec may manage it; or the entry took the resource over by an earlier key alone. vdcsync neither deletes nor replaces it',
-    next: '`vdcsync adopt KEY ID` if the entry means the resource, and only this spec manages it; otherwise `vdcsync forget KEY`',
+      'a new state found the resource under an idempotency key, and another spec may manage it; or the entry took the resource over by an earlier key alone, or after a release. vdcsync neither deletes nor replaces it',
+    next: '`vdcsync adopt KEY ID` if the entry means the resource, and only this spec manages it; otherwise remove the entry, then `vdcsync forget KEY`',
     asks: 'policy',
     why: 'the entry may mean another resource, or another spec may manage the resource',
     example: 'The state was lost, `vdcsync apply --yes` found server 2001, and servers.web-1 left the spec.',

@@ -324,7 +324,8 @@ export async function answeredCreation(run: Run, key: ResourceKey): Promise<Inte
 
 /**
  * The entries whose idempotency key was answered with a resource that is bound to another entry, or ignored, each with
- * that binding or claim. No other request is sent under that key.
+ * that binding or claim. No other request is sent under that key. The same applies to a resource that another entry has
+ * taken over.
  */
 export async function answeredElsewhere(run: Run): Promise<ReadonlyMap<ResourceKey, Binding | Claim>> {
   const { subjects } = run.world;
@@ -340,7 +341,8 @@ export async function answeredElsewhere(run: Run): Promise<ReadonlyMap<ResourceK
     keys.filter(isUnbound).map((key) => [key, holder] as const),
   );
   const answered = await Promise.all(former.map(([key]) => answeredCreation(run, key)));
-  return new Map(former.filter((_each, at) => answered[at] !== undefined));
+  const isTaken = (holder: Binding | Claim) => 'recovered' in holder && holder.recovered === 'taken';
+  return new Map(former.filter(([, holder], at) => answered[at] !== undefined || isTaken(holder)));
 }
 
 function isSame(each: Live, { key, kind, id, parentId }: Live): boolean {

@@ -1,4 +1,4 @@
-import { type Claim, type HeldClaim, isHeldClaim, objectName } from '../../core/claims.ts';
+import { type Claim, type HeldClaim, heldKeysOf, isHeldClaim, objectName } from '../../core/claims.ts';
 import type { Desired, DesiredResource } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { partsOf } from '../../core/intent.ts';
@@ -51,7 +51,7 @@ export class Lines {
       .filter(({ holder }) => holder.is === 'released' || holder.scope === desired.scope);
     const objects = [
       ...[...bindings.values()].map(({ key, formerKeys = [] }) => [key, ...formerKeys]),
-      ...this.#held.map(keysOf),
+      ...this.#held.map(heldKeysOf),
       ...[...intents].map(({ key, entry }) => [key, ...(entry?.moved ? [entry.moved] : [])]),
     ];
     const pairs = objects.flatMap((keys) => keys.map((key) => ({ key, keys })));
@@ -94,7 +94,7 @@ export class Lines {
     const fitting = wanting.flatMap((entry) => {
       const line = this.of(entry);
       return this.#held
-        .filter((claim) => claim.kind === entry.kind && line.has(keyOf(claim)))
+        .filter((claim) => claim.kind === entry.kind && line.has(heldKeysOf(claim)[0]))
         .map((claim) => ({ key: entry.key, claim, rank: rankOf(claim, entry.key) }));
     });
     const taken = new Map<ResourceKey, HeldClaim>();
@@ -108,22 +108,10 @@ export class Lines {
   }
 }
 
-/** The key that had the object last comes first. A retiring server is of the line of its entry. */
-function keysOf({ holder, kind }: HeldClaim): readonly ResourceKey[] {
-  if (holder.is === 'found') return [holder.key, ...(holder.askedFor === undefined ? [] : [holder.askedFor])];
-  const { formerKey, formerKeys = [] } = holder;
-  const entry = factsOf(kind).container ? retiredFrom(formerKey) : undefined;
-  return [entry ?? formerKey, ...formerKeys];
-}
-
-function keyOf(claim: HeldClaim): ResourceKey {
-  return keysOf(claim)[0] as ResourceKey;
-}
-
 /** Sorts as text: the claim that an entry takes first comes first. */
 function rankOf(claim: HeldClaim, key: ResourceKey): string {
   const age = Number.MAX_SAFE_INTEGER - claim.at;
-  return [claim.holder.is, keyOf(claim) === key ? 0 : 1, age, objectName(claim), key].join(' ');
+  return [claim.holder.is, heldKeysOf(claim)[0] === key ? 0 : 1, age, objectName(claim), key].join(' ');
 }
 
 /** The spec, in which each entry without a binding takes back the object of its line. The plan shows the adoption. */

@@ -207,7 +207,7 @@ export function withRenames(
     const now = renamed(each);
     return now.moved !== undefined && isInferred(each) ? { ...now, isInferred: true as const } : now;
   });
-  // An entry that has expired takes over no resource whose own entry may protect it.
+  // An entry that has expired asks for a deletion, so it has to state the resource.
   const expired = desired.expired?.map((each) => (isInferred(each) ? each : renamed(each)));
   return { ...desired, resources, ...(expired && { expired }) };
 }

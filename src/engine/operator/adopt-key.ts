@@ -114,7 +114,7 @@ async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<s
       (each) => ({ type: 'bind', binding: each }) as const,
     ),
   ]);
-  return `${key} was already bound to ${id}. The binding is confirmed, and the state records the current identity of the ${nounOf(subject.kind)}, such as its name or address.${isEdited ? ` The entry was edited since vdcsync found it: \`vdcsync plan\` asks about its ${fields.join(', ')}.` : believed(run, subject, seen)}`;
+  return `${key} was already bound to ${id}. The binding is confirmed, and the state records the current identity of the ${nounOf(subject.kind)}, such as its name or address.${isEdited ? ` The entry was edited since vdcsync ${before.recovered === 'taken' ? 'bound' : 'found'} it: \`vdcsync plan\` asks about its ${fields.join(', ')}.` : believed(run, subject, seen)}`;
 }
 
 function entryIn(applied: Json | undefined): unknown {

@@ -1,5 +1,5 @@
 import { openWindows } from '../../core/calendar.ts';
-import { objectName, type Recovered } from '../../core/claims.ts';
+import { heldKeysOf, isHeldClaim, objectName, type Recovered } from '../../core/claims.ts';
 import type { DesiredResource } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
 import { nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
@@ -140,9 +140,12 @@ async function lineHolds(run: Run, operation: Operation): Promise<Turn | undefin
   const isReplaced = run.bindings.has(operation.key);
   const line = desired && !isReplaced ? run.lines().of(desired) : undefined;
   // The object that the entry took back is gone, and the next run takes back an older one.
-  const older = [...run.claims.values()].find(
-    ({ kind, holder }) => kind === operation.kind && holder.is === 'released' && line?.has(holder.formerKey),
-  );
+  const older = [...run.claims.values()]
+    .filter(isHeldClaim)
+    .find(
+      (claim) =>
+        claim.kind === operation.kind && claim.holder.is === 'released' && line?.has(heldKeysOf(claim)[0]),
+    );
   if (older !== undefined)
     return {
       now: 'overtaken',
@@ -324,7 +327,7 @@ async function adopt(run: Run, operation: Operation): Promise<Turn> {
  */
 function recoveredBy(run: Run, { kind, desired, parent }: Subject): Recovered | undefined {
   const { holder } = run.claims.get(objectName({ kind, id: desired?.id ?? '' })) ?? {};
-  if (holder?.is === 'released' && holder.recovered) return holder.recovered;
+  if (holder?.is === 'released' && holder.recovered === 'found') return 'found';
   if (desired?.held?.by === 'released') return 'taken';
   if (run.mode.attended) return undefined;
   const server = parent === undefined ? undefined : run.bindings.get(parent);

@@ -18,8 +18,9 @@ import { traced } from '../../core/ports.ts';
 import type { OperationResult } from '../../core/progress.ts';
 import { outside, paying, run, run as runs } from '../../core/remedy.ts';
 import type { StateChange } from '../../core/state.ts';
+import { predecessorHolding } from '../../core/world.ts';
 import { buildPlan } from '../../plan/build.ts';
-import { draftOne, type Release } from '../../plan/draft.ts';
+import { isStated, type Release } from '../../plan/draft.ts';
 import { newFlags } from '../../plan/flags.ts';
 import { correction, isOvertaken } from '../../plan/open-writes.ts';
 import { isSelected, successorOf } from '../../plan/order.ts';
@@ -201,25 +202,32 @@ export async function settleMoves(run: Run): Promise<void> {
 /** A selection leaves out the end of a protection, and never its beginning. */
 function flagChanges(run: Run, { unsure }: Judged): StateChange[] {
   const { world, mode } = run;
-  return [...world.subjects.values()].flatMap((subject) => {
+  return [...world.subjects.values()].flatMap((subject): StateChange[] => {
     const { key, binding } = subject;
     if (binding === undefined) return [];
-    const flags = newFlags(subject, world, unsure);
-    const isLeftOut = mode.selection !== undefined && !isSelected(mode.selection, key);
-    if (isLeftOut && flags?.protect !== true) return [];
-    const isConfirmed = binding.recovered === 'taken' && !isGoing(run, subject);
-    if (flags === undefined && !isConfirmed) return [];
     const { recovered, ...known } = binding;
-    const kept = isConfirmed || recovered === undefined ? known : { ...known, recovered };
-    return [{ type: 'bind', binding: { ...kept, ...flags } } as const];
+    if (mode.selection !== undefined && !isSelected(mode.selection, key)) {
+      const { protect = false, keep = false } = newFlags(subject, world, unsure) ?? {};
+      const isMore = (protect && !binding.protect) || (keep && !binding.keep);
+      const more = { protect: protect || binding.protect, keep: keep || binding.keep };
+      return isMore ? [{ type: 'bind', binding: { ...binding, ...more } }] : [];
+    }
+    const isConfirmed = recovered === 'taken' && isAsDeclared(run, subject);
+    const now = isConfirmed ? known : binding;
+    const flags = newFlags({ ...subject, binding: now }, world, unsure);
+    return isConfirmed || flags !== undefined ? [{ type: 'bind', binding: { ...now, ...flags } }] : [];
   });
 }
 
-/** The entry that has taken over the resource asks for another one, or for none. */
-function isGoing({ deps, world }: Run, subject: Subject): boolean {
-  if (subject.parent !== undefined) return false;
-  const { verdict } = draftOne(deps.kinds, world, subject).diff.verdict;
-  return verdict !== 'unchanged' && verdict !== 'update';
+/** The entry that has taken over the resource declares it as it is, or says that it means the resource. */
+function isAsDeclared(run: Run, subject: Subject): boolean {
+  const { world } = run;
+  const { key, kind, parent } = subject;
+  if (isStated(subject)) return true;
+  if (parent !== undefined) return run.bindings.get(parent)?.recovered !== 'taken';
+  if (!world.isThere(key) || predecessorHolding(subject, world) !== undefined) return false;
+  const { verdict } = run.kindOf(kind).diff(subject, world.observed.get(key), world);
+  return verdict.verdict === 'unchanged' || (verdict.verdict === 'update' && verdict.loses === undefined);
 }
 
 function comparedChanges(run: Run, { operations, blocked }: Plan): StateChange[] {
@@ -260,8 +268,8 @@ async function confirmGone(run: Run, releases: readonly Release[]): Promise<read
   if (releases.length === 0) return [];
   const keys = releases.map(({ key }) => key);
   if ((await observeAgain(run, keys)) === undefined) return [];
-  const again = new Set((await planFor(run, 0)).releases.map(({ key }) => key));
-  return releases.filter(({ key }) => again.has(key));
+  const again = (await planFor(run, 0)).releases.filter(({ gone }) => gone).map(({ key }) => key);
+  return releases.filter(({ key }) => again.includes(key));
 }
 
 /** The content of a plan that its reader knows. */

@@ -78,9 +78,9 @@ export async function recover(run: Run, all: boolean): Promise<boolean> {
     const isRenamed = earlier.some((key) => !run.intents.has(key));
     const mayExist =
       isFindable || isRenamed || going.has(resource.kind) || (mayHavePassed && servers.includes(resource));
-    const isUnknown = all
-      ? !(await isProven(run, resource.key))
-      : mayExist && !isIgnored && !(await isNextProven(run, resource.key));
+    const isUnknown =
+      (all && !(await isProven(run, resource.key))) ||
+      (mayExist && (all || !isIgnored) && !(await isNextProven(run, resource.key)));
     const isOwnAsked = isResumed(run, resource.key) || isUnknown;
     if (await lookUp(run, resource, isOwnAsked ? [resource.key, ...earlier] : earlier)) any = true;
     else if (mayBeLater && isBare(resource) && (await lookUpLater(run, resource))) any = true;

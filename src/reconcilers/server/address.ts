@@ -274,7 +274,7 @@ export function addressSequence(
     return kind === 'server' && verb === 'create' && wanted !== undefined && 'reuse' in wanted;
   });
   const after = takers.map(({ id, key: taker }) => {
-    // A claim comes before the deletion of the server that holds the address, so it waits for none of these releases.
+    // A claim comes before the deletion of the server that holds the address, so it waits only for addresses that are free.
     const waits = !unconfirmed.has(taker) && claimedBy(taker, world) === undefined;
     const first = releases.filter(({ key }) => waits || isIdle(key, world));
     return [id, [...(claims.get(id) ?? []), ...first.map((each) => each.id)]] as const;
