@@ -4,8 +4,7 @@ import type { Diff, ResourceKind, Seen, Subject, Verdict, World } from '../core/
 import { factsOf, type KindName } from '../core/kind-facts.ts';
 import type { Change, Operation, Spend, Traffic, Verb, Warning } from '../core/plan.ts';
 import { type OperationId, operationId } from '../core/plan.ts';
-import { type Remedy, run, wayToForget } from '../core/remedy.ts';
-import type { Binding } from '../core/state.ts';
+import { type Remedy, wayToForget } from '../core/remedy.ts';
 import { createWorld } from '../core/world.ts';
 
 /** One subject with the result of its diff, before guards and order. */
@@ -30,28 +29,6 @@ export function keeping(
       ? 'to keep it, no longer managed and still billed'
       : 'to keep it, no longer managed';
   return wayToForget(key, { isDeclared: destroy || desired !== undefined, when, prune: settings.prune });
-}
-
-/** For a message: the resource that no operator has confirmed. */
-export function foundText(binding: Binding, world: World): string {
-  const named = `${nounOf(binding.kind)} ${world.nameOf(binding)}`;
-  return binding.recovered === 'taken'
-    ? `${binding.key} has taken over ${named}, which was bound to this key before, and no \`moved\` or \`id\` says that the entry means it`
-    : `this state found ${named} under an idempotency key, and another spec may manage it`;
-}
-
-/** The spec says that the entry means its resource: by the id, or by `moved`. */
-export function isStated({ desired, binding }: Subject): boolean {
-  if (desired === undefined || binding === undefined) return false;
-  const { id, held, moved, isInferred } = desired;
-  const isNamed = held === undefined && id === binding.id;
-  return isNamed || (moved !== undefined && !isInferred && binding.formerKeys?.includes(moved) === true);
-}
-
-/** Confirms that the entry means the resource. */
-export function confirming({ key, id, recovered }: Pick<Binding, 'key' | 'id' | 'recovered'>): Remedy {
-  const when = recovered === 'taken' ? `if ${key} means ${id}` : `if only this spec manages ${id}`;
-  return run('adopt', [key, id], { when });
 }
 
 /** A binding that ends without a write. */

@@ -17,7 +17,7 @@ import { restoring } from '../core/restoring.ts';
 import type { Intent } from '../core/state.ts';
 import { capitalised } from '../core/text.ts';
 import { expiredEntry } from '../core/world.ts';
-import { confirming, type Draft, foundText, isStated, keeping, operationsOf } from './draft.ts';
+import { type Draft, keeping, operationsOf } from './draft.ts';
 import { isProtected, lasting, whyLeft } from './flags.ts';
 import {
   besideConflict,
@@ -32,6 +32,7 @@ import { isOvertaken } from './open-writes.ts';
 import { obstacles } from './order.ts';
 import { besideUnresolved, earlierOpen, lineOpen, releasedAddress, unmanaged } from './purchases.ts';
 import { mostOf } from './totals.ts';
+import { confirming, foundText, isStated } from './unconfirmed.ts';
 import { besideChange, outsideWindow, renameWaits } from './waits.ts';
 
 /** The most fundamental first: the first guard that objects gives the reason. */

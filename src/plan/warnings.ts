@@ -17,10 +17,11 @@ import type { Operation, Warning } from '../core/plan.ts';
 import { edit, outside, type Remedy, run } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
-import { confirming, type Draft, foundText, keeping } from './draft.ts';
+import { type Draft, keeping } from './draft.ts';
 import { movedFromNothing } from './moved-from.ts';
 import type { GuardInput } from './objections.ts';
 import { priceChanges } from './totals.ts';
+import { confirming, foundText } from './unconfirmed.ts';
 import { described, ignoring, isNone, isQuiet, notOurs, perhapsAbsent, type Register } from './unmanaged.ts';
 
 export function inFlightWarning(intent: Intent): Warning[] {

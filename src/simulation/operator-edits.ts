@@ -66,7 +66,8 @@ export function carryOut(
   const isWhole = code === 'network_in_use' || code === 'immutable';
   const isRestored = isWhole || Object.keys(set).some((name) => !identity.has(name));
   const fields = Object.entries(set).filter(([name]) => !identity.has(name) || isRestored);
-  if (fields.length === 0 && code !== 'immutable' && code !== 'sizing_mode_mismatch') return undefined;
+  const removes = ['immutable', 'sizing_mode_mismatch', 'tainted'].includes(code);
+  if (fields.length === 0 && !removes) return undefined;
   const removed = remove.flatMap((name) => (identity.has(name) ? [] : [[name, undefined]]));
   return withFields(stage, file, path, Object.fromEntries([...fields, ...removed]));
 }

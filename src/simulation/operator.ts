@@ -1,5 +1,6 @@
 import { questionClass } from '../core/codes.ts';
 import { partsOf } from '../core/intent.ts';
+import { type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Blocked } from '../core/plan.ts';
 import type { ApplyReport } from '../core/progress.ts';
 import { resolveText } from '../core/remedy.ts';
@@ -76,7 +77,8 @@ export async function settleOutcome(operator: Operator, blocked: Blocked, by: Gi
     await settle(operator, blocked, by);
     return true;
   }
-  if (code === 'tainted') {
+  // A drive holds nothing to delete: its entry asks for another ISO.
+  if (code === 'tainted' && takeApart(key).kind !== 'drive') {
     cleanUp(operator.stage, blocked);
     return true;
   }
@@ -97,7 +99,9 @@ async function settle(operator: Operator, blocked: Blocked, by: Give): Promise<v
     await by(operator, { do: 'resolve', key, as: { type: 'retry' } });
     return;
   }
-  if (intent === undefined && bindings.some((each) => each.key === key)) return;
+  // The answer about another key of the line may have ended the write.
+  const lineOf = (its: ResourceKey) => stage.file.lines.nameOf(its);
+  if (intent === undefined && bindings.some((each) => lineOf(each.key) === lineOf(key))) return;
   if (intent === undefined)
     return stage.fail('I12', `the message asks to resolve ${key}, but there is no open write`);
   const told = truth(stage, intent);

@@ -70,6 +70,18 @@ describe.each(fields)('src/reconcilers/drive.ts: (the read shows: %s)', (driveFi
     expect([...left.operations, ...other.operations]).toEqual([]);
   });
 
+  test('an ISO that is not managed, and was not downloaded, is not sent', async () => {
+    const world = profiled({ emulator: { readings } });
+    await world.apply(file('null'));
+    const [iso] = projectOf(world.emulator).isos;
+    Object.assign(iso ?? {}, { status: 'failed' });
+    const text = file('rescue').replace(/rescue: \{url[^}]*\}/, `rescue: {managed: false, id: ${iso?.id}}`);
+    const report = await world.apply(text);
+
+    expect(codesOf(report)).toMatchObject({ 'servers.one.iso': 'tainted' });
+    expect(countOf(world.emulator, 'insert_iso')).toBe(0);
+  });
+
   test('with its server it goes in order', async () => {
     const world = profiled({ emulator: { readings } });
     await world.apply(file('rescue'));

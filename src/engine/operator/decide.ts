@@ -223,7 +223,8 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
   if (isElsewhere && declared?.managed !== false) {
     const open = run.intents.get(key);
     const said = await (open === undefined ? adoptKey(run, key, id) : adoptOutcome(run, open, id));
-    const binding = run.bindings.get(key);
+    // A rename that waits binds the resource to the earlier key.
+    const binding = run.bindings.get(key) ?? ownerOf(run, { ...intent, id, key });
     if (binding !== undefined) await endQuestion(run, intent, binding);
     return said;
   }

@@ -20,11 +20,12 @@ import { outside, paying, run, run as runs } from '../../core/remedy.ts';
 import type { StateChange } from '../../core/state.ts';
 import { predecessorHolding } from '../../core/world.ts';
 import { buildPlan } from '../../plan/build.ts';
-import { isStated, type Release } from '../../plan/draft.ts';
+import type { Release } from '../../plan/draft.ts';
 import { newFlags } from '../../plan/flags.ts';
 import { correction, isOvertaken } from '../../plan/open-writes.ts';
 import { isSelected, successorOf } from '../../plan/order.ts';
 import type { Prices } from '../../plan/totals.ts';
+import { isStated } from '../../plan/unconfirmed.ts';
 import { heldRename } from '../../plan/waits.ts';
 import { claimChanges, type Judged, registerOf } from '../claims/claims.ts';
 import { clearNewKeys, takeBack } from '../claims/line.ts';
@@ -219,7 +220,7 @@ function flagChanges(run: Run, { unsure }: Judged): StateChange[] {
   });
 }
 
-/** The entry that has taken over the resource declares it as it is, or says that it means the resource. */
+/** The entry that has taken over the resource declares it unchanged, or says that it means the resource. */
 function isAsDeclared(run: Run, subject: Subject): boolean {
   const { world } = run;
   const { key, kind, parent } = subject;
