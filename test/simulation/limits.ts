@@ -129,13 +129,18 @@ function isUnasked(truth: Truth, purchase: SecondPurchase): boolean {
   const { atMs } = purchase.execution;
   const made = truth.history.writeOf(first);
   if (made === undefined || atMs - first.atMs >= keyLifeMs) return true;
-  // The keys of the attempts before it are unused.
-  const isBefore = ({ key: of, incarnation, attempt, idempotencyKey }: Intent) =>
-    of === made.key &&
-    incarnation === made.incarnation &&
-    attempt < made.attempt &&
-    truth.history.executionsUnder(idempotencyKey).some((each) => each.atMs < first.atMs);
-  if (made.attempt > 0 && ![...truth.history.writes.values()].some(isBefore)) return true;
+  // The key of an attempt before it is unused, or forgotten.
+  const stored = new Set(
+    projectOf(truth).answers.flatMap(({ key: name, sinceMs }) =>
+      sinceMs <= first.atMs && atMs - sinceMs < keyLifeMs ? [name] : [],
+    ),
+  );
+  const known = new Set(
+    [...truth.history.writes.values()]
+      .filter((each) => each.key === made.key && each.incarnation === made.incarnation)
+      .flatMap(({ attempt, idempotencyKey }) => (stored.has(idempotencyKey) ? [attempt] : [])),
+  );
+  for (let attempt = 0; attempt < made.attempt; attempt++) if (!known.has(attempt)) return true;
   // A new state asks about later incarnations only if the project shows that it was used.
   const isLater = Number(made.incarnation) > 0 && first !== of[0] && atMs - (of[0]?.atMs ?? 0) >= keyLifeMs;
   const { networks, ips } = projectOf(truth);
