@@ -36,9 +36,7 @@ export const storyLimits: Limits = {
     const entries = Object.entries(Object(member(controller.file.model, collection)));
     return entries.some(
       ([other, entry]) =>
-        other !== name &&
-        member(entry, 'managed') === false &&
-        String(member(entry, 'id')) === (parentId === undefined ? id : id?.split('/')[0]),
+        other !== name && String(member(entry, 'id')) === (parentId === undefined ? id : id?.split('/')[0]),
     );
   },
   ofPurchase: limitOf,

@@ -1,7 +1,8 @@
+import { partsOf } from '../../../src/core/intent.ts';
 import { type ResourceKey, retiredFrom, takeApart } from '../../../src/core/keys.ts';
 import type { Binding, Intent } from '../../../src/core/state.ts';
 import type { Running } from '../../../src/simulation/controller.ts';
-import { type Birth, isSort, type ResourceSort } from '../../../src/simulation/resource-history.ts';
+import { isSort, type ResourceSort } from '../../../src/simulation/resource-history.ts';
 import { projectOf, type Truth } from '../../../src/simulation/rules/truth.ts';
 import { limitOfDeletion } from '../limits.ts';
 
@@ -21,6 +22,8 @@ export class Deletions {
   /** By run: the servers that it has deleted although the spec wants their entries, by key. */
   readonly #replaced = new WeakMap<Running, Map<ResourceKey, Replaced>>();
 
+  readonly #reserved = new Set<ResourceKey>();
+
   constructor(truth: Truth) {
     this.#truth = truth;
   }
@@ -31,12 +34,36 @@ export class Deletions {
     if (isReplay(truth, intent)) return;
     if (!isSort(intent.kind) || !isBound(truth, running, intent, intent.kind)) return;
     checkWanted(truth, running, intent);
+    this.#checkOwner(running, intent, intent.kind);
     if (intent.kind === 'server') this.#checkSuccessors(running, intent);
     const deleted = this.#deleted.get(running) ?? new Set();
     if (!intent.key.endsWith('.public_ipv4')) deleted.add(intent.key);
     this.#deleted.set(running, deleted);
     const most = running.destroys ? Number.POSITIVE_INFINITY : running.desired.settings.max_deletions;
     if (deleted.size > most) truth.fail('I8', `${deleted.size} deletions in one run, ${most} are allowed`);
+  }
+
+  /** The key of an entry is reserved while the entry has a resource that was created under another key. */
+  closed(intent: Intent): void {
+    if (partsOf(intent).because === 'reserved') this.#reserved.add(intent.key);
+  }
+
+  /**
+   * No run deletes the resource of another entry of the spec. The reserved key of that entry shows it, as long as the API
+   * knows the key: an older copy of the state may have the resource under an earlier key.
+   */
+  #checkOwner(running: Running, { key, request }: Intent, sort: ResourceSort): void {
+    const { history, emulator, fail } = this.#truth;
+    const { desired, destroys, mirror } = running;
+    const id = String(request.path.id);
+    const [birth, owner] = [history.birthOf(sort, id), history.makerOf(sort, id)];
+    if (birth === undefined || owner === undefined) return;
+    if (destroys || !this.#reserved.has(owner) || mirror.bindings.has(owner)) return;
+    const isWanted = desired.resources.some((each) => each.key === owner && each.managed);
+    if (!isWanted || owner === (retiredFrom(key) ?? key)) return;
+    const made = emulator.world.executions.findLast((each) => each.kind === sort && each.id === id);
+    if (emulator.now() - (made?.atMs ?? 0) < keyLifeMs - 3_600_000)
+      fail('I8', `${sort} ${id} of ${owner} is deleted as ${key}`);
   }
 
   isReplaced(running: Running, key: ResourceKey): boolean {
@@ -99,7 +126,6 @@ function isBound(truth: Truth, running: Running, intent: Intent, sort: ResourceS
   const { stateSince, confirmed } = controller;
   if (!intent.key.endsWith('.public_ipv4') && birth.number < stateSince && !confirmed.has(birth.number))
     fail('I8', `${sort} ${id} is deleted: a new state has found it, and no operator has confirmed it`);
-  if (!confirmed.has(birth.number)) checkOwner(truth, running, intent, birth);
   // Another state made it again for the same key, under an id that was free again: no read distinguishes the two.
   const again = history
     .executionsOf(controller.file.lines.nameOf(intent.key))
@@ -109,22 +135,6 @@ function isBound(truth: Truth, running: Running, intent: Intent, sort: ResourceS
   if (limit !== undefined) giveUp(limit);
   else fail('I8', `${sort} ${id} is not the resource that was bound to ${binding.key}`);
   return true;
-}
-
-/**
- * No run deletes the resource of another entry of the spec. The key of that entry shows it, as long as the API knows
- * the key: an older copy of the state may have the resource under an earlier key.
- */
-function checkOwner(truth: Truth, running: Running, { key }: Intent, { sort, id }: Birth): void {
-  const { history, emulator, fail } = truth;
-  const { desired, destroys, mirror } = running;
-  const owner = history.makerOf(sort, id);
-  const isWanted = desired.resources.some((each) => each.key === owner && each.managed);
-  if (owner === undefined || !isWanted || owner === (retiredFrom(key) ?? key)) return;
-  const made = emulator.world.executions.findLast((each) => each.kind === sort && each.id === id);
-  const isForgotten = emulator.now() - (made?.atMs ?? 0) >= keyLifeMs - 3_600_000;
-  if (!destroys && !isForgotten && !mirror.bindings.has(owner))
-    fail('I8', `${sort} ${id} of ${owner} is deleted as ${key}`);
 }
 
 function atOnce(replace: unknown): number {

@@ -82,6 +82,7 @@ export function furtherRules(truth: Truth, stage: StoryStage, observer: StoryObs
       trace.add(running.name, `${intent.key}: closed ${outcome} ${intent.detail}`.trimEnd());
       if (because === 'key_too_old') observer.keyTooOld(intent.request.name);
       keys.closed(running, intent);
+      deletions.closed(intent);
       if (outcome === 'done') consumeApproved(running, intent);
       looks.closed(running, before, intent);
     },
