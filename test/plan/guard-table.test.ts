@@ -284,6 +284,17 @@ describe('src/plan/guards.ts: one guard each', () => {
       'passes',
     ],
     ['an update', web, update, found(), 'passes'],
+    ['a loss of data', web, { ...update, loses: 'data' }, found(), 'held'],
+    ['a part of what was taken over', `${web}.firewall`, remove, found('taken'), 'held'],
+    ['a part of what was found', `${web}.firewall`, remove, found(), 'passes'],
+    [
+      'what the spec names by its id',
+      web,
+      remove,
+      { ...found('taken'), entries: { [web]: { id: '1' } } },
+      'passes',
+    ],
+    ['another id', web, remove, { ...found('taken'), entries: { [web]: { id: '2' } } }, 'held'],
     ['a deletion of another one', web, remove, found(null), 'passes'],
     ['a deletion without a binding', web, remove, {}, 'passes'],
   ]);

@@ -215,6 +215,8 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
   const oldBound = [bound('ips.old', 'ip', '7')];
   const found = (id?: string) => ({ held: { by: 'found' }, ...(id && { id }) });
   const ofAnother = { register: { answeredElsewhere: new Map([['ips.a', bound('ips.b', 'ip', '7')]]) } };
+  const taker = bound('ips.b', 'ip', '7', { recovered: 'taken' });
+  const ofTaker = { register: { answeredElsewhere: new Map([['ips.a', taker]]) } };
   const ignored = claim('ip', '7', { is: 'ignored', by: 'operator' });
   const ofIgnored = { register: { answeredElsewhere: new Map([['ips.a', ignored]]) } };
   const ignoring = { settings: 'unmanaged: ignore' };
@@ -247,6 +249,7 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
       { register: held('found'), entry: found('6') },
       'held',
     ],
+    ['a key whose resource another entry has taken over', ofTaker, 'held'],
     ['a key that was answered with the resource of another entry', ofAnother, 'held'],
     ['a key that was answered with an ignored address that is gone', ofIgnored, 'held'],
     ['a key that was answered with an ignored resource', { ...ofIgnored, parts: { ips: [ip(7)] } }, 'held'],

@@ -186,6 +186,14 @@ describe('src/engine/claims/claims.ts: a key that was answered with the resource
     expect([...answered]).toEqual(isAnswered ? [['servers.a', holder]] : []);
   });
 
+  test('a resource that another entry has taken over is the answer of its earlier keys', async () => {
+    const ofHolder = (recovered?: string) =>
+      answeredElsewhere(asked([], { bindings: [{ ...holder, ...(recovered && { recovered }) } as never] }));
+    expect([...(await ofHolder('taken')).keys()]).toEqual(['servers.a']);
+    expect([...(await ofHolder('found')).keys()]).toEqual([]);
+    expect([...(await ofHolder()).keys()]).toEqual([]);
+  });
+
   test('an ignored resource is the answer of the keys that its claim names', async () => {
     const found = { ...ignored, holder: { is: 'found', formerKeys: ['servers.a'] } };
     const answered = await answeredElsewhere(asked([creation()], { bindings: [], claims: [found, ignored] }));
