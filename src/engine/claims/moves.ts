@@ -207,8 +207,9 @@ export function withRenames(
     const now = renamed(each);
     return now.moved !== undefined && isInferred(each) ? { ...now, isInferred: true as const } : now;
   });
-  // An entry that has expired asks for a deletion, so it has to state the resource.
-  const expired = desired.expired?.map((each) => (isInferred(each) ? each : renamed(each)));
+  // An entry that has expired asks for a deletion, so it has to state the resource. One with a name protects the resource.
+  const isStated = (each: Entry) => !isInferred(each) || each.name !== undefined;
+  const expired = desired.expired?.map((each) => (isStated(each) ? renamed(each) : each));
   return { ...desired, resources, ...(expired && { expired }) };
 }
 

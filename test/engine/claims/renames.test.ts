@@ -367,7 +367,8 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     ['an earlier key', { key: 'ips.d', moved: 'ips.a' }, formerly('ips.a'), 'ips.b'],
     ['its id', { id: '6' }, numbered('ips.b'), 'ips.b'],
     ['another id', { id: '7' }, numbered('ips.b')],
-    ['its name', { name: 'x' }, namedX],
+    ['its name', { name: 'x' }, namedX, 'ips.b'],
+    ['another name', { name: 'y' }, namedX],
   ])('an entry that has expired takes over only a resource that it states: %s', (_name, more, bindings, moved) => {
     const expired = [{ key: 'ips.a', kind: 'ip', protect: true, ...more }];
     const desired = { ...file(), expired } as unknown as Desired;
