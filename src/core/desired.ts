@@ -58,7 +58,7 @@ export interface DesiredResource<Value = EntryFields> {
   readonly named?: false;
   /** The previous key: the binding of the previous key becomes the binding of this key. */
   readonly moved?: ResourceKey;
-  /** The spec does not state `moved`: the resource had the key before, or has the name of the entry. */
+  /** The spec does not state `moved`: the resource had the key of the entry before. */
   readonly isInferred?: true;
   /** Never deleted or replaced. */
   readonly protect: boolean;

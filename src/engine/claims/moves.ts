@@ -208,8 +208,9 @@ export function withRenames(
     return now.moved !== undefined && isInferred(each) ? { ...now, isInferred: true as const } : now;
   });
   // An entry that has expired asks for a deletion, so it has to state the resource. One with a name protects the resource.
-  const isStated = (each: Entry) => !isInferred(each) || each.name !== undefined;
-  const expired = desired.expired?.map((each) => (isStated(each) ? renamed(each) : each));
+  const expired = desired.expired?.map((each) =>
+    isInferred(each) && each.name === undefined ? each : renamed(each),
+  );
   return { ...desired, resources, ...(expired && { expired }) };
 }
 
