@@ -14,7 +14,9 @@ import {
   asksKey,
   awaitEnd,
   block,
+  close,
   closeAndRetry,
+  closeBlocked,
   goOn,
   isReplay,
   isServerError,
@@ -24,6 +26,7 @@ import {
   type Progress,
   questionAbout,
   sinceSentMs,
+  unbrokenRow,
   unconfirmedText,
 } from './endings.ts';
 import { notThere, sendAgain } from './not-there.ts';
@@ -312,11 +315,18 @@ function stuckUnlessReplayed(reading: Reading, found: Found<'not_done'>): Promis
   );
 }
 
-function retry({ run, intent }: Reading, { left, strays }: Found<'not_done'>): Promise<Progress> {
+/** The key of a creation holds the answer, so the next creation has the next incarnation, in every copy of the state. */
+async function retry({ run, intent }: Reading, { left, strays }: Found<'not_done'>): Promise<Progress> {
   if (strays === true) return block(run, intent, 'task_failed', failureOf(intent));
-  const changes = leftByFailed(run, intent, left);
   const ended = { outcome: 'failed', text: `the task failed: ${intent.detail}` } as const;
-  return closeAndRetry(run, intent, { ...ended, code: 'task_failed', most: 1, changes });
+  const changes = leftByFailed(run, intent, left);
+  if (!asksKey(run, intent))
+    return closeAndRetry(run, intent, { ...ended, code: 'task_failed', most: 1, changes });
+  const before = await unbrokenRow(run, intent, (past) => partsOf(past).outcome === 'failed');
+  const next = [...changes, { type: 'next_incarnation', key: intent.key } as const];
+  return before.length === 0
+    ? close(run, intent, ended, { changes: next, retryAfterMs: 0 })
+    : closeBlocked(run, intent, ended, 'task_failed', { changes: next });
 }
 
 /** The step follows only after the deadline of the kind. */

@@ -443,14 +443,19 @@ describe('src/engine/intents/evidence.ts', () => {
     expect(await asked(unconfirmed('server_error'), verdicts.unclear)).toMatchObject({ reason: text });
   });
 
-  test('the retry of a failed task has its reason, and at most one', async () => {
+  test.each([
+    ['of a resource has the next incarnation', creation, [{ type: 'next_incarnation', key: creation.key }]],
+    ['of a setting has the next attempt', whole, []],
+  ])('the retry %s after a failed task, and there is one at most', async (_name, of, next) => {
     const { step, ends, changes } = reading({ found: absent });
-    await step({ ...whole, ...stages.failed });
+    const failed = { ...of, ...stages.failed, notSeenAt: 0 };
+    expect(await step(failed)).toBe('closed failed');
     expect(ends).toMatchObject([{ outcome: 'failed', text: 'the task failed: why' }]);
-    expect(changes).toEqual([[]]);
-    const past = [intentOf({ ...whole, phase: 'closed', outcome: 'failed' })];
+    expect(changes).toEqual([next]);
+    const past = [intentOf({ id: 'earlier', ...of, phase: 'closed', outcome: 'failed' })];
     const again = reading({ found: absent, past });
-    expect(await again.step({ ...whole, ...stages.failed })).toBe('task_failed');
+    expect(await again.step(failed)).toBe('task_failed');
+    expect(again.changes).toEqual([next]);
   });
 
   const asking = (more: object = {}, candidates: readonly string[] = []) =>
