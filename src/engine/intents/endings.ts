@@ -257,6 +257,10 @@ export function isServerError(why: WhyUnknown | undefined): boolean {
   return why === 'server_error' || why === 'gateway_error';
 }
 
+export function failureOf({ detail }: Intent): string {
+  return `its task failed (${detail})`;
+}
+
 /** For a message: why the effect of the write is unknown. */
 export function unconfirmedText(why: WhyUnknown): string {
   return whyTexts[why];

@@ -8,15 +8,13 @@ import { fitsPath } from '../../core/text.ts';
 import { knownIds, type Run } from '../run.ts';
 import { absenceGapMs, nextReadMs, staleMs } from '../timing.ts';
 import { replayLater } from './ask-key.ts';
-import { awaitServer, isExposedUntilEnd, leftByFailed, needsFirewall, sendIfReset } from './bound-by.ts';
+import { awaitServer, isExposedUntilEnd, needsFirewall, sendIfReset } from './bound-by.ts';
 import {
   again,
   asksKey,
   awaitEnd,
   block,
-  close,
-  closeAndRetry,
-  closeBlocked,
+  failureOf,
   goOn,
   isReplay,
   isServerError,
@@ -26,10 +24,9 @@ import {
   type Progress,
   questionAbout,
   sinceSentMs,
-  unbrokenRow,
   unconfirmedText,
 } from './endings.ts';
-import { notThere, sendAgain } from './not-there.ts';
+import { notThere, sendAgain, taskFailed } from './not-there.ts';
 import { settled } from './transfer.ts';
 
 const minute = 60_000;
@@ -82,10 +79,10 @@ const table: Readonly<Record<Known, Readonly<Record<Sort, Steps>>>> = {
     deletion: { ...common, done: onceAbsent(bind), not_done: pastDeadline(onceAbsent(notThere)) },
   },
   failed: {
-    creation: { ...common, pending: taint, not_done: onceAbsent(retry) },
-    whole: { ...common, not_done: retry },
+    creation: { ...common, pending: taint, not_done: onceAbsent(taskFailed) },
+    whole: { ...common, not_done: taskFailed },
     // The task failed, so the resource probably still exists.
-    deletion: { ...common, done: onceAbsent(bind), not_done: retry },
+    deletion: { ...common, done: onceAbsent(bind), not_done: taskFailed },
   },
 };
 
@@ -274,10 +271,6 @@ function isStored(run: Run, intent: Intent): boolean {
   return asksKey(run, intent) && partsOf(intent).unconfirmed?.why === 'unreadable' && keyIsFresh(run, intent);
 }
 
-function failureOf({ detail }: Intent): string {
-  return `its task failed (${detail})`;
-}
-
 /**
  * If the key holds no answer, only a lost server error with an effect can have created a resource that no read shows.
  * The spec says whether to take that risk. A candidate that appeared since may be the created resource.
@@ -313,20 +306,6 @@ function stuckUnlessReplayed(reading: Reading, found: Found<'not_done'>): Promis
   return stuck(
     `reads do not show the new ${nounOf(intent.kind)} after ${elapsed}, and the API no longer has its task`,
   );
-}
-
-/** The key of a creation holds the answer, so the next creation has the next incarnation, in every copy of the state. */
-async function retry({ run, intent }: Reading, { left, strays }: Found<'not_done'>): Promise<Progress> {
-  if (strays === true) return block(run, intent, 'task_failed', failureOf(intent));
-  const ended = { outcome: 'failed', text: `the task failed: ${intent.detail}` } as const;
-  const changes = leftByFailed(run, intent, left);
-  if (!asksKey(run, intent))
-    return closeAndRetry(run, intent, { ...ended, code: 'task_failed', most: 1, changes });
-  const before = await unbrokenRow(run, intent, (past) => partsOf(past).outcome === 'failed');
-  const next = [...changes, { type: 'next_incarnation', key: intent.key } as const];
-  return before.length === 0
-    ? close(run, intent, ended, { changes: next, retryAfterMs: 0 })
-    : closeBlocked(run, intent, ended, 'task_failed', { changes: next });
 }
 
 /** The step follows only after the deadline of the kind. */

@@ -14,6 +14,7 @@ import {
   closeAndRetry,
   closeBlocked,
   doubtedKey,
+  failureOf,
   goOn,
   isReplay,
   isServerError,
@@ -64,6 +65,26 @@ export async function notThere(
   if (gone !== true || strays === true || earlier.length > 0) return block(run, intent, 'not_there', reason);
   const bound = leftByFailed(run, intent, left);
   return createNext(run, intent, `${partsOf(intent).answer?.id} was created, and is gone`, bound);
+}
+
+/**
+ * The task failed, and reads show no effect. The operation begins again once. The key of a creation holds the answer, so
+ * the next creation has the next incarnation, which every copy of the state finds.
+ */
+export async function taskFailed(
+  { run, intent }: { readonly run: Run; readonly intent: Intent },
+  { strays, left }: Extract<Evidence, { verdict: 'not_done' }>,
+): Promise<Progress> {
+  if (strays === true) return block(run, intent, 'task_failed', failureOf(intent));
+  const ended = { outcome: 'failed', text: `the task failed: ${intent.detail}` } as const;
+  const changes = leftByFailed(run, intent, left);
+  if (!asksKey(run, intent))
+    return closeAndRetry(run, intent, { ...ended, code: 'task_failed', most: 1, changes });
+  const before = await unbrokenRow(run, intent, (each) => partsOf(each).outcome === 'failed');
+  const next = [...changes, { type: 'next_incarnation', key: intent.key } as const];
+  return before.length === 0
+    ? close(run, intent, ended, { changes: next, retryAfterMs: 0 })
+    : closeBlocked(run, intent, ended, 'task_failed', { changes: next });
 }
 
 /** The created resource is gone, so the next creation has a key of its own. */
