@@ -22,7 +22,7 @@ async function lostInCreation(options: RigOptions = {}, profile = ''): Promise<R
 
 const statuses = (played: Rig) => played.project.servers.map(({ status }) => status);
 
-describe('src/engine/run/operate.ts', () => {
+describe('src/engine/run/adopt.ts', () => {
   test('a server found under its key is adopted once the task of its creation has ended', async () => {
     const played = await lostInCreation();
 

@@ -1,5 +1,4 @@
 import { partsOf } from '../../core/intent.ts';
-import { takeApart } from '../../core/keys.ts';
 import type { Operation } from '../../core/plan.ts';
 import type { WriteResult } from '../../core/ports.ts';
 import { settleFirst } from '../../core/remedy.ts';
@@ -28,9 +27,8 @@ const mostSilentMs = 30 * 60_000;
  */
 export async function reserveKeys(
   run: Run,
-  { key, kind, verb }: Pick<Operation, 'key' | 'kind' | 'verb'>,
+  { key, kind }: Pick<Operation, 'key' | 'kind'>,
 ): Promise<Progress | undefined> {
-  if (verb !== 'create' || takeApart(key).parent !== undefined) return undefined;
   for (const binding of [...run.bindings.values()]) {
     const isPassedOn = binding.kind === kind && binding.key !== key && binding.formerKeys?.includes(key);
     if (!isPassedOn || (await reservationOf(run, binding, reservedMs))) continue;

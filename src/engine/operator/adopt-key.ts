@@ -14,7 +14,7 @@ import { answeredElsewhere, identityChanged, isAnother, makerOf, ownerOf } from 
 import { giveBack } from '../claims/line.ts';
 import { exchanging, passingOn, released } from '../claims/release.ts';
 import { identified } from '../claims/unidentified.ts';
-import { bindingOf } from '../run/operate.ts';
+import { bindingOf } from '../run/adopt.ts';
 import { boundIn, type Run } from '../run.ts';
 import { bindingsOf, forgetting, stays } from './ignore.ts';
 

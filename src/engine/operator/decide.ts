@@ -20,7 +20,7 @@ import { record } from '../intents/record.ts';
 import { madeRoomFor } from '../intents/revalidate.ts';
 import { serverIsGone } from '../intents/settle.ts';
 import { asksAbout, endQuestion, replacedBy } from '../intents/transfer.ts';
-import { bindingOf } from '../run/operate.ts';
+import { bindingOf } from '../run/adopt.ts';
 import { knownIds, type Run } from '../run.ts';
 import {
   adoptKey,

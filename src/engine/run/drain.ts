@@ -3,13 +3,17 @@ import { parseKey, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { endsExposure, type Operation, type OperationId, operationId, type Plan } from '../../core/plan.ts';
 import type { OperationResult } from '../../core/progress.ts';
+import type { Intent } from '../../core/state.ts';
 import { firewallOf } from '../../core/world.ts';
+import { isOvertaken } from '../../plan/open-writes.ts';
 import { type Next, WorkQueue } from '../../queue/work-queue.ts';
 import { coverable, serverInCreation } from '../intents/bound-by.ts';
-import { unresolved } from '../intents/endings.ts';
+import { giveUp, unresolved } from '../intents/endings.ts';
+import { advance } from '../intents/settle.ts';
 import { type Interrupted, interruption, leftOpen } from '../interruption.ts';
 import { joined, type Run } from '../run.ts';
 import { IntentSpans } from '../timing.ts';
+import { adopt } from './adopt.ts';
 import { operate, stoppedBy, type Turn } from './operate.ts';
 
 /** The highest number of keys in work at the same time. Most keys wait for their turn or for tasks. */
@@ -189,12 +193,22 @@ class Drain {
   }
 }
 
+/** One turn of work on an operation. The open write of its key goes first. */
 async function turnOf(run: Run, operation: Operation): Promise<Turn | Interrupted> {
+  const open = run.intents.get(operation.key);
   try {
-    return await operate(run, operation);
+    if (open !== undefined) return await goOnWith(run, operation, open);
+    return await (operation.verb === 'adopt' ? adopt(run, operation) : operate(run, operation));
   } catch (error) {
     return interruption(run, error);
   }
+}
+
+/** An open intent of another verb blocks the operation. The end of this intent is not the end of the operation. */
+async function goOnWith(run: Run, operation: Operation, open: Intent): Promise<Turn> {
+  if (isOvertaken(open, run.world)) return giveUp(run, open, 'the spec has changed', { retryAfterMs: 0 });
+  const progress = await advance(run, open, operation);
+  return progress.now === 'closed' && open.verb !== operation.verb ? { now: 'again', afterMs: 0 } : progress;
 }
 
 function dependentsOf(

@@ -1,18 +1,17 @@
 import { openWindows } from '../../core/calendar.ts';
-import { heldKeysOf, isHeldClaim, objectName, type Recovered } from '../../core/claims.ts';
+import { heldKeysOf, isHeldClaim } from '../../core/claims.ts';
 import type { DesiredResource } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
-import { nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
-import type { Subject, World } from '../../core/kind.ts';
+import { nounOf, type ResourceKey } from '../../core/keys.ts';
+import type { World } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { endsExposure, type Operation } from '../../core/plan.ts';
 import { giveScope, run as runs, settleFirst } from '../../core/remedy.ts';
-import type { Intent, StateChange } from '../../core/state.ts';
+import type { StateChange } from '../../core/state.ts';
 import { isAccountedFor, neverWas, perhapsMadeAs } from '../../plan/moved-from.ts';
-import { isOvertaken } from '../../plan/open-writes.ts';
 import { restsOn, successorsOf } from '../../plan/order.ts';
-import { makerOf, ownerOf, registerOf } from '../claims/claims.ts';
-import { exchanging, passingOn, released } from '../claims/release.ts';
+import { registerOf } from '../claims/claims.ts';
+import { released } from '../claims/release.ts';
 import { lastCreation } from '../claims/scope.ts';
 import {
   beginIntent,
@@ -23,8 +22,8 @@ import {
   roomToWrite,
   sinceObservation,
 } from '../intents/begin.ts';
-import { companionsOf, coverable, movedFrom, recoveredIf, withServer } from '../intents/bound-by.ts';
-import { asksKey, giveUp, type Progress } from '../intents/endings.ts';
+import { coverable, withServer } from '../intents/bound-by.ts';
+import { asksKey, type Progress } from '../intents/endings.ts';
 import { provedBefore } from '../intents/prove.ts';
 import { reserveKeys } from '../intents/reserve-key.ts';
 import {
@@ -35,7 +34,7 @@ import {
   unresolvedCreate,
   whyNotWanted,
 } from '../intents/revalidate.ts';
-import { advance, send } from '../intents/settle.ts';
+import { send } from '../intents/settle.ts';
 import { observeAgain, type Run } from '../run.ts';
 import { absenceGapMs } from '../timing.ts';
 import { askLineAgain, unprovenKeys } from './recover.ts';
@@ -43,27 +42,14 @@ import { askLineAgain, unprovenKeys } from './recover.ts';
 /** The result of one turn of work on an operation. */
 export type Turn = Progress | Overtaken;
 
-/**
- * One turn of work on an approved operation. An open intent goes first. Then the operation begins if a fresh
- * observation still asks for exactly this operation.
- */
+/** Begins the write of an approved operation if a fresh observation still asks for exactly this operation. */
 export async function operate(run: Run, operation: Operation): Promise<Turn> {
-  const open = run.intents.get(operation.key);
-  if (open !== undefined) return goOnWith(run, operation, open);
-  if (operation.verb === 'adopt') return adopt(run, operation);
   const held = run.facts.allPaused();
   if (held !== undefined) return { now: 'blocked', ...held };
   const other = (await confirmLost(run, operation)) ?? (await lineHolds(run, operation));
   if (other !== undefined) return other;
   const queuedAt = run.deps.clock.now();
   return inWriteSlot(run, operation, () => beginAndSend(run, operation, queuedAt));
-}
-
-/** An open intent of another verb blocks the operation. The end of this intent is not the end of the operation. */
-async function goOnWith(run: Run, operation: Operation, open: Intent): Promise<Turn> {
-  if (isOvertaken(open, run.world)) return giveUp(run, open, 'the spec has changed', { retryAfterMs: 0 });
-  const progress = await advance(run, open, operation);
-  return progress.now === 'closed' && open.verb !== operation.verb ? { now: 'again', afterMs: 0 } : progress;
 }
 
 /**
@@ -87,7 +73,7 @@ async function beginAndSend(run: Run, operation: Operation, queuedAt: number): P
   const unresolved = unresolvedCreate(run, operation) ?? (await unprovenLine(run, operation));
   if (unresolved !== undefined) return unresolved;
   const token = await run.fence.check();
-  const { parent } = takeApart(operation.key);
+  const { parent } = world.subjects.get(operation.key) ?? {};
   const server = parent && world.idOf(parent);
   // Another operation may have found meanwhile that the server is gone, or the API may have given out its id again.
   const isLost = () => {
@@ -105,7 +91,7 @@ async function beginAndSend(run: Run, operation: Operation, queuedAt: number): P
   if (waits !== undefined) return waits;
   const unproved = operation.verb === 'delete' ? await provedBefore(run, world, operation) : undefined;
   if (unproved !== undefined) return unproved;
-  const unreserved = await reserveKeys(run, operation);
+  const unreserved = boughtFor(run, operation) && (await reserveKeys(run, operation));
   if (unreserved !== undefined) return unreserved;
   const preimage = await preimageOf(run, operation, world);
   if (isLost()) return lost;
@@ -196,7 +182,7 @@ async function unaskedLine(run: Run, key: ResourceKey, earlier: ResourceKey): Pr
  * @source API §4
  */
 async function worldFor(run: Run, operation: Operation): Promise<World | undefined> {
-  const parent = endsExposure(operation) ? takeApart(operation.key).parent : undefined;
+  const { parent } = (endsExposure(operation) && run.world.subjects.get(operation.key)) || {};
   if (parent === undefined) return observeFor(run, operation);
   if (run.world.idOf(parent) !== undefined)
     return isJustCreated(run, operation.key, parent) ? run.world : observeFor(run, operation);
@@ -213,9 +199,7 @@ function isJustCreated(run: Run, firewall: ResourceKey, server: ResourceKey): bo
 
 /** Observes the resource and the resources that it depends on: its server may be another server by now. */
 async function observeFor(run: Run, operation: Operation): Promise<World> {
-  // Only the key of a top-level resource is asked.
-  const isAsked = operation.verb === 'create' && takeApart(operation.key).parent === undefined;
-  const last = isAsked ? await lastCreation(run, operation.key) : undefined;
+  const last = boughtFor(run, operation) && (await lastCreation(run, operation.key));
   // A new state knows no resource that a list would have to show, so one list does not show that there is none.
   if (last !== undefined && partsOf(last).because === 'unused')
     run.cache.forget(run.kindOf(last.kind).writes.stale(last.request));
@@ -264,115 +248,4 @@ function lostChanges(run: Run, key: ResourceKey): readonly StateChange[] {
   const { desired, kind } = run.world.subjects.get(key) ?? {};
   if (desired?.held === undefined || desired.id === undefined || kind === undefined) return [];
   return [{ type: 'unclaim', object: { kind, id: desired.id }, reason }];
-}
-
-/** How often the task of an adopted creation is read, in ms. */
-const taskReadGapMs = 15_000;
-
-/** Waits for the task of a creation that was found under its idempotency key. Returns the failure of the task as text. */
-async function creationUnderWay(run: Run, operation: Operation): Promise<Turn | string | undefined> {
-  const { clock } = run.deps;
-  const { kind, target = '' } = operation;
-  const claim = run.claims.get(objectName({ kind, id: target }));
-  if (claim?.holder.is !== 'found') return undefined;
-  const { taskId, ...withoutTask } = claim.holder;
-  if (taskId === undefined) return undefined;
-  await run.fence.check();
-  const task = await run.cache.since(clock.monotonic()).findTask(taskId);
-  if (task?.status === 'failed') return `its task failed (${task.detail ?? 'the API gives no reason'})`;
-  if (task === undefined || task.is_terminal) {
-    // No task is read after its end.
-    await run.state.change([{ type: 'claim', claim: { ...claim, holder: withoutTask } }]);
-    return undefined;
-  }
-  const deadlineMs = claim.at + run.kindOf(operation.kind).timing.deadlineMs;
-  const reason = `its creation has not ended: task ${taskId}`;
-  if (clock.now() > deadlineMs) return { now: 'blocked', code: 'stuck', reason };
-  run.tell(operation, 'task', taskId, { deadlineMs });
-  return { now: 'again', afterMs: taskReadGapMs };
-}
-
-/** Binds the resource that the spec names by id, after a read shows the resource. */
-async function adopt(run: Run, operation: Operation): Promise<Turn> {
-  const underWay = await creationUnderWay(run, operation);
-  if (typeof underWay === 'object') return underWay;
-  const world = await run.view.observe(operation.key);
-  const not = await revalidate(run, world, operation);
-  if (not !== undefined) return not;
-  const subject = world.subjects.get(operation.key);
-  const id = operation.target;
-  if (subject === undefined || id === undefined) throw new Error(`Nothing to adopt: ${operation.key}`);
-  const binding = {
-    ...bindingOf(run, subject, id, world),
-    ...(underWay === undefined ? {} : { tainted: underWay }),
-  };
-  const maker = makerOf(run, binding);
-  if (maker !== undefined)
-    return { now: 'blocked', code: 'bound_already', reason: `${id} was created for ${maker.key}` };
-  const owner = ownerOf(run, binding);
-  const left = exchanging(run, subject.key, 'file', id);
-  // The spec gives another name to a resource whose previous entry is gone, or that retires.
-  const bound =
-    owner === undefined
-      ? [{ type: 'bind', binding } as const, ...(await cameWith(run, subject, id, world))]
-      : passingOn(run, owner, binding);
-  await run.deps.store.claimProject(run.desired.projectId);
-  await run.state.change([...left, ...recoveredIf(recoveredBy(run, subject), bound)]);
-  return { now: 'closed', outcome: 'done', detail: '' };
-}
-
-/**
- * An idempotency key showed the resource or its server, and no operator has approved the adoption; or the entry takes back
- * a released resource. A release confirms nothing.
- */
-function recoveredBy(run: Run, { kind, desired, parent }: Subject): Recovered | undefined {
-  const { holder } = run.claims.get(objectName({ kind, id: desired?.id ?? '' })) ?? {};
-  if (holder?.is === 'released' && holder.recovered === 'found') return 'found';
-  if (desired?.held?.by === 'released') return 'taken';
-  if (run.mode.attended) return undefined;
-  const server = parent === undefined ? undefined : run.bindings.get(parent);
-  return desired?.held?.by === 'found' ? 'found' : server?.recovered;
-}
-
-/**
- * The resources that came with a creation of an earlier state, such as an address that the spec does not ask for.
- * @assumption A22
- */
-async function cameWith(
-  run: Run,
-  { key, kind, desired }: Subject,
-  id: string,
-  world: World,
-): Promise<StateChange[]> {
-  if (desired?.held?.by !== 'found') return [];
-  // The write that found the resource has the request of the creation. The catalogue may have changed since then.
-  const past = await run.deps.store.intents({ key, limit: 50 });
-  const request = past.find(({ verb }) => verb === 'create')?.request;
-  if (request === undefined) return [];
-  const entry = { value: desired.value, protect: desired.protect };
-  const made = { key, kind, request, preimage: {}, entry };
-  return companionsOf(run, made, id, { addresses: addressesOf(id, world) });
-}
-
-function addressesOf(server: string, world: World) {
-  return world.ipsOf(server).map(({ id, address }) => ({ id, address }));
-}
-
-/** The binding of a live resource that another program or user created. */
-export function bindingOf(run: Run, subject: Subject, id: string, world: World) {
-  const kind = run.kindOf(subject.kind);
-  const parentId = subject.parent === undefined ? undefined : world.idOf(subject.parent);
-  const addresses = factsOf(subject.kind).container ? addressesOf(id, world) : [];
-  const { holder } = run.claims.get(objectName({ kind: subject.kind, id })) ?? {};
-  return {
-    key: subject.key,
-    kind: subject.kind,
-    id,
-    ...(parentId === undefined ? {} : { parentId }),
-    ...kind.bind({ subject, id, facts: { addresses }, world }),
-    ...(holder?.is === 'released' && holder.applied ? { applied: holder.applied } : {}),
-    protect: subject.desired?.protect ?? false,
-    boundAt: run.deps.clock.now(),
-    ...movedFrom(subject.desired),
-  };
 }
