@@ -6,7 +6,7 @@ describe('src/engine: several tokens', () => {
   test.each(
     drawn([
       [1, 100, 1.02],
-      [4, 200, 1.1],
+      [4, 60, 1.1],
     ]),
   )('with %i tokens, %i servers take at most %f times as long as the write budget alone', async (tokens, servers, most) => {
     const rows = await convergence(tokens, servers);

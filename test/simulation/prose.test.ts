@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { playsAll } from '../support/drawn.ts';
 
 const script = fileURLToPath(new URL('prose.ts', import.meta.url));
 const planted =
@@ -18,10 +17,10 @@ function broken(seeds: number, ...flags: readonly string[]): readonly string[] {
 
 describe('src/simulation: message texts', () => {
   test('no seed breaks a rule without them', () => {
-    expect(broken(playsAll ? 30 : 20)).toEqual([]);
+    expect(broken(20)).toEqual([]);
   });
 
   test('a decision that reads one breaks a rule', () => {
-    expect(broken(25, '--plant', planted)).not.toEqual([]);
+    expect(broken(4, '--plant', planted)).not.toEqual([]);
   });
 });
