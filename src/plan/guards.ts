@@ -26,7 +26,7 @@ import {
   takenBefore,
   unlistedServers,
 } from './lost-state.ts';
-import { movedFromUnknown } from './moved-from.ts';
+import { besideRenamed, movedFromUnknown } from './moved-from.ts';
 import type { Guard, GuardInput, Objection } from './objections.ts';
 import { isOvertaken } from './open-writes.ts';
 import { obstacles } from './order.ts';
@@ -53,6 +53,7 @@ export const guards: readonly Guard[] = [
   { code: 'dependency_blocked', check: refusedInside },
   { code: 'dependency_blocked', check: besideChange },
   { code: 'dependency_blocked', check: besideConflict },
+  { code: 'dependency_blocked', check: besideRenamed },
   { code: 'moved_in_flight', check: lineOpen },
   { code: 'unmanaged_resources', check: unmanaged },
   { code: 'unmanaged_resources', check: releasedAddress },

@@ -4,11 +4,11 @@ import { nounOf, type ResourceKey, retiredFrom, takeApart } from '../core/keys.t
 import type { Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress } from '../core/kind-facts.ts';
 import type { Warning } from '../core/plan.ts';
-import { edit, run } from '../core/remedy.ts';
+import { edit, run, settleFirst } from '../core/remedy.ts';
 import type { Binding } from '../core/state.ts';
 import { nearMiss } from '../core/suggest.ts';
 import { capitalised } from '../core/text.ts';
-import { type Draft, isToBeMade } from './draft.ts';
+import { type Draft, draftOne, isToBeMade } from './draft.ts';
 import type { GuardInput, Objection, PlanFacts } from './objections.ts';
 import { prerequisites } from './order.ts';
 import { unmanagedFor } from './unmanaged.ts';
@@ -223,6 +223,43 @@ function renamed(key: ResourceKey, from: readonly ResourceKey[]): Warning {
     }),
   );
   return { code: 'perhaps_renamed', key, message, remedies };
+}
+
+/**
+ * A new entry has the name, or the subnet, of a resource whose entry has left the spec, and may be its new name. The
+ * resource is not deleted while the operator is asked about the name, and no second one is created while the resource stays.
+ */
+export function besideRenamed(
+  { subject, kind, diff: { verdict } }: Draft,
+  { kinds, world }: GuardInput,
+): Objection | undefined {
+  const { key, binding } = subject;
+  const isAsked = (each: Subject, code: string) => {
+    const { verdict: other } = draftOne(kinds, world, each).diff;
+    return other.verdict === 'blocked' && other.code === code;
+  };
+  const others = [...world.subjects.values()].filter(
+    (each) => each.kind === subject.kind && each.key !== key,
+  );
+  const isNamesake = (each: Subject) =>
+    world.observed.get(each.key)?.sameName?.some(({ id }) => String(id) === binding?.id) === true;
+  const likeness = kind.entry.likeness?.(subject);
+  const other =
+    verdict.verdict === 'delete'
+      ? others.find((each) => isNamesake(each) && isAsked(each, 'name_exists'))
+      : others.find(
+          (each) =>
+            verdict.verdict === 'create' &&
+            each.desired === undefined &&
+            kind.entry.likeness?.(each) === likeness &&
+            isAsked(each, 'network_in_use'),
+        );
+  if (other === undefined) return undefined;
+  const reason =
+    verdict.verdict === 'delete'
+      ? `it may be the ${nounOf(subject.kind)} of ${other.key}, which has its name`
+      : `${other.key} has its subnet, and stays`;
+  return { reason, remedies: settleFirst(other.key) };
 }
 
 function isLeaving({ subject: { parent }, diff: { verdict } }: Draft): boolean {

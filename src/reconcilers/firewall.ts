@@ -199,7 +199,10 @@ function noPublicCard(subject: Subject, world: World): Diff {
       ...(isExpected
         ? [
             run('apply', [], { when: `once the creation of ${parent} has ended` }),
-            outside(`resolve ${parent} first`, { when: 'if the server has no public address' }),
+            outside(`attach an address to ${parent} in the client area`, {
+              when: 'if its creation has ended',
+              next: [run('apply')],
+            }),
           ]
         : [edit(parent, { choose: { public_ipv4: [] } })]),
       edit(key, { set: { enabled: false } }),

@@ -20,7 +20,16 @@ import {
   toNothing,
   unchanged,
 } from './existence.ts';
-import { asAnother, freeingName, nameExists, nameTaken, renaming, withNameOf } from './unique-names.ts';
+import { cardsLeaving } from './network-interface.ts';
+import {
+  asAnother,
+  asNewNames,
+  freeingName,
+  nameExists,
+  nameTaken,
+  renaming,
+  withNameOf,
+} from './unique-names.ts';
 import { cutShort } from './whole-list.ts';
 
 /** A private network: created without an id in the answer, replaced when its cidr changes. */
@@ -338,7 +347,7 @@ function obstacleOf(subject: Subject<NetworkEntry>, live: Network, changes: read
   } as const;
 }
 
-function diffLeaving({ key }: Subject, live: Network, world: World): Diff {
+function diffLeaving({ key, kind }: Subject, live: Network, world: World): Diff {
   // @assumption A26
   if (live.is_default) {
     const reason = 'vdcsync never deletes the default network';
@@ -352,11 +361,18 @@ function diffLeaving({ key }: Subject, live: Network, world: World): Diff {
   );
   const staying = (live.server_count ?? 0) - (inside.length - own.length);
   if (staying > 0) {
+    const isAlike = ({ cidr }: { cidr?: unknown }) =>
+      normalCidr(String(cidr ?? '')) === normalCidr(live.cidr);
+    const renamed = asNewNames({ key, kind }, world, isAlike);
     return blocked(
       'delete',
       'network_in_use',
       `${staying === 1 ? '1 server stays' : `${staying} servers stay`} on the network: ${namesOf(own, staying)}`,
-      [outside('remove the servers from the network, or delete them'), edit(key, { entry: 'restore' })],
+      [
+        outside('remove the servers from the network, or delete them'),
+        // Two entries of one subnet would be no valid spec.
+        ...(renamed.length === 0 ? [edit(key, { entry: 'restore' })] : renamed),
+      ],
     );
   }
   return { verdict: { verdict: 'delete', changes: toNothing({ name: live.name, cidr: live.cidr }) } };
@@ -366,22 +382,6 @@ function diffLeaving({ key }: Subject, live: Network, world: World): Diff {
 function namesOf(managed: readonly ResourceKey[], count: number): string {
   const others = Math.max(0, count - managed.length);
   return [...managed, ...(others === 0 ? [] : [`${others} that this spec does not manage`])].join(', ');
-}
-
-/** The network interfaces whose removal takes the server out of the network; `undefined` if another one remains. */
-function cardsLeaving(server: ResourceKey, id: string, world: World): readonly ResourceKey[] | undefined {
-  if (world.subjects.get(server)?.desired?.managed !== true) return undefined;
-  if (world.profile.operations.remove_network_interface === undefined) return undefined;
-  const seen = world.observed.get(server);
-  const inside = (seen?.cards ?? []).filter((card) => String(card.network_id) === id && !card.public);
-  const keys = world
-    .childrenOf(server)
-    .filter(({ kind, desired, binding }) => {
-      const bound = inside.some((card) => card.id === binding?.id);
-      return kind === 'network_interface' && desired === undefined && bound;
-    })
-    .map(({ key }) => key);
-  return keys.length > 0 && keys.length === inside.length ? keys : undefined;
 }
 
 function identityOf(live: Network) {

@@ -57,6 +57,24 @@ export function asAnother(
   return edit(key, { ...(isOwnName ? { choose: { name: [] } } : { remove: ['moved'] }), when });
 }
 
+/** The edit that says that the entry is the new one of a resource whose entry has left the spec. */
+function asRenamed(key: ResourceKey, from: ResourceKey): Remedy {
+  return edit(key, { set: { moved: { from } }, when: `if ${key} is the new name of ${from}` });
+}
+
+/** The same for each new entry that may be that of the resource. */
+export function asNewNames(
+  { key, kind }: Pick<Subject, 'key' | 'kind'>,
+  world: World,
+  isAlike: (entry: DesiredResource['value']) => boolean,
+): readonly Remedy[] {
+  return [...world.subjects.values()]
+    .filter((each) => each.kind === kind && each.binding === undefined)
+    .flatMap(({ key: other, desired }) =>
+      desired !== undefined && isAlike(desired.value) ? [asRenamed(other, key)] : [],
+    );
+}
+
 /** A creation whose name another live resource has. @param ways if no key is bound to that resource */
 export function nameExists(
   { key, kind, desired }: Subject,
@@ -69,10 +87,9 @@ export function nameExists(
     holder === undefined ? `the project already has an unmanaged ${noun}` : `${holder} is bound to ${noun}`;
   const reason = `${whose} "${taken.name}" (${called})`;
   if (holder === undefined) return blocked('create', 'name_exists', reason, ways);
-  const moved = { set: { moved: { from: holder } }, when: `if ${key} is the new name of ${holder}` };
   const isLeft = world.subjects.get(holder)?.desired === undefined;
   return blocked('create', 'name_exists', reason, [
-    ...(isLeft ? [edit(key, moved)] : []),
+    ...(isLeft ? [asRenamed(key, holder)] : []),
     asAnother({ key, desired }, taken, 'to keep both'),
   ]);
 }

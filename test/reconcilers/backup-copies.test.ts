@@ -76,14 +76,17 @@ describe('src/reconcilers/backup/copies.ts', () => {
     expect(project.backups).toHaveLength(3);
   });
 
-  test('without `keep` none goes, and those taken before it was written never do', async () => {
+  test('without `keep` none goes, and the surplus goes once it is written, as the plan shows', async () => {
     const world = profiled();
-    await days(world, file(''), 1);
-    await days(world, file(', keep: 9').replace(', keep: 9', ''), 2);
-    await days(world, file(', keep: 1'), 3);
+    await days(world, file(', keep: 9').replace(', keep: 9', ''), 3);
+    expect(taken(world)).toHaveLength(3);
+    const bound = (await world.store.bindings()).filter(({ kind }) => kind === 'backup');
+    expect(bound.map(({ id }) => id).sort()).toEqual(taken(world));
 
-    const left = taken(world);
-    expect(left).toHaveLength(2);
+    const plan = await world.plan(file(', keep: 1').replace('24h', '90d'));
+    expect(idsOf(plan)).toHaveLength(2);
+    await world.apply(file(', keep: 1').replace('24h', '90d'));
+    expect(taken(world)).toHaveLength(1);
   });
 
   test('where the operation is not enabled they stay, and that is told', async () => {

@@ -294,11 +294,11 @@ export function shownBy({ operations, blocked }: Plan): ShownPlan {
   };
 }
 
-/** A deletion that the plan did not show, or a purchase for which the plan asked for a decision. */
+/** A deletion that the plan did not show, or a creation for which the plan asked for a decision. */
 export function isUnshown(operation: Operation, { operations, undecided }: ShownPlan): boolean {
   const { id, kind, verb, risk } = operation;
   if (operations.has(id)) return false;
-  if (verb === 'create' && factsOf(kind).bought === true) return undecided.has(id);
+  if (verb === 'create') return undecided.has(id);
   // If the plan showed the creation of the server, but not the address, a failed attempt of the run left the address.
   const server = factsOf(kind).independent ? successorOf(operation) : undefined;
   return risk === 'destructive' && (server === undefined || !operations.has(server));

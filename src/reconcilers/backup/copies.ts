@@ -11,9 +11,8 @@ import { packageOf } from '../prices.ts';
 
 /**
  * The backups that vdcsync took before the newest one, each under a key of its own:
- * `servers.web-1.backup.2027-01-31T03:00:00Z`. They are bound while the entry has `keep`, and
- * surplus ones are deleted, the oldest first. A backup by a schedule or by another user is
- * never bound, and so never deleted.
+ * `servers.web-1.backup.2027-01-31T03:00:00Z`. If the entry has `keep`, surplus ones are deleted, the
+ * oldest first. A backup by a schedule or by another user is never bound, and so never deleted.
  */
 export function isCopy({ key, parent }: Pick<Subject, 'key' | 'parent'>): boolean {
   return parent !== undefined && key !== childKey(parent, 'backup');
@@ -22,9 +21,9 @@ export function isCopy({ key, parent }: Pick<Subject, 'key' | 'parent'>): boolea
 /** An id that a key can contain unchanged. */
 const plain = /^[\w:.+-]{1,64}$/;
 
-/** The new binding of the previous newest backup, once a newer one has replaced it. */
-export function copyOf({ key, binding, desired }: Subject<BackupEntry>, newest: string): Binding | undefined {
-  if (desired?.value.keep === undefined || binding === undefined || binding.id === newest) return undefined;
+/** The new binding of the previous newest backup, once a newer one has replaced it: it stays billed. */
+export function copyOf({ key, binding }: Subject<BackupEntry>, newest: string): Binding | undefined {
+  if (binding === undefined || binding.id === newest) return undefined;
   if (binding.tainted !== undefined || !plain.test(binding.id)) return undefined;
   return { ...binding, key: childKey(key, binding.id), protect: false };
 }
@@ -166,8 +165,6 @@ export const backupSchema = z
       .int()
       .min(1)
       .optional()
-      .describe(
-        'Number of its own backups that vdcsync keeps, if the API profile has delete_backup. Backups from before you set keep stay, except the newest of them.',
-      ),
+      .describe('Number of its own backups that vdcsync keeps, if the API profile has delete_backup.'),
   })
   .describe('Backups that vdcsync takes.');
