@@ -6,7 +6,6 @@ import {
   interfacesOf,
   type ServerInterfaces,
   type Shown,
-  serversShown,
 } from '../../src/core/attribute.ts';
 import type { Claim } from '../../src/core/claims.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
@@ -41,14 +40,6 @@ function held(
 }
 
 describe('src/core/attribute.ts', () => {
-  test('an object that nothing holds is unmanaged, and with a server its addresses are', () => {
-    const { unmanaged } = held([address(1), address(2, 7)], {}, {}, [8]);
-    expect([unmanaged.servers, unmanaged.addresses.map(({ id }) => id)]).toEqual([
-      [7, 8],
-      [1, 2],
-    ]);
-  });
-
   test('an address on a managed server is managed, and a key whose object has changed holds nothing', () => {
     const bound = { 'server 7': 'servers.web', 'ip 1': 'ips.a' };
     const ips = [address(1), address(2, 7)];
@@ -92,12 +83,6 @@ describe('src/core/attribute.ts', () => {
     expect(open.server('7')).toEqual({ is: 'pending', key: 'servers.new', certain: false });
     expect(open.address(address(2)).is).toBe('pending');
     expect([open.unmanaged.servers, open.unmanaged.addresses.map(({ id }) => id)]).toEqual([[6], [1]]);
-  });
-
-  test('an object that was deleted a moment ago may still show', () => {
-    const request = { name: 'delete_server', path: { id: 7 } } as const;
-    const removed = [creation({ verb: 'delete', request, preimage: {} })];
-    expect(held([], { removed }, {}, [7]).unmanaged.servers).toEqual([]);
   });
 
   test('an object with the id of a deleted one, but another address, is another object', () => {
@@ -150,14 +135,9 @@ describe('src/core/attribute.ts', () => {
   const answer = { ...sampleAnswer, id: '7' };
   test.each<[string, object, object]>([
     ['a candidate that an operator is asked about', blocked('outcome_unknown', ['7']), mayHaveMade],
-    ['its answer named a candidate', { ...blocked('task_failed', ['7']), answer }, hasMade],
     ['the answered object is not there', { ...blocked('not_there'), answer }, { is: 'unmanaged' }],
-    ['the process ended between record and answer', { phase: 'sending', preimage }, mayHaveMade],
-    ['it waits after a refusal', { phase: 'waiting', preimage }, { is: 'unmanaged' }],
     ['a deletion', { verb: 'delete', unconfirmed: {}, preimage }, { is: 'unmanaged' }],
     ['a creation that buys nothing', { kind: 'firewall', unconfirmed: {}, preimage }, { is: 'unmanaged' }],
-    ['no list from before the creation', { unconfirmed: {}, preimage: { ips: [1] } }, { is: 'unmanaged' }],
-    ['it was listed before the write', { unconfirmed: {}, preimage: { servers: [7] } }, { is: 'unmanaged' }],
   ])('a server beside an open write: %s', (_name, more, holder) => {
     expect(held([], { intents: [creation(more)] }, {}, [7]).server('7')).toEqual(holder);
   });
@@ -168,11 +148,8 @@ describe('src/core/attribute.ts', () => {
   });
   const itsAddress = { ...hasMade, key: 'servers.new.public_ipv4' };
   test.each<[string, number, object, object]>([
-    ['that its answer named', 2, named(address(2).address), itsAddress],
     ['among those that its answer named', 2, named(['203.0.113.9', address(2).address]), itsAddress],
-    ['that was listed before', 1, named(address(1).address), { is: 'unmanaged' }],
     ['that its answer did not name', 2, named('203.0.113.9'), { is: 'unmanaged' }],
-    ['of an answer without one', 2, { ...named(''), answer: { ...answer, facts: {} } }, { is: 'unmanaged' }],
     ['of the creation of an address', 2, { ...named(address(2).address), kind: 'ip' }, { is: 'unmanaged' }],
   ])('a free address beside the creation of a server: one %s', (_name, id, more, holder) => {
     expect(held([], { intents: [creation(more)] }).address(address(id))).toEqual(holder);
@@ -198,10 +175,6 @@ describe('src/core/attribute.ts', () => {
     const request = { name: 'delete_server', path: { id: 7 } } as const;
     const removed = [creation({ verb: 'delete', request, preimage: {} })];
     expect(held([address(3, 7)], { removed }).server('7')).toEqual(hasMade);
-  });
-
-  test('addresses show servers where no list does', () => {
-    expect([...serversShown({ ips: [address(1), address(2, 7), address(3, 7)] })]).toEqual([7]);
   });
 
   test('a network counts servers beside the known ones', () => {

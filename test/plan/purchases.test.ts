@@ -19,7 +19,6 @@ import {
   besideUnresolved,
   confusableWith,
   earlierOpen,
-  isPurchase,
   lineOpen,
   releasedAddress,
   unmanaged,
@@ -107,14 +106,8 @@ const theirs = { ips: [ip(51, 2001)] };
 
 describe('src/plan/purchases.ts: unmanaged resources', () => {
   test.each<[string, string, Given, boolean, object?]>([
-    ['a server beside an unmanaged one', 'servers.web', { parts: theirs }, true],
-    ['a server in an empty project', 'servers.web', {}, false],
-    ['a server in an empty project with a new state', 'servers.web', { isNew: true }, false],
-    ['an address beside a free one', 'ips.a', { parts: free }, true],
-    ['a network', 'networks.n', { parts: free }, false],
     ['an update of a server', 'servers.web', { parts: theirs }, false, { verdict: 'update' }],
     ['a server beside a free address', 'servers.web', { parts: free }, false],
-    ['the same with a new state', 'servers.web', { parts: free, isNew: true }, true],
     ['a server that takes any address beside a free one', 'servers.any', { parts: free }, true],
     [
       'the same where no entry waits',
@@ -124,7 +117,6 @@ describe('src/plan/purchases.ts: unmanaged resources', () => {
     ],
     ['a replacement', 'servers.web', { parts: theirs }, true, { verdict: 'replace' }],
     ['a replacement of a network', 'networks.n', { parts: theirs }, false, { verdict: 'replace' }],
-    ['the end of a replacement', 'servers.web', { parts: theirs, input: { endsReplacement: true } }, false],
   ])('%s', (_name, key, given, isBlocked, verdict) => {
     expect(ask(unmanaged, key, given, verdict) !== undefined).toBe(isBlocked);
   });
@@ -174,7 +166,6 @@ describe('src/plan/purchases.ts: unmanaged resources', () => {
   test.each<[string, string, Given, boolean]>([
     ['a server without an address', 'servers.bare', { parts: theirs, isNew: true }, true],
     ['a server with an address', 'servers.web', { parts: theirs, isNew: true }, false],
-    ['an address', 'ips.a', { parts: free, isNew: true }, false],
     ['a server that is listed', 'servers.bare', { parts: { ...theirs, servers: [] }, isNew: true }, false],
   ])('a new state says which servers it does not see: %s', (_name, key, given, says) => {
     const text = ask(unmanaged, key, given);
@@ -191,9 +182,6 @@ describe('src/plan/purchases.ts: unmanaged resources', () => {
       unlisted(2),
       /counts 2 servers without a known address\. One of them may be servers\.web\. Its address may have been detached/,
     ],
-    ['servers.bare', { ...unlisted(1), isNew: false }],
-    ['servers.bare', { isNew: true }],
-    ['ips.a', unlisted(1)],
     ['servers.bare', { ...unlisted(1), settings: 'unmanaged: ignore' }],
   ])('%s beside servers that only a network counts (%#)', (key, given, text) => {
     const found = ask(unlistedServers, key, given);
@@ -227,7 +215,6 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
       'an earlier key that is bound, where the resource is gone',
       { ...old, bindings: [...oldBound, bound('ips.a', 'ip', '1')] },
     ],
-    ['an earlier key without either', old],
     [
       'an earlier key of two that is bound',
       { register: line('ips.a', 'ips.older', 'ips.old'), bindings: oldBound },
@@ -253,7 +240,6 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
     ['a key that was answered with the resource of another entry', ofAnother, 'held'],
     ['a key that was answered with an ignored address that is gone', ofIgnored, 'held'],
     ['a key that was answered with an ignored resource', { ...ofIgnored, parts: { ips: [ip(7)] } }, 'held'],
-    ['a released resource', { register: held('released') }],
     [
       'an answered key of a network, where all others are ignored',
       { register: { held: () => claim('network', '7', { is: 'found' }) }, ...ignoring, key: 'networks.n' },
@@ -277,15 +263,11 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
   const soon = ' ips.old is the earlier name of ips.a, which takes its resource back → vdcsync apply';
   test.each<[string, string, Given, string?]>([
     ['was renamed from a key in the spec', 'ips.old', { bindings: renamed('ips.z', 'ips.a') }, soon],
-    ['was renamed from a key that has left the spec', 'ips.old', { bindings: renamed('ips.z') }],
-    ['was never renamed', 'ips.old', { bindings: oldBound }],
     ['came from a bound key', 'ips.old', { bindings: [...renamed('ips.a'), bound('ips.a', 'ip', '8')] }],
-    ['has no binding', 'ips.a', {}],
   ])('a deletion of a resource that %s', (_name, key, given, text) => {
     expect(ask(lineOpen, key, given, { verdict: 'delete' })).toBe(text);
   });
   test.each([
-    ['is not managed', { managed: false }],
     ['names an id', { id: '7' }],
     ['names an earlier key', { moved: 'ips.z' }],
   ])('an entry that %s does not take the resource back', (_name, entry) => {
@@ -317,13 +299,11 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
   test.each<[string, string, Given, 'held'?]>([
     ['a released server', 'servers.web', releasedFrom('servers.web', 'server', '2001'), 'held'],
     ['a released network', 'networks.n', releasedFrom('networks.n', 'network', '9')],
-    ['an address that was found', 'ips.a', { ...releasedFrom('ips.a', 'ip', '51', 'found'), parts: free }],
     [
       'a server that was released from the key',
       'ips.a',
       { ...releasedFrom('ips.a', 'server', '51'), ...gone('ips.a', 'ip'), parts: { ips: [ip(52, 51)] } },
     ],
-    ['no claim', 'ips.a', { ...gone('ips.a', 'ip'), parts: free }],
   ])('a resource that is gone or replaced is not created beside %s', (name, key, given, is) => {
     const text = is && texts.of(name);
     expect(linesOf(ask(lineOpen, key, given))).toBe(text);
@@ -345,7 +325,6 @@ describe('src/plan/purchases.ts: the address of an earlier server', () => {
   const leaves = (...of: Parameters<typeof left>) => ({ ...one, claims: [left(...of)] });
   const web = 'servers.web';
   test.each<[string, string, Given, (string | undefined)?, object?]>([
-    ['that is free', web, one, `${said}${reuse}${other}`],
     ['that was released alone', web, leaves(51, 'servers.web'), `${said}${reuse}${other}`],
     [
       'beside a second free one',
@@ -353,15 +332,8 @@ describe('src/plan/purchases.ts: the address of an earlier server', () => {
       { ...one, parts: { ips: [ip(51), ip(52)] } },
       `${said}${other.slice(3)}`,
     ],
-    ['that a server has', web, { ...one, parts: theirs }],
-    ['that a key is bound to', web, { ...one, bindings: [bound('ips.a', 'ip', '51')] }],
-    ['that another key had', web, leaves(51, 'servers.bare.public_ipv4')],
-    ['that is ignored', web, leaves(51, 'servers.web', 'ignored')],
     ['that nobody had', web, { parts: free }],
-    ['of an entry that takes any', 'servers.any', leaves(51, 'servers.any')],
-    ['of an entry without one', 'servers.bare', leaves(51, 'servers.bare')],
     ['beside an update', web, one, undefined, { verdict: 'update' }],
-    ['at the end of a replacement', web, { ...one, input: { endsReplacement: true } }],
     ['where all others are ignored', web, { ...one, settings: 'unmanaged: ignore' }],
     [
       'without an entry',
@@ -384,12 +356,8 @@ describe('src/plan/lost-state.ts', () => {
       );
   const isNew = { isNew: true };
   test.each<[string, Given, readonly object[], boolean, object?]>([
-    ['a like one', isNew, [earlier(false), earlier(true)], true],
-    ['another one', isNew, [earlier(false)], false],
-    ['none', isNew, [], false],
     ['a like one, and a state that knows it', {}, [earlier(true)], false],
     ['a like one, and an unmanaged address', { parts: { ips: [ip(51)] } }, [earlier(true)], true],
-    ['another one, and an unmanaged address', { parts: { ips: [ip(51)] } }, [earlier(false)], false],
     ['one that the spec ignores', { ...isNew, settings: 'unmanaged: ignore' }, [earlier(true)], false],
     ['a like one, beside an update', isNew, [earlier(true)], false, { verdict: 'update' }],
   ])('may have created the resource under another name: %s', (_name, given, found, isBlocked, verdict) => {
@@ -401,55 +369,19 @@ describe('src/plan/lost-state.ts', () => {
     );
   });
 
-  test('a kind without unmanaged resources is not asked', () => {
-    for (const key of ['ips.a', 'servers.web']) expect(ask(perhapsEarlier, key, isNew)).toBeUndefined();
-    const bare: typeof perhapsEarlier = (draft, input) =>
-      perhapsEarlier({ ...draft, kind: {} } as never, input);
-    expect(ask(bare, 'ips.a', isNew)).toBeUndefined();
-  });
-
   const web = (applied: unknown = null) => [bound('servers.web', 'server', '1', { applied })];
   const unidentified = (key: string, settled = false) =>
     claim('project', key, { is: 'unidentified', key, ...(settled && { settled }) });
   const used = { claims: [unidentified('servers.web')] };
   const other = { ...used, bindings: [bound('servers.web', 'server', '1')] };
   const shown = { observed: new Map([['servers.web', { id: '1' }]]) } as never;
-  const bothShown = {
-    observed: new Map([
-      ['servers.any', { id: '2' }],
-      ['servers.web', { id: '1' }],
-    ]),
-  } as never;
   const swap =
     ' | vdcsync adopt servers.web ID; then vdcsync adopt servers.bare 1 (if server 1 is servers.bare, and server ID is servers.web)';
   test.each<[string, string, Given, string | undefined, object?]>([
     ['beside a server that reads show', 'servers.bare', { ...other, parts: shown }, swap],
-    [
-      'beside a server that reads show, and another one',
-      'servers.bare',
-      { ...other, bindings: [bound('servers.any', 'server', '2'), ...other.bindings], parts: bothShown },
-      swap,
-    ],
-    [
-      'beside another server',
-      'servers.bare',
-      { ...used, bindings: [bound('servers.any', 'server', '2')], parts: bothShown },
-      '',
-    ],
     ['beside a server that is gone', 'servers.bare', other, ''],
-    [
-      'and a found server, of the line of the entry',
-      'servers.bare',
-      { claims: [claim('server', '1', { is: 'found', key: 'servers.web' }), unidentified('servers.bare')] },
-      undefined,
-    ],
-    ['beside no server', 'servers.bare', used, ''],
     ['of the line of the entry', 'servers.bare', { claims: [unidentified('servers.bare')] }, undefined],
-    ['beside an entry with an address', 'servers.any', used, undefined],
-    ['beside an address', 'ips.a', used, undefined],
     ['beside an update', 'servers.bare', used, undefined, { verdict: 'update' }],
-    ['that does not exist', 'servers.bare', {}, undefined],
-    ['that the operator named', 'servers.bare', { claims: [unidentified('servers.web', true)] }, undefined],
     ['that a list would show', 'servers.bare', { ...used, parts: { servers: [] } }, undefined],
   ])('an unidentified server %s', (_name, key, given, way, verdict) => {
     const text = ask(besideUnidentified, key, given, verdict);
@@ -482,12 +414,9 @@ describe('src/plan/lost-state.ts', () => {
   test.each<[string, string, Given, boolean, object?]>([
     ['an older server', image, { ...isNew, bindings: web() }, true],
     ['a server that this state created', image, { ...isNew, bindings: web({ body: {} }) }, false],
-    ['a server that is not there yet', image, isNew, false],
-    ['an older server, and a state that knows it', image, { bindings: web() }, false],
     ['an older, ignored one', image, { ...isNew, settings: 'unmanaged: ignore', bindings: web() }, false],
     ['an older server, beside an update', image, { ...isNew, bindings: web() }, false, { verdict: 'update' }],
     ['an older server that is not in the spec', image, { ...isNew, drop: ['servers.web'] }, false],
-    ['an address', 'ips.a', { ...isNew, bindings: web() }, false],
   ])('an image may be older than the state: %s', (_name, key, given, isBlocked, verdict) => {
     const text = ask(takenBefore, key, given, verdict);
     if (!isBlocked) return expect(text).toBeUndefined();
@@ -520,33 +449,16 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
     ' the resource of servers.web is not known, and may be the one of servers.bare → resolve servers.web first';
   const conflict = { phase: 'unknown', unconfirmed: { why: 'lost', question: { conflict: true } } };
   test.each<[string, string, Given, string | undefined, string?]>([
-    ['a deletion', 'servers.bare', beside('servers.web', used), reason],
     ['a replacement', 'servers.bare', beside('servers.web', used), reason, 'replace'],
     ['a deletion beside a key that refused it', 'servers.bare', beside('servers.web', conflict), reason],
     ['an update', 'servers.bare', beside('servers.web', used), undefined, 'update'],
     ['a deletion of its own', 'servers.bare', beside('servers.bare', used), undefined],
-    ['a deletion beside another question', 'servers.bare', beside('servers.web'), undefined],
     ['a deletion beside another kind', 'servers.bare', beside('ips.a', used), undefined],
     [
       'a deletion beside an update',
       'servers.bare',
       beside('servers.web', { ...used, verb: 'update' }),
       undefined,
-    ],
-    [
-      'the deletion of an address',
-      'ips.a',
-      beside('ips.b', used),
-      reason.replace('servers.web', 'ips.b').replace('servers.bare', 'ips.a').replace('servers.web', 'ips.b'),
-    ],
-    [
-      'the deletion of an image',
-      'server_images.golden',
-      beside('server_images.other', used),
-      reason
-        .replace('servers.web', 'server_images.other')
-        .replace('servers.bare', 'server_images.golden')
-        .replace('servers.web', 'server_images.other'),
     ],
   ])('beside a key that another state has used or reserved: %s', (_name, key, given, expected, verdict = 'delete') => {
     expect(ask(besideConflict, key, given, { verdict })).toBe(expected);
@@ -560,14 +472,11 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
   });
 
   test.each<[string, string, Given, (string | undefined)?, object?]>([
-    ['a server that takes any address', 'servers.any', beside('ips.a'), text('ips.a')],
     ['replacement of such a server', 'servers.any', beside('ips.a'), text('ips.a'), { verdict: 'replace' }],
     ['the update of such a server', 'servers.any', beside('ips.a'), undefined, { verdict: 'update' }],
     ['such a server with an open write', 'servers.any', { open: [open('ips.a'), open('servers.any')] }],
     ['such a server beside a creation that is not asked about', 'servers.any', beside('ips.a', unknown)],
-    ['a server with a new address', 'servers.web', beside('ips.a')],
     ['a new one beside a server that takes any', 'servers.web', beside('servers.any'), text('servers.any')],
-    ['a server beside a creation that has left the spec', 'servers.web', beside('servers.old')],
     [
       'a server without an address beside a used key',
       'servers.bare',
@@ -584,12 +493,7 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
       undefined,
       { verdict: 'replace' },
     ],
-    ['a server with an address beside a used key', 'servers.web', beside('servers.bare', used)],
-    ['a server without an address beside the key of a network', 'servers.bare', beside('networks.n', used)],
-    ['an address beside a used key', 'ips.a', beside('servers.web', used)],
     ['a bare server beside another', 'servers.bare', beside('servers.web'), text('servers.web')],
-    ['a server that takes any address beside a network', 'servers.any', beside('networks.n')],
-    ['a network beside another one', 'networks.n', beside('networks.z')],
     ['a network beside a server that takes any address', 'networks.n', beside('servers.any')],
     ['a resource that is not in the spec', 'ips.old', beside('servers.any')],
     ['a deletion', 'servers.any', beside('ips.a', { verb: 'delete' })],
@@ -651,15 +555,5 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
     expect([beside(true), beside()]).toEqual([true, false]);
     // Its entry has left the spec, and may have been renamed.
     expect(confusable('servers.bare', open('servers.old', asking()))).toBe(true);
-  });
-
-  test('a purchase is a creation of a kind that is bought', () => {
-    const is = (kind: string, verdict: string) =>
-      isPurchase({ kind } as never, { verdict: { verdict } } as never);
-    expect(['create', 'replace', 'update'].filter((verdict) => is('ip', verdict))).toEqual([
-      'create',
-      'replace',
-    ]);
-    expect(['create', 'replace', 'update'].filter((verdict) => is('network', verdict))).toEqual([]);
   });
 });

@@ -19,7 +19,6 @@ import {
   perhapsAbsent,
   type Register,
   unlisted,
-  unmanagedFor,
 } from '../../src/plan/unmanaged.ts';
 import { sliders } from '../reconcilers/support.ts';
 import { load } from '../support/rig.ts';
@@ -97,61 +96,25 @@ describe('src/plan/unmanaged.ts: addresses of the servers of the spec', () => {
   ];
   const its = { ips: [address(10, 1), address(11, 2), address(12)] };
   test.each<[string, Given, boolean]>([
-    ['an adopted server that takes any', { spec: web(reuse), bindings: ofWeb(null) }, true],
-    ['a created server that takes any', { spec: web(reuse), bindings: ofWeb(created) }, false],
-    ['an adopted server with a new one', { spec: web(fresh), bindings: ofWeb(null) }, false],
-    ['an adopted server without one', { spec: web(''), bindings: ofWeb(null) }, false],
-    ['an adopted server that names one', { spec: web(entry), bindings: ofWeb(null) }, true],
     ['a created server that names one', { spec: web(entry), bindings: ofWeb(created) }, false],
     ['a created server that named one', { spec: web(entry), bindings: ofWeb(named) }, true],
-    ['a server that the spec names by id', { spec: web(reuse, ', id: 1') }, true],
-    ['a server that has left the spec', { bindings: ofWeb(null) }, false],
     ['a server that has left the spec of a new state', { bindings: ofWeb(null), isNew: true }, true],
-    ['the same without one, in a new state', { spec: web(''), bindings: ofWeb(null), isNew: true }, true],
-    ['with a new one, in a new state', { spec: web(fresh), bindings: ofWeb(null), isNew: true }, false],
-    ['one created without, in a new state', { spec: web(''), bindings: ofWeb(created), isNew: true }, false],
-    ['one that may be older', { spec: web(reuse), bindings: ofWeb({ ...created, mayBeOlder: true }) }, true],
-    ['a server that has left the spec and named one', { bindings: ofWeb(named) }, false],
-    ['a server that does not exist', { spec: web(reuse) }, false],
-    ['a bound address', { spec: web(reuse), bindings: [...ofWeb(null), bound('ips.a', 'ip', '10')] }, false],
     ['a claimed address', { spec: web(reuse), bindings: ofWeb(null), claims: [ofTen] }, false],
     ['a released server of a new state', { spec: web('', left), isNew: true }, true],
-    ['a released server of a known state', { spec: web('', left) }, false],
     ['a managed server of a new state', { spec: web(fresh, ', id: 1'), isNew: true }, false],
     ['a released one of a new state', { spec: web('', left), isNew: true, claims: releasedWeb }, true],
-    ['the same server, managed', { spec: web(reuse, ', id: 1'), claims: releasedWeb }, false],
   ])('%s', (_name, given, isHeld) => {
     const { register, world } = known({ ...given, parts: its });
     expect(heldAddresses(register, world).map(({ id }) => Number(id))).toEqual(isHeld ? [10] : []);
   });
 
-  test('an entry for an address may describe them, and a server may not', () => {
-    const { register, world } = known({ spec: web(reuse), bindings: ofWeb(null), parts: its });
-    const ids = (kind: 'ip' | 'server') => {
-      const { servers, addresses } = unmanagedFor(kind, register, world);
-      return [servers, addresses.map(({ id }) => Number(id))];
-    };
-    expect(ids('ip')).toEqual([[2], [11, 12, 10]]);
-    expect(ids('server')).toEqual([[2], [11, 12]]);
-  });
-
   const held = { ips: [address(10, 2), address(11)] };
-  const ofTwo = claim('server', '2', byOperator);
   test.each<[string, readonly Claim[], string, boolean]>([
-    ['a claimed address of a free server', [ofTen], '10', true],
-    ['a claimed address of a claimed server', [ofTen, ofTwo], '10', false],
-    ['an address of a claimed server', [ofTwo], '10', false],
-    ['an unclaimed address', [], '11', false],
     ['a claimed free address', [claim('ip', '11', byOperator, { address: '203.0.113.11' })], '11', true],
     ['an address that is gone', [ofTen], '19', false],
   ])('%s is claimed alone: %#', (_name, claims, id, isAlone) => {
     const { register, world } = known({ parts: held, claims });
     expect(isClaimedAlone(world, register, id)).toBe(isAlone);
-  });
-
-  test('a claimed address of a server of the spec is claimed alone', () => {
-    const { register, world } = known({ parts: held, claims: [ofTen], spec: web('', ', id: 2') });
-    expect(isClaimedAlone(world, register, '10')).toBe(true);
   });
 
   test('only the operator knows about a resource', () => {
@@ -170,11 +133,7 @@ describe('src/plan/unmanaged.ts: servers that only a network counts', () => {
   const networks = (...counts: readonly number[]) =>
     counts.map((server_count, at) => ({ id: at + 1, name: `n${at + 1}`, server_count })) as never;
   test.each<[string, Partial<WorldParts>, object?]>([
-    ['one server more', { networks: networks(2) }, { network: 'n1', servers: 1 }],
-    ['no server more', { networks: networks(1) }],
     ['the most of two networks', { networks: networks(2, 3) }, { network: 'n2', servers: 3 }],
-    ['the most, in another order', { networks: networks(5, 3) }, { network: 'n1', servers: 4 }],
-    ['no network', {}],
     ['servers that are listed', { networks: networks(2), servers: [{ id: 1, name: 'web' }] as never }],
   ])('%s', (_name, parts, expected) => {
     const observed = new Map([['servers.web', { id: '1', cards: [card(1)] }]]) as never;
@@ -234,14 +193,9 @@ describe('src/plan/unmanaged.ts: the ways out', () => {
   const listed = (...names: string[]) => ({
     parts: { servers: names.map((name, at) => ({ id: 2001 + at, name })) as never },
   });
-  const free = { parts: { ips: [address(10)] } };
   const held = { parts: { ips: [address(10, 2001)] } };
   const two2 = `ips: {a: {}, b: {}}\nservers: {web: {${sliders}}, db: {${sliders}, public_ipv4: {ip: a}}, pub: {${sliders}, public_ipv4: {new: true}}}\n`;
   test.each<[string, Given, readonly string[], object]>([
-    ['one address', free, ['ips.a'], { 'ips.a': '10' }],
-    ['one address for two entries', free, ['ips.a', 'ips.b'], {}],
-    ['two addresses', { parts: { ips: [address(10), address(11)] } }, ['ips.a'], {}],
-    ['no address', {}, ['ips.a'], {}],
     ['a server of the name', listed('x', ' web '), ['servers.web'], { 'servers.web': '2002' }],
     [
       'a server of the name, and one without an address',
@@ -253,7 +207,6 @@ describe('src/plan/unmanaged.ts: the ways out', () => {
     ['a server without an address', listed('x'), ['servers.web'], { 'servers.web': '2001' }],
     ['a server with an address', held, ['servers.web'], {}],
     ['a server with an address, for an entry with one', held, ['servers.pub'], { 'servers.pub': '2001' }],
-    ['a server without an address, for an entry with one', listed('x'), ['servers.pub'], {}],
     [
       'a server that holds the named address',
       { parts: { ips: [address(10, 2001), address(11, 2002)] }, bindings: [bound('ips.a', 'ip', '10')] },

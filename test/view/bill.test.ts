@@ -75,7 +75,6 @@ describe('src/view/bill.ts: an address', () => {
     return view && [view.use, view.key, view.server, view.since].join(' ');
   };
   const asked = { key: 'ips.a', kind: 'ip' };
-  const expired = { ...asked, id: '51', value: {}, expires: '2026-11-16T00:00:00Z' };
   const adopting = [{ ...asked, verb: 'adopt', target: '51' }];
   const gone = (more: object = {}) =>
     intent('servers.old', 'server', {
@@ -87,48 +86,19 @@ describe('src/view/bill.ts: an address', () => {
       ...more,
     });
   test.each<[string, Given, string]>([
-    ['nothing knows', {}, 'idle   '],
-    ['a key is bound to', { bindings: [a] }, 'idle ips.a  '],
-    ['another key is bound to', { bindings: [bound('ips.a', 'ip', '52')] }, 'idle   '],
-    ['an entry names', { entries: [{ ...asked, id: '51' }] }, 'idle ips.a  '],
-    [
-      'an entry named until it expired',
-      { entries: [expired], operations: [], observed_at: expired.expires },
-      'idle   ',
-    ],
     ['an entry shows', { entries: [asked], observed: new Map([['ips.a', { id: '51' }]]) }, 'idle ips.a  '],
-    ['an entry was not observed with', { entries: [asked] }, 'idle   '],
-    ['another kind names', { entries: [{ key: 'networks.a', kind: 'network', id: '51' }] }, 'idle   '],
     ['the plan adopts', { operations: adopting }, 'idle ips.a  '],
     ['the plan deletes', { operations: [{ ...asked, verb: 'delete', target: '51' }] }, 'idle   '],
-    [
-      'the plan adopts for one key, and another key is bound to',
-      { operations: adopting, bindings: [bound('ips.b', 'ip', '51')] },
-      'idle ips.b  ',
-    ],
     ['the operator ignores', { claims: [onAddress(byOperator)] }, 'ignored   '],
-    ['the spec ignores', { claims: [onAddress({ is: 'ignored', by: 'file' })] }, 'idle   '],
-    [
-      'a creation may have made',
-      { intents: [intent('ips.a', 'ip', { ...lost, preimage: { ips: [] } })] },
-      'unconfirmed ips.a  ',
-    ],
-    ['a creation was answered with', { intents: [intent('ips.a', 'ip', answered('51'))] }, 'idle ips.a  '],
-    ['a server has', { ips: [ip(51, 7)], bindings: [w] }, 'attached  servers.w '],
     [
       'a server has, and a key is bound to',
       { ips: [ip(51, 7)], bindings: [w, a] },
       `attached ips.a servers.w ${at(1_000)}`,
     ],
-    ['an unmanaged server has', { ips: [ip(51, 7)] }, 'attached   '],
-    ['an ignored server has', { ips: [ip(51, 7)], claims: [onAddress(byOperator)] }, 'attached   '],
     ['a deleted server had', { history: [gone()] }, `idle   ${at(9_000)}`],
     ['a deleted server had, and a key has', { history: [gone()], bindings: [a] }, `idle ips.a  ${at(9_000)}`],
-    ['a deleted server had, and another has', { ips: [ip(51, 7)], history: [gone()] }, 'attached   '],
     ['a refused deletion had', { history: [gone({ outcome: 'refused' })] }, 'idle   '],
     ['an update had', { history: [gone({ verb: 'update' })] }, 'idle   '],
-    ['a deleted network had', { history: [gone({ kind: 'network' })] }, 'idle   '],
-    ['another deleted server had', { history: [gone({ preimage: { addresses: ['a52'] } })] }, 'idle   '],
     ['a server without a record had', { history: [gone({ preimage: {} })] }, 'idle   '],
     ['this process has seen idle', { more: { idleSince: new Map([[51, 8_000]]) } }, `idle   ${at(8_000)}`],
   ])('that %s', (_name, given, expected) => {
@@ -171,15 +141,12 @@ describe('src/view/bill.ts: the billed resources', () => {
   const texts = (given: Given) =>
     bill(given).billed.map(({ id, what, key, since }) => `${id}: ${what} ${key} ${since}`);
   test.each<[string, Given, readonly string[]]>([
-    ['a bound server', { bindings: [w] }, [own]],
-    ['no network', { bindings: [bound('networks.n', 'network', '7')] }, []],
     [
       'a bound address, unread',
       { bindings: [bound('ips.a', 'ip', '51', { identity: { address: 'a51' } })] },
       [`51: address a51 ips.a ${at(1_000)}`],
     ],
     ['a bound address without its address', { bindings: [a] }, [`51: address 51 ips.a ${at(1_000)}`]],
-    ['a bound address, read', { bindings: [a], ips: [ip(51)] }, ['51: address a51 ips.a null']],
     ['a creation that was answered', { intents: [created] }, [`7: server 7 servers.w ${at(2_000)}`]],
     ['a creation without an answer', { intents: [intent('servers.w', 'server')] }, []],
     ['an update that was answered', { intents: [{ ...created, verb: 'update' }] }, []],
@@ -192,15 +159,8 @@ describe('src/view/bill.ts: the billed resources', () => {
     ['an adoption by a bound key', { operations: [planned('adopt', '8')], bindings: [w] }, [own]],
     ['a deletion', { operations: [planned('delete', '7')] }, []],
     ['an adoption without an id', { operations: [planned('adopt')] }, []],
-    ['the server of an address', { ips: [ip(51, 9)] }, [other, address]],
-    [
-      'a listed server',
-      { more: { world: { ips: [], observed: new Map(), servers: [{ id: 9, name: 'x' }] } } },
-      [other],
-    ],
     ['a bound server of an address', { ips: [ip(51, 7)], bindings: [w] }, [own, address]],
     ['an ignored server', { claims: [ignored] }, [other]],
-    ['an ignored server of an address', { claims: [ignored], ips: [ip(51, 9)] }, [other, address]],
     ['an ignored address', { claims: [claim('ip', '9', byOperator)] }, ['9: address 9 null null']],
     [
       'left backups',
@@ -217,14 +177,11 @@ describe('src/view/bill.ts: the billed resources', () => {
   });
 
   const released = { code: 'released', key: 'servers.w' };
-  const observed = new Map([['servers.w', {}]]);
   test.each<[string, Given, boolean]>([
     ['whose binding ends, and that is gone', { warnings: [released], ips: [] }, false],
-    ['whose binding ends, and that was observed', { warnings: [released], ips: [], observed }, true],
     ['that the project no longer has', { blocked: [{ ...released, code: 'not_found' }], ips: [] }, false],
     ['whose binding ends, unread', { warnings: [released] }, true],
     ['with another warning', { warnings: [{ ...released, code: 'drift' }], ips: [] }, true],
-    ['beside one whose binding ends', { warnings: [{ ...released, key: 'servers.x' }], ips: [] }, true],
   ])('count a server %s', (_name, given, isBilled) => {
     expect(bill({ bindings: [w], operations: [], ...given }).billed.some(({ id }) => id === '7')).toBe(
       isBilled,
@@ -246,14 +203,10 @@ describe('src/view/bill.ts: the billed resources', () => {
   });
 
   test.each<[string, Intent, boolean]>([
-    ['a purchase that is sent', intent('ips.a', 'ip'), true],
-    ['a purchase whose answer is lost', intent('ips.a', 'ip', lost), true],
     ['a purchase accepted without an id', intent('ips.a', 'ip', { phase: 'accepted', answer: {} }), true],
     ['a purchase that was answered', intent('ips.a', 'ip', answered('51')), false],
     ['a purchase that waits', intent('ips.a', 'ip', { phase: 'waiting' }), false],
     ['a network', intent('networks.n', 'network'), false],
-    ['an image', intent('server_images.i', 'server_image'), true],
-    ['a backup', intent('servers.w.backup', 'backup'), true],
     ['a deletion', intent('ips.a', 'ip', { verb: 'delete' }), false],
   ])('may have one more: %s', (_name, open, mayBe) => {
     expect(bill({ intents: [open] }).unconfirmed_creations).toEqual(mayBe ? [open.key] : []);
@@ -265,9 +218,7 @@ describe('src/view/bill.ts: the billed resources', () => {
       { ips: [ip(51, 9), ip(52, 9), ip(53)] },
       ['server 9 a51,a52', 'ip 53 a53'],
     ],
-    ['nothing of the spec', { ips: [ip(51)], bindings: [a] }, []],
     ['nothing that the spec ignores', { ips: [ip(51)], entries: [], unmanaged: 'ignore' }, []],
-    ['what no file ignores', { ips: [ip(51)], entries: [] }, ['ip 51 a51']],
   ])('are unmanaged: %s', (_name, given, expected) => {
     const found = bill(given).unmanaged?.map(
       ({ kind, id, addresses }) => `${kind} ${id} ${addresses.join()}`,

@@ -106,9 +106,7 @@ const questioned = (stage: string, probes: number) => ({ unconfirmed: { question
 
 describe('src/engine/intents/ask-key.ts: one step', () => {
   test.each<[string, readonly WriteResult[], string, number]>([
-    ['a replayed refusal: nothing else is stored', [replayed], 'fenced', 1],
     ['a refusal that is replayed to the second probe', [fresh, replayed], 'fenced', 2],
-    ['the refusal of a used key', [reused], 'taken', 1],
     ['three fresh refusals: bodies are checked before keys', [fresh, fresh, fresh], 'taken', 3],
   ])('%s', async (_name, answers, stage, probes) => {
     const { progress, sent, last, left, marks } = await ask(answers);
@@ -138,13 +136,6 @@ describe('src/engine/intents/ask-key.ts: one step', () => {
     expect(progress).toEqual({ now: 'again', afterMs: 2 * second });
     expect(sent).toEqual([[1, expect.stringMatching(/^vdcsync-spare-/)]]);
     expect(recorded).toHaveLength(1);
-  });
-
-  test('an API that stores no refusals gets no probe', async () => {
-    const behaviours = { create_network: { storesRefusals: false } };
-    const { sent, last } = await ask([], { behaviours });
-    expect(sent).toEqual([]);
-    expect(last).toMatchObject({ stage: questioned('open', 0) });
   });
 
   test.each([

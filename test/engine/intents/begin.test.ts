@@ -13,7 +13,6 @@ import {
   tryNextIncarnation,
   underFormerNames,
 } from '../../../src/engine/intents/next-incarnation.ts';
-import { probeKey } from '../../../src/engine/intents/probe-key.ts';
 import { asRun, intentOf, sentAt, stubRun } from './stub-run.ts';
 
 const keyOf = (write: object) => `vdcsync-${hash('sha256', canonicalJson(write as never), 'base64url')}`;
@@ -142,8 +141,6 @@ describe('src/engine/intents/begin.ts', () => {
     });
     expect(log).toEqual([['networks.x', 'create', '0'], 'project 4711', intent]);
   });
-
-  const question = { stage: 'asking', probes: 0 };
   const replacement = { replacement: 'delete networks.x~1' };
   const none = [{ key: 'networks.x', kind: 'network' }];
   const put = { key: 'servers.x.firewall', kind: 'firewall', verb: 'update' };
@@ -161,9 +158,6 @@ describe('src/engine/intents/begin.ts', () => {
   const priced = { price: { known: '17.00' } };
   const deletion = { ...replacement, verb: 'delete' };
   test.each<[string, NonNullable<Parameters<typeof beginning>[0]>, object, object, object]>([
-    ['of the next incarnation', { incarnations: { 'networks.x': 4 } }, {}, {}, { incarnation: '4' }],
-    ['of later incarnations', {}, {}, { ahead: 2 }, { incarnation: '2' }],
-    ['that replaces another', { bound: ['9'] }, replacement, {}, { incarnation: '1', replaces: '9' }],
     [
       'that replaces another, under a key that was never sent',
       { bound: ['9'], past: () => [], incarnations: { 'networks.x': 4 } },
@@ -180,7 +174,6 @@ describe('src/engine/intents/begin.ts', () => {
       {},
       { parts: ['servers.x.firewall', 'servers.x.iso'] },
     ],
-    ['of an update of a server', { subjects: withParts }, { ...created, verb: 'update' }, {}, {}],
     [
       'of a later incarnation inside a server',
       { subjects: [firewallX], incarnations: ofServer },
@@ -188,16 +181,7 @@ describe('src/engine/intents/begin.ts', () => {
       { ahead: 1 },
       { incarnation: '3.3', parentId: '1' },
     ],
-    ['that replaces nothing', {}, replacement, {}, { incarnation: '0' }],
-    ['with another beside it', { bound: ['9'] }, {}, {}, { incarnation: '0' }],
     ['of a replaced one', { bound: ['9'] }, { ...replacement, verb: 'delete' }, {}, { incarnation: '0' }],
-    [
-      'of a deletion',
-      { past: () => [], incarnations: { 'networks.x': 4 } },
-      { verb: 'delete' },
-      {},
-      { incarnation: '4' },
-    ],
     [
       'of another incarnation than the state has counted',
       { attempts: 4 },
@@ -221,7 +205,6 @@ describe('src/engine/intents/begin.ts', () => {
     ],
     ['of a deletion that a creation follows', priced, deletion, {}, { freed: '17.00' }],
     ['of a creation that follows a deletion', priced, replacement, {}, {}],
-    ['of a deletion at an unknown price', { price: { unknown: 'size' } }, deletion, {}, {}],
     ['of a deletion that no creation follows', priced, { verb: 'delete' }, {}, {}],
     [
       'of the deletion of a retiring server',
@@ -229,21 +212,6 @@ describe('src/engine/intents/begin.ts', () => {
       { ...deletion, ...created, key: 'servers.x~1' },
       {},
       {},
-    ],
-    [
-      'inside a server',
-      { subjects: [firewallX], incarnations: ofServer },
-      put,
-      {},
-      { incarnation: '3.2', parentId: '1' },
-    ],
-    ['of a recovery', {}, {}, { recovers: 'networks.y' }, { recovers: 'networks.y' }],
-    [
-      'of a question',
-      {},
-      {},
-      { question },
-      { phase: 'unknown', sends: 0, unconfirmed: { why: 'lost', question } },
     ],
     ['without an entry', { subjects: none }, {}, {}, { basis: digestOf(null) }],
   ])('the record %s', async (_name, given, operation, more, expected) => {
@@ -298,15 +266,8 @@ describe('src/engine/intents/next-incarnation.ts', () => {
   const nextIncarnation = ['void', [{ type: 'next_incarnation', key: 'networks.x' }]];
 
   test.each([
-    ['an edit', conflict('lost'), { subjects: [{ ...networkX, desired: { value: {}, protect: false } }] }],
     ['an entry that has left the spec', conflict('lost'), { subjects: [] }],
-    [
-      'a resource without an entry',
-      { ...conflict('lost'), basis: digestOf(null) },
-      { subjects: [{ key: 'networks.x' }] },
-    ],
     ['a creation that a server error answered', conflict('server_error'), {}],
-    ['a creation in another scope', conflict('lost'), { scope: 'x' }],
   ])('%s does not begin again', async (_name, intent, given) => {
     const { then, log } = await play([], intent, given);
     expect(then).toBe(intent);
@@ -332,8 +293,6 @@ describe('src/engine/intents/next-incarnation.ts', () => {
   test.each<[string, readonly WriteResult[], object, string]>([
     ['an unused key', fenced, {}, 'absent'],
     ['a fresh acceptance', [{ ...fence, status: 201, replayed: false }], {}, 'void'],
-    ['a lost answer', [{ type: 'ambiguous', reason: 'reset' }], {}, 'void'],
-    ['an API without stored refusals', [], { behaviour: { storesRefusals: false } }, 'void'],
   ])('%s of the next incarnation leaves the question about this one', async (_name, answers, given, outcome) => {
     const { then, begun, ends, recorded } = await play(answers, conflict('refused'), given);
     expect(ends).toEqual([
@@ -428,17 +387,13 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     },
   };
   test.each<[string, Intent, readonly WriteResult[], object]>([
-    ['after another question', asked({ blocked: { ...blocked, code: 'odd' } }), [taken], {}],
     ['of a write that is not blocked', asked({ phase: 'unknown', blocked: undefined }), [taken], {}],
     ['of a replacement', asked({ replaces: '9' }), [taken], {}],
-    ['after a server error', asked({ unconfirmed: { why: 'server_error', question: {} } }), [taken], {}],
     ['of the same entry', asked({ basis: digestOf(entry.value) }), [taken], {}],
-    ['of an entry that has left the spec', asked(), [taken], { subjects: [] }],
     ['under an old key', asked({ firstSentAt: sentAt - 24 * 3_600_000 }), [taken], {}],
     ['whose request is not possible yet', asked(), [taken], { writes: refusing }],
     ['while its class is paused', asked(), [taken], { held: true }],
     ['of a key that is free by now', asked(), [fence], {}],
-    ['without an answer', asked(), [{ type: 'ambiguous', reason: 'reset' }], {}],
   ])('a conflict %s remains', async (_name, intent, answers, given) => {
     expect(await again(intent, answers, given)).toEqual([]);
   });
@@ -458,7 +413,6 @@ describe('src/engine/intents/next-incarnation.ts', () => {
 
   const serverX = { key: 'servers.x', kind: 'server', desired: entry };
   const found = { key: 'servers.x', kind: 'server', id: '1', recovered: 'found' };
-  const many = Array(9).fill(fence) as readonly WriteResult[];
   /** A run with bound servers, whose next keys give these answers. */
   function bound(answers: readonly WriteResult[], more: object) {
     const given = {
@@ -547,46 +501,19 @@ describe('src/engine/intents/next-incarnation.ts', () => {
   };
   const known = { ...found, recovered: undefined };
   const withValue = (value: object) => ({ ...serverX, desired: { kind: 'server', value } });
-  const anyX = withValue({ public_ipv4: { new: true } });
   const claimedAs = (holder: object = {}) => ({
     bindings: [],
     subjects: [withValue({})],
     claims: [['server 1', { id: '1', holder: { is: 'found', key: 'servers.x', ...holder } }]],
   });
-  const reset: WriteResult = { type: 'ambiguous', reason: 'reset' };
   const other = { ...found, key: 'servers.y', id: '2' };
   test.each<[string, readonly WriteResult[], object, readonly string[], boolean]>([
-    ['a used key', [taken], {}, ['void'], true],
-    ['a key without an answer', [reset], {}, ['void'], true],
-    ['an unused key', [fresh, fence], {}, ['absent'], false],
-    ['a fenced key, and a used one', [fence, taken], {}, ['absent', 'void'], true],
-    ['a fenced key, and an unused one', [fence, fresh, fence], {}, ['absent', 'absent'], false],
-    ['eight fenced keys', many, {}, Array(8).fill('absent'), true],
-    [
-      'a used key of an earlier name',
-      [fresh, fence, taken],
-      { bindings: [{ ...found, formerKeys: ['servers.w'] }] },
-      ['absent', 'void'],
-      true,
-    ],
     ['an address that shows the server', [taken], { ips: [1] }, [], false],
     ['a network', [taken], { bindings: [{ ...found, kind: 'network' }] }, [], false],
     ['a known server', [taken], { bindings: [known] }, [], false],
     ['a claimed one', [taken], claimedAs(), ['void'], true],
-    ['a claimed one without an answer', [reset], claimedAs(), ['void'], true],
-    [
-      'a claimed one, and its earlier key',
-      [fresh, fence, taken],
-      claimedAs({ key: 'servers.w', askedFor: 'servers.x' }),
-      ['absent', 'void'],
-      true,
-    ],
-    ['a released one', [taken], claimedAs({ is: 'released' }), [], false],
     ['a claimed one that has left the spec', [taken], { ...claimedAs(), subjects: [] }, [], false],
-    ['a claimed one with an address', [taken], { ...claimedAs(), subjects: [anyX] }, [], false],
     ['a server that is recorded', [taken], { claims: [['project servers.x', unnamed]] }, [], false],
-    ['a server with an open write', [taken], { open: [['servers.x', {}]] }, [], false],
-    ['a key that was asked', [taken], { attempts: 0 }, [], false],
     ['a server without an entry', [taken], { subjects: [] }, [], false],
     ['a class that is paused', [taken], { held: true }, [], false],
     [
@@ -594,13 +521,6 @@ describe('src/engine/intents/next-incarnation.ts', () => {
       [fresh, fence, taken],
       { bindings: [found, other], subjects: [serverX, { ...serverX, key: 'servers.y' }] },
       ['absent', 'void'],
-      true,
-    ],
-    [
-      'a first server',
-      [taken, fresh, fence],
-      { bindings: [found, other], subjects: [serverX, { ...serverX, key: 'servers.y' }] },
-      ['void', 'absent'],
       true,
     ],
   ])('the next incarnation of a found server: %s', async (_name, answers, more, ends, isNew) => {
@@ -630,18 +550,11 @@ describe('src/engine/intents/next-incarnation.ts', () => {
   });
 
   test.each<[string, readonly WriteResult[], object, boolean]>([
-    ['a used key', [taken], {}, true],
     ['a used key of a blocked creation', [taken], { verdicts: ['blocked create', 'blocked create'] }, true],
-    ['a blocked update', [taken], { verdicts: ['blocked update', 'blocked update'] }, false],
-    ['a key without an answer', [{ type: 'ambiguous', reason: 'reset' }], {}, true],
     ['an unused key', [fresh, fence], {}, false],
     ['a key that was asked', [taken], { attempts: 0 }, false],
-    ['a kind without a question', [taken], { setting: true }, false],
-    ['no binding', [taken], { bindings: [] }, false],
-    ['an open write', [taken], { open: [['servers.x', {}]] }, false],
     ['no entry', [taken], { subjects: [] }, false],
     ['a server that a failed creation left', [taken], { shown: true, verdicts: ['blocked create'] }, false],
-    ['a server that reads show', [taken], { verdicts: ['unchanged', 'create'] }, false],
     ['a server that the second read shows', [taken], { verdicts: ['create', 'unchanged'] }, false],
     ['no second read', [taken], { observed: undefined }, false],
   ])('the binding of a server that is gone: %s', async (name, answers, more, ends) => {
@@ -700,7 +613,6 @@ describe('src/engine/intents/next-incarnation.ts: the requests under earlier nam
   test.each<[string, object, readonly string[], readonly string[]]>([
     ['are those of the other earlier keys, and last the request itself', {}, line, ['a', 'b']],
     ['are none of an entry with a name', { named: undefined }, line, []],
-    ['are none without another key', {}, ['servers.c', 'servers.b'], []],
     ['are none that cannot be made', {}, ['servers.c', 'servers.b', 'servers.odd'], []],
   ])('%s', (_name, more, keys, expected) => {
     expect(asks(more, keys)).toEqual(expected);
@@ -708,21 +620,5 @@ describe('src/engine/intents/next-incarnation.ts: the requests under earlier nam
 
   test('are none that equal the request', () => {
     expect(asks({}, line, named('a'))).toEqual([]);
-  });
-});
-
-describe('src/engine/intents/probe-key.ts', () => {
-  test('a refusal that the first probe gets again is of an earlier state', async () => {
-    const replayed: WriteResult = { type: 'answer', status: 422, requestId: 'r', replayed: true };
-    const named = {
-      ...replayed,
-      replayed: false,
-      code: 'no',
-      invalidParams: [{ name: 'vdcsync_probe', reason: '' }],
-    };
-    const earlier = async (...answers: readonly WriteResult[]) =>
-      (await probeKey(beginning({ answers }).run, intentOf({ phase: 'unknown' }))).held;
-    expect(await earlier(replayed)).toEqual({ is: 'fenced', earlier: true });
-    expect(await earlier(named, replayed)).toEqual({ is: 'fenced', earlier: false });
   });
 });

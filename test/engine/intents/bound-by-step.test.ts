@@ -87,16 +87,11 @@ function running({
 
 describe('src/engine/intents/bound-by.ts: a server in creation', () => {
   test.each<[string, Given, string | undefined]>([
-    ['just accepted', {}, '7'],
     ['at its deadline', { ageMs: 30 * minute }, '7'],
     ['past its deadline', { ageMs: 30 * minute + 1 }, undefined],
-    ['that is bound', { bound: { id: '7' } }, undefined],
-    ['that is deleted', { open: [creation({}, { verb: 'delete' })] }, undefined],
     ['whose answer is missing', { open: [creation({}, { phase: 'unknown' })] }, undefined],
     ['that another send created', { open: [creation({ to: 'unknown_send' })] }, undefined],
     ['whose end reads show', { open: [creation({ end: 'read' })] }, undefined],
-    ['without an id', { open: [creation({ id: undefined })] }, undefined],
-    ['of which nothing is open', { open: [] }, undefined],
   ])('%s: its id', (_name, given, id) => {
     const { run } = running(given);
     expect(serverInCreation(run, server)).toBe(id);
@@ -112,11 +107,8 @@ describe('src/engine/intents/bound-by.ts: a server in creation', () => {
   });
 
   test.each<[string, Given, string | undefined]>([
-    ['that reads show', { seen: '9' }, '9'],
     ['in creation', {}, '7'],
     ['in creation past its deadline', { ageMs: 31 * minute }, '7'],
-    ['in a replayed creation', { open: [creation({ to: 'unknown_send' })] }, '7'],
-    ['that does not exist', { open: [] }, undefined],
   ])('the id of a server %s', (_name, given, id) => {
     expect(serverIdOf(running(given).run, server)).toBe(id);
   });
@@ -134,7 +126,6 @@ describe('src/engine/intents/bound-by.ts: a server in creation', () => {
   test.each<[string, Given, object, boolean]>([
     ['an API that refuses firewalls until the end', { firewallAfterMs: 1 }, {}, true],
     ['an API that accepts firewalls at once', {}, {}, false],
-    ['the server that another one replaces', { bound: { id: '3' } }, {}, true],
     ['a deletion', { firewallAfterMs: 1, bound: { id: '3' } }, { verb: 'delete' }, false],
     ['a server without a firewall', { firewallAfterMs: 1, declared: false }, {}, false],
     ['a firewall that is sent', { firewallAfterMs: 1, open: [creation(), sent()] }, {}, false],
@@ -143,10 +134,7 @@ describe('src/engine/intents/bound-by.ts: a server in creation', () => {
   });
 
   test.each<[string, Given, object, boolean]>([
-    ['a firewall that is not sent', {}, {}, true],
-    ['a firewall without an answer', { open: [sent()] }, {}, true],
     ['an accepted firewall', { open: [sent({ phase: 'accepted', answer: {} })] }, {}, false],
-    ['no firewall', { declared: false }, {}, false],
     ['a firewall of a server that is deleted', {}, { verb: 'delete' }, false],
   ])('a created server with %s needs its firewall', (_name, given, more, is) => {
     expect(needsFirewall(running(given).run, creation({}, more))).toBe(is);
@@ -158,11 +146,9 @@ describe('src/engine/intents/bound-by.ts: a firewall in the creation of its serv
     ({ type: 'answer', status, requestId: 'r', replayed: false, ...more }) as WriteResult;
 
   test.each<[string, Given, object, boolean]>([
-    ['before the server has a binding', {}, {}, true],
     ['before the binding', { bound: { id: '7', boundAt: sentAt + 1 } }, {}, true],
     ['with the binding', { bound: { id: '7', boundAt: sentAt } }, {}, false],
     ['to the server before', { bound: { id: '3', boundAt: sentAt + 1 } }, {}, false],
-    ['without a server', {}, { parentId: undefined }, false],
     ['as another part', {}, { kind: 'backup' }, false],
   ])('sent %s: early', async (_name, given, more, is) => {
     const { run, closed, calls } = running(given);
@@ -190,18 +176,11 @@ describe('src/engine/intents/bound-by.ts: a firewall in the creation of its serv
     [answer(409), '409'],
     [answer(409, { replayed: true }), undefined],
     [answer(422), undefined],
-    [{ type: 'ambiguous', reason: 'reset' }, undefined],
   ])('refused with %j', async (result, reason) => {
     const { run, closed } = running();
     await refusedEarly(run, sent(), result);
     const text = `the server is still being created: ${reason}`;
     expect(closed).toEqual(reason === undefined ? [] : [{ outcome: 'refused', text }]);
-  });
-
-  test('refused after the creation, the firewall is sent again', async () => {
-    const { run, closed, calls } = running({ open: [] });
-    expect(await refusedEarly(run, sent(), answer(409))).toMatchObject({ now: 'closed' });
-    expect([closed.length, calls]).toEqual([1, []]);
   });
 
   test('it is sent again once after a reset', async () => {

@@ -67,36 +67,16 @@ describe('src/engine/intents/endings.ts', () => {
     ).not.toThrow();
   });
 
-  test('an end is recorded, and says whether the operation may begin again', async () => {
-    const { run, ends } = stubRun();
-    expect(await close(run, intentOf({}), absent)).toEqual({
-      ...{ now: 'closed', outcome: 'absent', detail: 'it is gone' },
-    });
-    expect(await close(run, intentOf({}), absent, { retryAfterMs: 0 })).toMatchObject({ retryAfterMs: 0 });
-    expect(ends).toEqual([absent, absent]);
-  });
-
-  test('an end that blocks has the reason of the end, or its own', async () => {
-    const { run, ends } = stubRun();
-    const plain = await closeBlocked(run, intentOf({}), absent, 'odd');
-    expect(plain).toEqual({ now: 'blocked', code: 'odd', reason: 'it is gone' });
-    const own = await closeBlocked(run, intentOf({}), absent, 'odd', { reason: 'mine' });
-    expect(own).toMatchObject({ reason: 'mine' });
-    expect(ends).toHaveLength(2);
-  });
-
   const resize = {
     ...{ key: 'servers.x', kind: 'server', verb: 'update' },
     request: { name: 'resize_server', path: { id: 1 }, body: { cores: 4 } },
   };
   const bound = new Map([['servers.x', { key: 'servers.x', id: '1', applied: {} }]]);
   test.each([
-    ['absent', resize, bound, true],
     ['failed', resize, bound, true],
     ['done', resize, bound, false],
     ['refused', resize, bound, false],
     ['absent', { ...resize, verb: 'delete' }, bound, false],
-    ['absent', resize, new Map(), false],
     ['absent', { ...resize, kind: 'firewall' }, bound, false],
   ])('an update that ends as %s is asked for again where no read shows it (%#)', async (outcome, write, bindings, doubts) => {
     const changes: (readonly unknown[])[] = [];
@@ -148,9 +128,6 @@ describe('src/engine/intents/endings.ts', () => {
   });
 
   test.each([
-    [[], 3, 'closed'],
-    [['absent', 'absent'], 3, 'closed'],
-    [['absent', 'absent', 'absent'], 3, 'blocked'],
     [['absent', 'failed', 'absent', 'absent'], 3, 'blocked'],
     [['absent', 'failed', 'refused'], 2, 'closed'],
   ])('after %j, with %i in all: %s', async (outcomes, most, now) => {
@@ -198,12 +175,9 @@ describe('src/engine/intents/endings.ts', () => {
   const wall = { kind: 'firewall', key: 'servers.x.firewall' };
   const doubted = { phase: 'waiting', because: 'key_doubted' };
   test.each([
-    ['a write that was refused', {}, { now: 'closed', outcome: 'refused' }],
     ['an unconfirmed purchase', { kind: 'ip', key: 'ips.x', ...unconfirmed('lost') }, { now: 'blocked' }],
     ['an unconfirmed firewall', { ...wall, ...unconfirmed('lost') }, { now: 'closed', outcome: 'absent' }],
-    ['a lost deletion', { verb: 'delete', ...unconfirmed('lost') }, { now: 'closed', outcome: 'absent' }],
     ['a doubted creation', doubted, { now: 'again', afterMs: 0 }],
-    ['a doubted deletion', { ...doubted, verb: 'delete' }, { now: 'closed', outcome: 'refused' }],
   ])('%s', async (_name, write, progress) => {
     const { run, ends, recorded } = stubRun();
     expect(await giveUp(run, intentOf(write), 'why', { retryAfterMs: 5 })).toMatchObject(progress);
@@ -277,17 +251,11 @@ describe('src/engine/intents/not-there.ts', () => {
   const made = accepted('this_send');
   const failed = (of: object) => ended('failed', { ...of, phase: 'closed', outcome: 'failed' });
   test.each<[string, object, readonly object[], object, object?, object?]>([
-    ['the replay of an earlier state', replay(), [], again],
-    ['a third one', replay(), past(2), again],
     ['a third one of an API that may mark too much', replay(), past(2), asks, {}, mayMark],
     ['a second one of it', replay(), past(1), again, {}, mayMark],
     ['a third one, while writes are paused', replay(), past(2), asks, {}, { ...storing, held: true }],
-    ['a fourth one', replay(), past(3), again],
-    ['a fifth one', replay(), past(4), asks],
     ['a fifth one, not all replayed', replay(), [...past(2), ...past(2, made)], again],
-    ['a replay without a task that reports no end', replay({ end: 'unreported' }), [], asks],
     ['a replay with a task', replay({ end: 'unreported', taskId: 't' }), [], again],
-    ['a created resource that is gone', made, [], again, { gone: true }],
     ['one that may be there', made, [], asks, { gone: false }],
     ['one beside strays', made, [], asks, { gone: true, strays: true }],
     ['one after another end', made, [failed(made)], again, { gone: true }],

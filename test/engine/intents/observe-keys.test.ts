@@ -29,9 +29,7 @@ async function observe(answers: readonly WriteResult[]) {
 
 describe('src/engine/intents/probe-key.ts', () => {
   test.each([
-    ['stores refusals', { create_network: { storesRefusals: true } }, false],
     ['stores no refusals', { create_network: { storesRefusals: false } }, true],
-    ['is not known', { create_server: { storesRefusals: false } }, false],
     ['was never observed', undefined, false],
   ])('a key cannot be asked if the API %s: %#', async (_name, note, is) => {
     const run = { deps: { store: { note: async () => note } } } as never;
@@ -39,20 +37,10 @@ describe('src/engine/intents/probe-key.ts', () => {
   });
 
   test.each<[string, readonly WriteResult[], object]>([
-    ['an API that stores refusals', good, stores],
-    ['an API that checks bodies first', [named, again, named, again], { storesRefusals: true }],
     ['one without a field', [...otherAt(1, answer(422)), ...otherAt(1, answer(422))], deviates('unnamed')],
-    ['a refusal that is replayed at once', [...otherAt(1, again), ...otherAt(1, again)], deviates('unnamed')],
-    ['one that is not replayed', [...otherAt(2, named), ...otherAt(2, named)], deviates('not_replayed')],
-    ['another body that is replayed', [...otherAt(3, again), ...otherAt(3, again)], deviates('not_refused')],
     ['another body that is accepted', otherAt(3, answer(299)), deviates('not_refused')],
-    ['a refusal that is replaced', [...otherAt(4, named), ...otherAt(4, named)], deviates('replaced')],
     ['another one under the first', otherAt(4, { ...answer(400, { code: 'odd' }), replayed: true }), stores],
     ['an acceptance', [answer(202)], deviates('unnamed')],
-    ['one deviation', [...otherAt(2, named), ...good], stores],
-    ['two deviations', [...otherAt(2, named), ...otherAt(4, named)], deviates('replaced')],
-    ['a lost answer', otherAt(2, lost), lost],
-    ['a lost answer after a deviation', [...otherAt(2, named), lost], lost],
   ])('%s', async (_name, answers, expected) => {
     const { behaviour, asked } = await observe(answers);
     expect(behaviour).toMatchObject(expected);
@@ -107,14 +95,9 @@ describe('src/engine/intents/probe-key.ts', () => {
   };
 
   test.each<[unknown]>([
-    [undefined],
     [null],
-    ['text'],
-    [{ create_network: { reuse: stores.reuse } }],
-    [{ create_network: { ...stores, storesRefusals: 'yes' } }],
     [{ create_network: { ...stores, reuse: { status: 409 } } }],
     [{ create_network: { ...stores, reuse: { code: 'reused' } } }],
-    [{ create_network: { ...stores, reuse: null } }],
   ])('an operation is calibrated if the note is %j', async (note) => {
     const { behaviour, notes, sent } = await calibrate(note);
     expect(behaviour).toEqual(stores);

@@ -141,13 +141,8 @@ describe('src/engine/intents/revalidate.ts', () => {
   /** A project in which each entry has its verdict. */
   const judged = (given: Given['verdicts'] & object) => ({ declared: Object.keys(given), verdicts: given });
   test.each<[string, Given, string, string?]>([
-    ['a server', judged({ [web]: replace }), web, 'create:servers.web'],
     ['the address of a server', judged({ [web]: replace, [address]: remove }), address, 'create:servers.web'],
     ['the address of an undeclared server', { bound: [address], verdicts: { [address]: create } }, address],
-    ['its firewall', judged({ [web]: replace, [firewall]: create }), firewall, 'create:servers.web.firewall'],
-    ['an address of the spec', judged({ 'ips.a': create }), 'ips.a', 'create:ips.a'],
-    ['a server that stays deleted', judged({ [web]: remove }), web],
-    ['an unknown server', {}, web],
   ])('a deletion makes room for the creation of %s', (_name, given, name, expected) => {
     expect(creationIn(given, name, 'delete')).toBe(expected);
     for (const other of ['create', 'update', 'adopt'] as const)
@@ -209,24 +204,9 @@ describe('src/engine/intents/revalidate.ts', () => {
       blocked: { candidates: [] },
     });
   const free = { ips: [{ id: 51, address: 'a', server_id: null }] };
-  const beside = { open: [unresolved('blocked')], ...free };
   test.each<[string, Given, string, string?]>([
     ['a deletion while spending is paused', paused('spending'), 'delete', 'odd'],
-    ['a deletion while the creation of a part is paused', paused('operation', 'firewall'), 'delete', 'odd'],
-    ['a deletion while another creation is paused', paused('operation', 'network'), 'delete'],
-    ['a deletion while creations are paused', { held: { code: 'unpaid', reason: 'r' } }, 'delete', 'unpaid'],
-    ['a deletion beside an unresolved creation', beside, 'delete', 'unresolved_create'],
-    ['a deletion that makes no room', { ...paused('spending'), verdicts: { [web]: remove } }, 'delete'],
-    ['an update', paused('spending'), 'update'],
-    ['a creation while its deletion is paused', paused('operation', 'server', 'delete'), 'create', 'odd'],
-    ['a creation while creations are paused', paused('operation'), 'create'],
     ['a creation while all is paused', paused('everything'), 'create'],
-    [
-      'a creation that replaces nothing',
-      { ...paused('operation', 'server', 'delete'), verdicts: { [web]: create } },
-      'create',
-    ],
-    ['a creation beside an unresolved one', beside, 'create'],
   ])('%s', async (_name, given, verb, code) => {
     const { run, world } = playing({ ...whole, verdicts, ...given });
     const progress = await secondHalfPaused(run, world, { key: key(web), request: {}, verb } as never);
@@ -264,19 +244,13 @@ describe('src/engine/intents/revalidate.ts', () => {
   const wanted = 'the project or the spec has changed since the plan';
   const oldFirst = { ...replace, order: 'delete_first' };
   test.each<[string, object | undefined, Operation, object?]>([
-    ['a creation', create, operation('create')],
-    ['a creation with another diff', { ...create, changes }, operation('create')],
-    ['an update', update, operation('update', { changes })],
     ['an update to other values', update, operation('update', { changes: [] }), { reason: wanted }],
-    ['a deletion', remove, operation('delete')],
-    ['a deletion with another diff', { ...remove, changes }, operation('delete'), { reason: wanted }],
     [
       'a resource that is unchanged',
       undefined,
       operation('update'),
       { isMet: true, reason: 'the resource already has the declared values' },
     ],
-    ['a deletion of an unchanged resource', undefined, operation('delete'), { reason: wanted }],
     [
       'a resource that is blocked now',
       { verdict: 'blocked', code: 'odd', reason: 'not now', verb: 'create' },
@@ -290,9 +264,7 @@ describe('src/engine/intents/revalidate.ts', () => {
       { reason: 'the resource that it replaces still exists' },
     ],
     ['a creation in place of the old server', replace, operation('create')],
-    ['a deletion before the creation', oldFirst, operation('delete')],
     ['an update in place of a replacement', oldFirst, operation('update'), { reason: wanted }],
-    ['an unknown resource', create, operation('create', { key: key('servers.z') }), { reason: wanted }],
   ])('%s', (_name, verdict, given, expected) => {
     const { run, world } = playing({
       declared: [web],
@@ -348,28 +320,16 @@ describe('src/engine/intents/revalidate.ts', () => {
   const ofIp = (verb: string) => operation(verb, { key: key('ips.a'), kind: 'ip' });
   const ending = { holder: { is: 'baseline' }, kind: 'project', id: '1', identity: {}, at: 1 };
   test.each<[string, Given, Operation, string?]>([
-    ['a creation', added(web), operation('create')],
     ['an operation that is not wanted', { declared: [web] }, operation('delete'), wanted],
-    ['an unknown resource', {}, operation('create'), wanted],
-    ['a deletion that the spec does not permit', leaving('networks.n'), ofNetwork('delete'), 'prune'],
-    ['a permitted deletion', { ...leaving('networks.n'), settings: pruning }, ofNetwork('delete')],
-    ['a deletion by `destroy`', { ...leaving('networks.n'), destroy: true }, ofNetwork('delete')],
     [
       'a creation whose line has an open write',
       { ...added('networks.n'), line: ['networks.old'], open: [intentOf({ key: 'networks.old' })] },
       ofNetwork('create'),
       'networks.old, an earlier key of networks.n, has an open write',
     ],
-    ['a retiring server', retired, ofOld],
     [
       'a retiring server whose successor is not bound',
       { ...retired, bound: [firewall, old], there: [web, firewall, old] },
-      ofOld,
-      'servers.web is not complete',
-    ],
-    [
-      'a retiring server whose successor does not exist',
-      { ...retired, there: [firewall, old] },
       ofOld,
       'servers.web is not complete',
     ],

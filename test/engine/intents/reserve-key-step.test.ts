@@ -3,7 +3,6 @@ import type { WriteResult } from '../../../src/core/ports.ts';
 import type { Binding, Intent } from '../../../src/core/state.ts';
 import {
   endReservation,
-  isReservation,
   reservationOf,
   reserve,
   reserveKeys,
@@ -169,11 +168,6 @@ describe('src/engine/intents/reserve-key.ts: one step', () => {
     expect((await reserved({ past, ageMs, answers })).sent).toEqual(expected === undefined ? [2] : []);
   });
 
-  test('a reservation counts for ever where no time is given', async () => {
-    const { run } = reserving({ past: [pastOf()], ageMs: 1_000 * minute });
-    expect(await reservationOf(run, bindingOf())).toBe('reserved');
-  });
-
   test.each([
     [
       'blocked',
@@ -186,16 +180,6 @@ describe('src/engine/intents/reserve-key.ts: one step', () => {
     expect(sent).toEqual([]);
     if (phase === 'blocked')
       expect(progress).toMatchObject({ remedies: [{ text: 'resolve networks.x first' }] });
-  });
-
-  test('a reservation that is open goes on', async () => {
-    const unconfirmed = { why: 'lost', question: { stage: 'asking', probes: 0 } };
-    const open = [intentOf({ phase: 'unknown', unconfirmed, request: probed })];
-    expect(await reserved({ open, answers: [replayed] })).toMatchObject({
-      progress: undefined,
-      sent: [2],
-      log: ['void reserved'],
-    });
   });
 
   test('an entry without a request, such as one that has left the spec, is left out, and the next one is not', async () => {
@@ -280,15 +264,6 @@ describe('src/engine/intents/reserve-key.ts: one step', () => {
     });
   });
 
-  test('a reservation that an earlier process left ends', async () => {
-    const open = intentOf({ request: probed });
-    expect(isReservation(open)).toBe(true);
-    expect(isReservation(intentOf({}))).toBe(false);
-    const { run, log } = reserving({ open: [open] });
-    expect(await endReservation(run, open)).toMatchObject({ now: 'closed', outcome: 'void' });
-    expect(log).toEqual(['void']);
-  });
-
   test.each([
     ['none'],
     ['another'],
@@ -323,35 +298,27 @@ describe('src/engine/run/unreached-keys.ts: one step', () => {
   const elsewhere = [['servers.x', 'elsewhere']];
 
   test.each<[string, Given, readonly (readonly string[])[]]>([
-    ['created under an earlier key', {}, old],
     ['that `moved` leads to', { entry: { moved: 'networks.old' } }, []],
     ['created under its own key', { past: [made({ key: 'networks.x' })] }, []],
-    ['created in another scope', { past: [made({ idempotencyKey: 'other' })] }, [['networks.x', 'scope']]],
     ['created nearly 23 hours ago', { ageMs: 23 * hour - 1 }, old],
     ['created 23 hours ago', { ageMs: 23 * hour }, []],
     ['created in the future of a clock that was set back', { ageMs: -hour }, old],
     ['found anew', { past: [made({ outcome: 'absent', because: 'found', answer: { id: '34' } })] }, old],
     ['whose creation answered its id', { past: [made({ outcome: 'failed', answer: { id: '33' } })] }, old],
     ['after the creation of another one', { past: [made({ answer: { id: '34' } })] }, []],
-    ['after a creation without effect', { past: [made({ outcome: 'refused' })] }, []],
     ['after another write', { past: [made({ verb: 'delete' })] }, []],
-    ['without an entry', { entry: { managed: undefined } }, []],
     ['of an unmanaged entry', { entry: { managed: false } }, []],
     ['named by its id', { entry: { id: '33' } }, []],
     ['that the state holds', { entry: { id: '33', held: {} } }, old],
     ['inside a server', { binding: { key: 'servers.x.firewall', kind: 'firewall' } }, []],
-    ['without an earlier key', { binding: { formerKeys: undefined } }, []],
-    ['whose network a list shows, in a scope', { binding: { formerKeys: undefined }, scope: 'blue' }, []],
     [
       'created before the scope',
       { binding: { formerKeys: undefined }, scope: 'blue', past: [made({ key: 'networks.x' })] },
       [['networks.x', 'scope']],
     ],
-    ['created elsewhere, and unlisted', { binding: bare }, elsewhere],
     ['created elsewhere, whose request cannot be made', { binding: bare, held: undefined }, elsewhere],
     ['created elsewhere, nearly 23 hours ago', { binding: bare, ageMs: 23 * hour - 1 }, elsewhere],
     ['created elsewhere, 23 hours ago', { binding: bare, ageMs: 23 * hour }, []],
-    ['elsewhere, with an address', { binding: bare, entry: { value: { public_ipv4: { new: true } } } }, []],
     [
       'created elsewhere, of an unlisted kind',
       { binding: { key: 'server_images.x', kind: 'server_image', formerKeys: undefined } },
@@ -364,17 +331,6 @@ describe('src/engine/run/unreached-keys.ts: one step', () => {
     ['whose key others used', { past: [made(), pastOf({ because: 'taken' })] }, [['networks.x', 'taken']]],
     ['whose key no run has tried to reserve', { held: undefined }, []],
     ['whose key was tried once', { held: undefined, past: [made(), pastOf({ because: undefined })] }, old],
-    [
-      'whose last record is no reservation',
-      { held: undefined, past: [made(), pastOf({ because: undefined, request: {} })] },
-      [],
-    ],
-    ['with an open write', { held: undefined, open: [intentOf({})] }, old],
-    [
-      'of an API that stores no refusals',
-      { held: undefined, behaviours: { create_network: { storesRefusals: false } } },
-      old,
-    ],
   ])('a resource %s', async (_name, more, expected) => {
     expect(await listed(more)).toEqual(expected);
   });

@@ -153,7 +153,6 @@ describe('src/engine/intents/settle.ts', () => {
     ['key_too_old', {}, { ageMs: 24 * hour }, 'key_too_old'],
     ['no_capacity', { because: 'no_capacity' }, { ageMs: 24 * hour }, 'no_capacity'],
     ['key_too_old, after a doubt', { because: 'key_doubted' }, { ageMs: 24 * hour }, 'key_too_old'],
-    ['profile_changed', {}, { digest: 'other' }, 'key_too_old'],
   ])('a waiting write takes a new key: %s', async (_name, more, given, because) => {
     const { step, sent, ends } = wanting(given);
     expect(await step(waiting(more))).toMatchObject({ now: 'closed', retryAfterMs: 0 });
@@ -346,19 +345,6 @@ describe('src/engine/intents/settle.ts', () => {
     expect(sent).toEqual([]);
   });
 
-  test('reads decide about an update', async () => {
-    const put = { key: 'servers.x.firewall', kind: 'firewall', verb: 'update', dueAt: sentAt + hour + 10 };
-    expect(await running().step(unknown('taken', put))).toEqual({ now: 'again', afterMs: 10 });
-  });
-
-  test('a blocked write shows its reason', async () => {
-    const blocked = { code: 'odd', reason: 'why', candidates: [], until: 'file' };
-    const { step, ends } = running();
-    const shown = await step(intentOf({ phase: 'blocked', blocked }));
-    expect(shown).toEqual({ now: 'blocked', code: 'odd', reason: 'why' });
-    expect(ends).toEqual([]);
-  });
-
   test('a closed write has no next step', async () => {
     await expect(running().step(intentOf({ phase: 'closed' }))).rejects.toThrow('closed');
   });
@@ -366,8 +352,6 @@ describe('src/engine/intents/settle.ts', () => {
   const inside = { key: 'servers.x.firewall', kind: 'firewall', parentId: '1', verb: 'update' };
   const ofServer = (id: string | undefined) => ({ world: { subjects: new Map(), idOf: () => id } });
   test.each([
-    ['gone', undefined, inside, { now: 'closed', outcome: 'absent' }],
-    ['another', '2', inside, { now: 'closed', outcome: 'absent' }],
     ['the same', '1', inside, { now: 'again' }],
     [
       'gone, and the write is blocked',
@@ -393,7 +377,6 @@ describe('src/engine/intents/settle.ts', () => {
       { ...inside, key: 'servers.x.public_ipv4', kind: 'ip', verb: 'delete' },
       { now: 'again' },
     ],
-    ['not recorded', '2', { ...inside, parentId: undefined }, { now: 'again' }],
     ['itself', undefined, { ...inside, key: 'servers.x', kind: 'server' }, { now: 'again' }],
   ])('the server of the write is %s', async (_name, id, write, progress) => {
     const blocked = { code: 'odd', reason: '', candidates: [], until: 'file' };
@@ -402,9 +385,7 @@ describe('src/engine/intents/settle.ts', () => {
   });
 
   test.each<[string, () => boolean, boolean | 'unknown', string]>([
-    ['a valid observation', () => true, true, 'accepted'],
     ['no owner that is known', () => true, 'unknown', 'accepted'],
-    ['an old observation', () => false, true, 'waiting'],
     ['another owner', () => true, false, 'waiting'],
   ])('a send with %s', async (_name, isValid, isOwned, phase) => {
     const { run, sent, recorded } = running({ isOwned });
