@@ -146,8 +146,8 @@ describe('src/cli: golden texts', () => {
 
   golden('apply', 'apply', fresh, async (scene) => {
     await scene.calls('apply --emulator');
-    await scene.run(['apply', '--emulator'], { typed: 'no\n' });
-    await scene.run(['apply', '--emulator', '--target', 'networks.backend'], { typed: 'yes\n' });
+    for (const typed of ['no\n', 'yes\n'])
+      await scene.run(['apply', '--emulator', '--target', 'networks.backend'], { typed });
   });
 
   golden('apply --yes', 'apply-yes', fresh, async (scene) => {
@@ -171,10 +171,10 @@ describe('src/cli: golden texts', () => {
       ),
     );
     await scene.calls('apply --emulator --yes', 'status --emulator', 'explain servers.web-2 --emulator');
-    const many = Array.from({ length: 24 }, (_, at) => `  n${at}: { cidr: 10.30.${at}.0/24 }\n`).join('');
+    const many = Array.from({ length: 6 }, (_, at) => `  n${at}: { cidr: 10.30.${at}.0/24 }\n`).join('');
     const limited = Scene.with({
       'vdcsync.yaml': `version: 1\nproject: { id: 4711 }\nnetworks:\n${many}`,
-      'profile.yaml': 'time_scale: 10\n',
+      'profile.yaml': 'time_scale: 10\nlimits: { window: 60s, reads: 60, writes: 4 }\n',
     });
     await limited.calls('apply --emulator --yes --api-profile profile.yaml');
     scene.add(limited);
@@ -244,13 +244,12 @@ servers:
     scene.edit('a larger web-1, which may not be replaced', (spec) =>
       unprotected(spec).replace('cores: 4', 'cores: 8'),
     );
-    await scene.calls('explain servers.web-1 --emulator', 'explain servers.web-1 --offline --format json');
+    await scene.calls('explain servers.web-1 --emulator');
   });
 
   golden('output', 'output', converged, async (scene) => {
     for (const format of ['json', 'env', 'ansible', 'ssh-config'])
       await scene.run(['output', '--emulator', '--format', format]);
-    await scene.calls('output --emulator --key servers.web-1');
   });
 
   golden('history', 'history', converged, async (scene) => {
@@ -352,6 +351,6 @@ servers:
 
   // docs/reference/cli.md and the man pages have the flags and examples of every command: test/cli/generated.test.ts.
   golden('--help', 'help', empty, async (scene) => {
-    for (const args of [['--help'], ['plan', '--help']]) await scene.run(args);
+    await scene.calls('--help');
   });
 });
