@@ -9,7 +9,6 @@ import { profiled } from '../../support/profiled.ts';
 import { load, type Rig, type RigOptions, rig } from '../../support/rig.ts';
 import { virtualClock } from '../../support/virtual-clock.ts';
 
-const hour = 3_600_000;
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const large = size.replace('cores: 1', 'cores: 2');
 const servers = (entries: Readonly<Record<string, string>>) =>
@@ -58,13 +57,6 @@ describe('src/engine/intents/reserve-key.ts', () => {
     await played.apply(servers({ c: size }));
     expect(sentSince(played, before)).toEqual([2, 2]);
     expect(await reservations(played)).toEqual([['0', 0, 'reserved']]);
-  });
-
-  test('a process with many runs reserves the keys of renamed entries', async () => {
-    const played = await renamedOnce();
-    const before = played.writes().length;
-    await played.apply(servers({ c: size }), { repeating: played.repeating() });
-    expect(sentSince(played, before)).toEqual([2, 2]);
   });
 
   test('the key of a server image is reserved', async () => {
@@ -149,26 +141,6 @@ describe('src/engine/intents/reserve-key.ts', () => {
     expect(played.project.servers).toHaveLength(1);
   });
 
-  test('an adopted server of yesterday is left alone', async () => {
-    const played = rig();
-    played.emulator.mutate({ do: 'add_server', name: 'hand', public: false });
-    const file = servers({ c: size });
-    await played.clock.run(played.engine.adopt(load(file), 'servers.c' as ResourceKey, '2001'));
-    await played.clock.advance(24 * hour);
-    const before = played.writes().length;
-    await played.apply(file);
-    expect(sentSince(played, before)).toEqual([]);
-  });
-
-  test('a server that a new state found under its earlier key, and whose `moved` is gone', async () => {
-    const played = await renamedOnce();
-    played.loseState();
-    await played.apply(renamed);
-    const before = played.writes().length;
-    await played.apply(servers({ c: size }));
-    expect(sentSince(played, before)).toEqual([2, 2]);
-  });
-
   test('a project without an answer to a reservation is converged, and the plan warns', async () => {
     const played = await renamedOnce();
     played.emulator.setFaults([
@@ -189,53 +161,6 @@ describe('src/engine/intents/reserve-key.ts', () => {
     const before = played.writes().length;
     expect((await played.apply(passedOn)).outcome).toBe('converged');
     expect(sentSince(played, before)).toEqual([2, 2, '2 cores']);
-  });
-
-  test.each([
-    ['an hour later', hour, [2, 2, '2 cores']],
-    ['within the hour', hour - 60_000, ['2 cores']],
-  ])('%s', async (_name, afterMs, sent) => {
-    const played = await renamedOnce();
-    await played.apply(servers({ c: size }));
-    await played.clock.advance(afterMs);
-    const before = played.writes().length;
-    await played.apply(passedOn);
-    // The API gives the refusal of the first reservation again.
-    expect(sentSince(played, before)).toEqual(afterMs === hour ? sent.slice(1) : sent);
-    expect(await reservations(played)).toHaveLength(afterMs === hour ? 2 : 1);
-  });
-
-  test.each([
-    ['a lost answer', { do: 'reset' }],
-    ['a server error', { do: 'answer', status: 503 }],
-  ] as const)('%s to the reservation delays the purchase', async (_name, then) => {
-    const played = await renamedOnce();
-    // The first four creations calibrate the API.
-    played.emulator.setFaults([faultRule({ path: 'create_server', nth: 5 }, then)]);
-    const before = played.writes().length;
-    expect((await played.apply(passedOn)).outcome).toBe('converged');
-    expect(sentSince(played, before)).toEqual([2, 2, 2, '2 cores']);
-    expect(played.project.servers).toHaveLength(2);
-  });
-
-  test('an unpaid invoice blocks the purchase before the reservation is made', async () => {
-    const played = await renamedOnce();
-    played.emulator.setFaults([
-      faultRule({ path: 'create_server' }, { do: 'answer', status: 403, code: 'insufficient_privileges' }),
-    ]);
-    const { blocked } = await played.apply(passedOn);
-    expect(blocked.map(({ key, code }) => `${key} ${code}`)).toEqual(['servers.a insufficient_privileges']);
-    expect(played.project.servers).toHaveLength(1);
-  });
-
-  test('an API that stores no refusals keeps no reservation, and the plan warns of that', async () => {
-    const played = await renamedOnce({ emulator: { readings: { bodyCheck: 'beforeKeyUnstored' } } });
-    await played.apply(servers({ c: size }));
-    const { warnings } = await played.plan(servers({ c: size }));
-    expect(warnings.map(({ code, key }) => `${code} ${key}`)).toEqual(['key_not_derived servers.c']);
-    expect((await played.apply(passedOn)).outcome).toBe('converged');
-    await played.clock.advance(24 * hour);
-    expect((await played.plan(passedOn)).warnings).toEqual([]);
   });
 
   test('an API that checks bodies first keeps the reservation', async () => {
@@ -273,44 +198,6 @@ describe('src/engine/intents/reserve-key.ts', () => {
       expectFixedPoint(await played.plan(passedOn));
     }
   }, 30_000);
-
-  test('a key that another state has asked is reserved at its next attempt', async () => {
-    const played = await renamedOnce();
-    const { store } = played;
-    const own = store;
-    // A lost state asks the key of `c`, and finds nothing.
-    played.loseState();
-    await played.apply(servers({ c: size, d: size, e: size }), { approve: async () => false });
-    played.restart(own);
-    await played.apply(passedOn);
-    expect(await reservations(played)).toEqual([
-      ['0', 1, 'reserved'],
-      ['0', 0, undefined],
-    ]);
-  });
-
-  test('the key of an entry that has replaced the server since is not reserved', async () => {
-    const played = await renamedOnce();
-    await played.apply(servers({ c: `${large}, replace: allowed` }));
-    const before = played.writes().length;
-    await played.apply(servers({ a: size, c: large }));
-    expect(sentSince(played, before)).toEqual(['1 cores']);
-    played.loseState();
-    expect((await played.apply(servers({ a: size, c: large }))).outcome).toBe('converged');
-    expect(played.project.servers).toHaveLength(2);
-  });
-
-  test('the replacement of the renamed entry ends first', async () => {
-    const played = await renamedOnce();
-    const before = played.writes().length;
-    const both = servers({ a: size, c: `${large}, replace: allowed` });
-    expect((await played.apply(both)).outcome).toBe('converged');
-    expect(sentSince(played, before)).toContainEqual('2 cores');
-    expect(played.project.servers.map(({ cores }) => cores).toSorted()).toEqual([1, 2]);
-    played.loseState();
-    await played.apply(servers({ a: size, c: large }));
-    expect(played.project.servers).toHaveLength(2);
-  });
 
   describe('a lost state', () => {
     test('adopts the server under the earlier key where `moved` names it again', async () => {
