@@ -179,18 +179,6 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     expect(made).toHaveLength(1);
   });
 
-  test('what became of a lost write is found out by whoever has the turn', async () => {
-    const lost = faultRule({ method: 'POST', path: '/networks', times: 4 }, { do: 'reset', effect: 'none' });
-    const api = await cloud([lost]);
-    const state = await database(server, 'lost');
-    const [one, two] = [folderOfSpecs(), folderOfSpecs()];
-    const way = { args: ['-f', 'specs', '--interval', '1m'] };
-    const replicas = await Promise.all([replica(api, state, one, way), replica(api, state, two, way)]);
-    await allConverged(api, replicas[0] as RunningDaemon);
-    const names = api.emulator.world.projects.map(({ networks }) => networks.map(({ name }) => name));
-    expect(names).toEqual(ids.map(() => ['default', 'backend']));
-  });
-
   test('what both see is told once, and each project is measured by one', async () => {
     const api = await cloud();
     const state = await database(server, 'notified');

@@ -13,12 +13,10 @@ import {
   fleetOf,
   folderOfSpecs,
   ids,
-  lastReplicasOf,
   projectsWith,
   replica,
   restingFleet,
   specOf,
-  specs,
   sql,
   withServer,
   workersOf,
@@ -51,26 +49,6 @@ describe('src/daemon/fleet', () => {
     await expect.poll(() => workersOf(only)).not.toContain(null);
     // Four for states, two of the queue, one to read the board, one that /status opens.
     expect(await connections(state)).toBeLessThanOrEqual(8);
-  });
-
-  test('an edit is carried out at once, on whichever replica, and another replica takes over from one that ends', async () => {
-    const { api, state, folder: one, first: leader } = await restingFleet(server, 'edited', { args });
-    const two = folderOfSpecs();
-    const other = await replica(api, state, two, { args });
-    const endsOf = (fleet: Awaited<ReturnType<typeof fleetOf>>) =>
-      fleet.projects.map((project) => project.last_reconciliation?.ended_at);
-    const before = endsOf(await fleetOf(other));
-    specs(one, '  extra: { cidr: 10.21.0.0/24 }\n');
-    await expect.poll(() => projectsWith(api)).toEqual(ids);
-    await expect
-      .poll(async () => endsOf(await fleetOf(other)).every((end, at) => end !== before[at]))
-      .toBe(true);
-
-    expect(await leader.end()).toBe(0);
-    await expect.poll(() => fleetOf(other)).toMatchObject({ leads: true });
-    specs(two);
-    const { replica: name } = await fleetOf(other);
-    await expect.poll(() => lastReplicasOf(other)).toEqual(eachOf(name));
   });
 
   test('after a restart of all, projects at rest go on resting, and one that was edited meanwhile is worked on', async () => {
