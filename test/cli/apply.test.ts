@@ -47,19 +47,6 @@ describe('src/cli/commands/apply.ts', () => {
     await place.refused(3, 'apply --yes -f never.yaml');
   });
 
-  test('destroy deletes all that is managed, and leaves nothing billed', async () => {
-    const place = emulated(shop);
-    await place.out('apply --yes');
-    const stdout = await place.out('destroy --yes');
-    expect(stdout).toContain('Plan: 3 to delete.');
-    expect(stdout).toMatch(
-      /\nThe spec still describes 5 resources\. The next apply, or the daemon, creates them again\.\n$/,
-    );
-    expect(await place.json('status')).toMatchObject({ resources: [], billed: [], idle: [] });
-    const history = await place.out('history networks.backend');
-    expect(history.match(/\bid 32\b/g), 'made and deleted').toHaveLength(2);
-  });
-
   test('a run that leaves out a part of the spec, or deletes all of it, has not converged', async () => {
     const place = emulated(shop);
     const outcome = async (words: string) => (await place.events(`${words} --yes`)).at(-1).outcome;
@@ -85,24 +72,6 @@ describe('src/cli/commands: status and history', () => {
   beforeAll(async () => {
     place = emulated(shop);
     await place.out('apply --yes');
-  });
-
-  test('status with the API: what is managed, converged, billed and idle, and when it was looked at', async () => {
-    const status = await place.json('status');
-    expect(status).toMatchObject({
-      ...{ project: { id: 4711 }, converged: true, offline: null, idle: [], blocked: [] },
-      resources: expect.arrayContaining([
-        expect.objectContaining({ key: 'servers.web-1', standing: 'converged' }),
-      ]),
-    });
-    expect((await place.out('status')).trimEnd().split('\n').at(-1)).toBe('Converged.');
-  });
-
-  test('status without the API says so and shows the state', async () => {
-    expect(await place.json('status --offline')).toMatchObject({
-      ...{ converged: null, offline: '--offline', observed_at: null, idle: null },
-      resources: { length: 5 },
-    });
   });
 
   test('status with a broken file says what is broken', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { loadProfile } from '../../src/emulator/profile.ts';
-import { NOON, stage } from './support.ts';
+import { stage } from './support.ts';
 
 describe('src/emulator/limits.ts', () => {
   test('Retry-After is in real seconds when the clock runs faster', async () => {
@@ -26,11 +26,5 @@ describe('src/emulator/limits.ts', () => {
     const statuses = [];
     for (let write = 0; write < 16; write += 1) statuses.push((await call('POST', '/ips', {})).status);
     expect(statuses.filter((status) => status === 201)).toHaveLength(15);
-  });
-
-  test('the Date header is the clock of the emulator', async () => {
-    const { call, clock } = stage({ speed: 60 });
-    await clock.advance(1000);
-    expect(Date.parse((await call('GET', '/project')).headers.date ?? '')).toBe(NOON + 60_000);
   });
 });
