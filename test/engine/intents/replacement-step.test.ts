@@ -321,6 +321,8 @@ describe('src/engine/intents/revalidate.ts', () => {
   const ending = { holder: { is: 'baseline' }, kind: 'project', id: '1', identity: {}, at: 1 };
   test.each<[string, Given, Operation, string?]>([
     ['an operation that is not wanted', { declared: [web] }, operation('delete'), wanted],
+    ['a deletion that the spec does not permit', leaving('networks.n'), ofNetwork('delete'), 'prune'],
+    ['a permitted deletion', { ...leaving('networks.n'), settings: pruning }, ofNetwork('delete')],
     [
       'a creation whose line has an open write',
       { ...added('networks.n'), line: ['networks.old'], open: [intentOf({ key: 'networks.old' })] },
