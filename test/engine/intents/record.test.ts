@@ -210,7 +210,9 @@ describe('src/engine/intents/record.ts', () => {
   });
 
   test.each([
+    ['server', 'create', 'adds'],
     ['server', 'update', 'none'],
+    ['firewall', 'create', 'none'],
     ['server', 'delete', 'reduces'],
   ] as const)('the spending of %s %s, which the spec does not ask for: %s', (kind, verb, spend) => {
     expect(spendOf(stubRun().run, intentOf({ kind, verb }))).toBe(spend);
