@@ -6,6 +6,7 @@ import {
   interfacesOf,
   type ServerInterfaces,
   type Shown,
+  serversShown,
 } from '../../src/core/attribute.ts';
 import type { Claim } from '../../src/core/claims.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
@@ -138,6 +139,7 @@ describe('src/core/attribute.ts', () => {
     ['the answered object is not there', { ...blocked('not_there'), answer }, { is: 'unmanaged' }],
     ['a deletion', { verb: 'delete', unconfirmed: {}, preimage }, { is: 'unmanaged' }],
     ['a creation that buys nothing', { kind: 'firewall', unconfirmed: {}, preimage }, { is: 'unmanaged' }],
+    ['no list from before the creation', { unconfirmed: {}, preimage: { ips: [1] } }, { is: 'unmanaged' }],
   ])('a server beside an open write: %s', (_name, more, holder) => {
     expect(held([], { intents: [creation(more)] }, {}, [7]).server('7')).toEqual(holder);
   });
@@ -175,6 +177,10 @@ describe('src/core/attribute.ts', () => {
     const request = { name: 'delete_server', path: { id: 7 } } as const;
     const removed = [creation({ verb: 'delete', request, preimage: {} })];
     expect(held([address(3, 7)], { removed }).server('7')).toEqual(hasMade);
+  });
+
+  test('addresses show servers where no list does', () => {
+    expect([...serversShown({ ips: [address(1), address(2, 7), address(3, 7)] })]).toEqual([7]);
   });
 
   test('a network counts servers beside the known ones', () => {

@@ -106,6 +106,7 @@ const theirs = { ips: [ip(51, 2001)] };
 
 describe('src/plan/purchases.ts: unmanaged resources', () => {
   test.each<[string, string, Given, boolean, object?]>([
+    ['a server in an empty project with a new state', 'servers.web', { isNew: true }, false],
     ['an update of a server', 'servers.web', { parts: theirs }, false, { verdict: 'update' }],
     ['a server beside a free address', 'servers.web', { parts: free }, false],
     ['a server that takes any address beside a free one', 'servers.any', { parts: free }, true],
@@ -117,6 +118,7 @@ describe('src/plan/purchases.ts: unmanaged resources', () => {
     ],
     ['a replacement', 'servers.web', { parts: theirs }, true, { verdict: 'replace' }],
     ['a replacement of a network', 'networks.n', { parts: theirs }, false, { verdict: 'replace' }],
+    ['the end of a replacement', 'servers.web', { parts: theirs, input: { endsReplacement: true } }, false],
   ])('%s', (_name, key, given, isBlocked, verdict) => {
     expect(ask(unmanaged, key, given, verdict) !== undefined).toBe(isBlocked);
   });
@@ -182,6 +184,7 @@ describe('src/plan/purchases.ts: unmanaged resources', () => {
       unlisted(2),
       /counts 2 servers without a known address\. One of them may be servers\.web\. Its address may have been detached/,
     ],
+    ['servers.bare', { isNew: true }],
     ['servers.bare', { ...unlisted(1), settings: 'unmanaged: ignore' }],
   ])('%s beside servers that only a network counts (%#)', (key, given, text) => {
     const found = ask(unlistedServers, key, given);
@@ -263,7 +266,9 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
   const soon = ' ips.old is the earlier name of ips.a, which takes its resource back → vdcsync apply';
   test.each<[string, string, Given, string?]>([
     ['was renamed from a key in the spec', 'ips.old', { bindings: renamed('ips.z', 'ips.a') }, soon],
+    ['was never renamed', 'ips.old', { bindings: oldBound }],
     ['came from a bound key', 'ips.old', { bindings: [...renamed('ips.a'), bound('ips.a', 'ip', '8')] }],
+    ['has no binding', 'ips.a', {}],
   ])('a deletion of a resource that %s', (_name, key, given, text) => {
     expect(ask(lineOpen, key, given, { verdict: 'delete' })).toBe(text);
   });
@@ -356,8 +361,8 @@ describe('src/plan/lost-state.ts', () => {
       );
   const isNew = { isNew: true };
   test.each<[string, Given, readonly object[], boolean, object?]>([
+    ['a like one', isNew, [earlier(false), earlier(true)], true],
     ['a like one, and a state that knows it', {}, [earlier(true)], false],
-    ['a like one, and an unmanaged address', { parts: { ips: [ip(51)] } }, [earlier(true)], true],
     ['one that the spec ignores', { ...isNew, settings: 'unmanaged: ignore' }, [earlier(true)], false],
     ['a like one, beside an update', isNew, [earlier(true)], false, { verdict: 'update' }],
   ])('may have created the resource under another name: %s', (_name, given, found, isBlocked, verdict) => {
@@ -367,6 +372,13 @@ describe('src/plan/lost-state.ts', () => {
     expect(text).toContain(
       '→ vdcsync adopt isos.i u7 (if iso u7 belongs to this spec) | write `unmanaged: ignore`',
     );
+  });
+
+  test('a kind without unmanaged resources is not asked', () => {
+    for (const key of ['ips.a', 'servers.web']) expect(ask(perhapsEarlier, key, isNew)).toBeUndefined();
+    const bare: typeof perhapsEarlier = (draft, input) =>
+      perhapsEarlier({ ...draft, kind: {} } as never, input);
+    expect(ask(bare, 'ips.a', isNew)).toBeUndefined();
   });
 
   const web = (applied: unknown = null) => [bound('servers.web', 'server', '1', { applied })];

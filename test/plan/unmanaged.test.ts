@@ -98,11 +98,12 @@ describe('src/plan/unmanaged.ts: addresses of the servers of the spec', () => {
   test.each<[string, Given, boolean]>([
     ['a created server that names one', { spec: web(entry), bindings: ofWeb(created) }, false],
     ['a created server that named one', { spec: web(entry), bindings: ofWeb(named) }, true],
+    ['a server that the spec names by id', { spec: web(reuse, ', id: 1') }, true],
     ['a server that has left the spec of a new state', { bindings: ofWeb(null), isNew: true }, true],
-    ['a claimed address', { spec: web(reuse), bindings: ofWeb(null), claims: [ofTen] }, false],
     ['a released server of a new state', { spec: web('', left), isNew: true }, true],
     ['a managed server of a new state', { spec: web(fresh, ', id: 1'), isNew: true }, false],
     ['a released one of a new state', { spec: web('', left), isNew: true, claims: releasedWeb }, true],
+    ['the same server, managed', { spec: web(reuse, ', id: 1'), claims: releasedWeb }, false],
   ])('%s', (_name, given, isHeld) => {
     const { register, world } = known({ ...given, parts: its });
     expect(heldAddresses(register, world).map(({ id }) => Number(id))).toEqual(isHeld ? [10] : []);
@@ -133,6 +134,7 @@ describe('src/plan/unmanaged.ts: servers that only a network counts', () => {
   const networks = (...counts: readonly number[]) =>
     counts.map((server_count, at) => ({ id: at + 1, name: `n${at + 1}`, server_count })) as never;
   test.each<[string, Partial<WorldParts>, object?]>([
+    ['no server more', { networks: networks(1) }],
     ['the most of two networks', { networks: networks(2, 3) }, { network: 'n2', servers: 3 }],
     ['servers that are listed', { networks: networks(2), servers: [{ id: 1, name: 'web' }] as never }],
   ])('%s', (_name, parts, expected) => {
@@ -196,6 +198,7 @@ describe('src/plan/unmanaged.ts: the ways out', () => {
   const held = { parts: { ips: [address(10, 2001)] } };
   const two2 = `ips: {a: {}, b: {}}\nservers: {web: {${sliders}}, db: {${sliders}, public_ipv4: {ip: a}}, pub: {${sliders}, public_ipv4: {new: true}}}\n`;
   test.each<[string, Given, readonly string[], object]>([
+    ['two addresses', { parts: { ips: [address(10), address(11)] } }, ['ips.a'], {}],
     ['a server of the name', listed('x', ' web '), ['servers.web'], { 'servers.web': '2002' }],
     [
       'a server of the name, and one without an address',
@@ -203,7 +206,6 @@ describe('src/plan/unmanaged.ts: the ways out', () => {
       ['servers.web'],
       { 'servers.web': '2002' },
     ],
-    ['two servers of the name', listed('web', 'web'), ['servers.web'], {}],
     ['a server without an address', listed('x'), ['servers.web'], { 'servers.web': '2001' }],
     ['a server with an address', held, ['servers.web'], {}],
     ['a server with an address, for an entry with one', held, ['servers.pub'], { 'servers.pub': '2001' }],

@@ -69,6 +69,7 @@ describe('src/engine/intents/not-there.ts', () => {
     ['a fourth server error', creation('server_error', { ...fenced, ...thrice }), laterRun('server_error')],
     ['an old key', creation('lost', { ...fenced, ageMs: 23 * hour }), asks('key_too_old')],
     ['an old key of an update', update('lost', { ageMs: 23 * hour }), asks('key_too_old')],
+    ['an unreadable answer', update('unreadable'), sameKey('unreadable')],
     ['a third lost update', update('lost', { lost: 3 }), asks('outcome_unknown')],
     ['a tenth send', deletion('conflict', { sends: 10 }), asks('outcome_unknown')],
     ['a fourth lost PUT of a firewall', put('lost', thrice), laterRun('outcome_unknown')],

@@ -107,8 +107,8 @@ describe('src/engine/intents/bound-by.ts: a server in creation', () => {
   });
 
   test.each<[string, Given, string | undefined]>([
-    ['in creation', {}, '7'],
     ['in creation past its deadline', { ageMs: 31 * minute }, '7'],
+    ['that does not exist', { open: [] }, undefined],
   ])('the id of a server %s', (_name, given, id) => {
     expect(serverIdOf(running(given).run, server)).toBe(id);
   });
@@ -134,6 +134,7 @@ describe('src/engine/intents/bound-by.ts: a server in creation', () => {
   });
 
   test.each<[string, Given, object, boolean]>([
+    ['a firewall that is not sent', {}, {}, true],
     ['an accepted firewall', { open: [sent({ phase: 'accepted', answer: {} })] }, {}, false],
     ['a firewall of a server that is deleted', {}, { verb: 'delete' }, false],
   ])('a created server with %s needs its firewall', (_name, given, more, is) => {
@@ -149,6 +150,7 @@ describe('src/engine/intents/bound-by.ts: a firewall in the creation of its serv
     ['before the binding', { bound: { id: '7', boundAt: sentAt + 1 } }, {}, true],
     ['with the binding', { bound: { id: '7', boundAt: sentAt } }, {}, false],
     ['to the server before', { bound: { id: '3', boundAt: sentAt + 1 } }, {}, false],
+    ['without a server', {}, { parentId: undefined }, false],
     ['as another part', {}, { kind: 'backup' }, false],
   ])('sent %s: early', async (_name, given, more, is) => {
     const { run, closed, calls } = running(given);
@@ -181,6 +183,12 @@ describe('src/engine/intents/bound-by.ts: a firewall in the creation of its serv
     await refusedEarly(run, sent(), result);
     const text = `the server is still being created: ${reason}`;
     expect(closed).toEqual(reason === undefined ? [] : [{ outcome: 'refused', text }]);
+  });
+
+  test('refused after the creation, the firewall is sent again', async () => {
+    const { run, closed, calls } = running({ open: [] });
+    expect(await refusedEarly(run, sent(), answer(409))).toMatchObject({ now: 'closed' });
+    expect([closed.length, calls]).toEqual([1, []]);
   });
 
   test('it is sent again once after a reset', async () => {

@@ -77,6 +77,7 @@ describe('src/engine/intents/endings.ts', () => {
     ['done', resize, bound, false],
     ['refused', resize, bound, false],
     ['absent', { ...resize, verb: 'delete' }, bound, false],
+    ['absent', resize, new Map(), false],
     ['absent', { ...resize, kind: 'firewall' }, bound, false],
   ])('an update that ends as %s is asked for again where no read shows it (%#)', async (outcome, write, bindings, doubts) => {
     const changes: (readonly unknown[])[] = [];
@@ -175,8 +176,10 @@ describe('src/engine/intents/endings.ts', () => {
   const wall = { kind: 'firewall', key: 'servers.x.firewall' };
   const doubted = { phase: 'waiting', because: 'key_doubted' };
   test.each([
+    ['a write that was refused', {}, { now: 'closed', outcome: 'refused' }],
     ['an unconfirmed purchase', { kind: 'ip', key: 'ips.x', ...unconfirmed('lost') }, { now: 'blocked' }],
     ['an unconfirmed firewall', { ...wall, ...unconfirmed('lost') }, { now: 'closed', outcome: 'absent' }],
+    ['a lost deletion', { verb: 'delete', ...unconfirmed('lost') }, { now: 'closed', outcome: 'absent' }],
     ['a doubted creation', doubted, { now: 'again', afterMs: 0 }],
   ])('%s', async (_name, write, progress) => {
     const { run, ends, recorded } = stubRun();
@@ -255,6 +258,7 @@ describe('src/engine/intents/not-there.ts', () => {
     ['a second one of it', replay(), past(1), again, {}, mayMark],
     ['a third one, while writes are paused', replay(), past(2), asks, {}, { ...storing, held: true }],
     ['a fifth one, not all replayed', replay(), [...past(2), ...past(2, made)], again],
+    ['a replay without a task that reports no end', replay({ end: 'unreported' }), [], asks],
     ['a replay with a task', replay({ end: 'unreported', taskId: 't' }), [], again],
     ['one that may be there', made, [], asks, { gone: false }],
     ['one beside strays', made, [], asks, { gone: true, strays: true }],

@@ -161,7 +161,7 @@ describe('src/engine/intents/pauses.ts', () => {
 
   test.each<[string, Refused, boolean]>([
     ['the deletion after it', { scope: 'operation', verb: 'delete' }, true],
-    ['its own class', { scope: 'operation' }, false],
+    ['spending', {}, false],
   ])('a pause of %s blocks a creation that comes first: %s', async (_name, refused, isHeld) => {
     const second = [written('server', 'delete', 'adds')];
     const paused = await pausedBefore(depsWith(claim(refused)).run.deps, second, {
@@ -213,6 +213,7 @@ describe('src/engine/intents/pauses.ts', () => {
   const waits = (verb: string, name: string, other: string) =>
     `${verb} ${name}: waits for ${other}, which is paused, resolve ${other} first`;
   test.each<[string, readonly Operation[], Refused]>([
+    ['a creation', [operation('create', 'ips.a')], spending],
     ['no adoption', [operation('adopt', 'ips.a', { spend: 'adds' })], spending],
     ['a replacement that begins with the creation', newFirst, spending],
     ['a replacement that begins with the creation, for a quota', newFirst, of('server', 'create')],

@@ -213,7 +213,6 @@ describe('src/engine/intents/record.ts', () => {
     ['server', 'create', 'adds'],
     ['server', 'update', 'none'],
     ['firewall', 'create', 'none'],
-    ['server', 'delete', 'reduces'],
   ] as const)('the spending of %s %s, which the spec does not ask for: %s', (kind, verb, spend) => {
     expect(spendOf(stubRun().run, intentOf({ kind, verb }))).toBe(spend);
   });

@@ -138,11 +138,9 @@ describe('src/engine/intents/revalidate.ts', () => {
     const { run, world } = playing(given);
     return creationAfter(run, world, key(name), verb)?.id;
   };
-  /** A project in which each entry has its verdict. */
-  const judged = (given: Given['verdicts'] & object) => ({ declared: Object.keys(given), verdicts: given });
   test.each<[string, Given, string, string?]>([
-    ['the address of a server', judged({ [web]: replace, [address]: remove }), address, 'create:servers.web'],
     ['the address of an undeclared server', { bound: [address], verdicts: { [address]: create } }, address],
+    ['an unknown server', {}, web],
   ])('a deletion makes room for the creation of %s', (_name, given, name, expected) => {
     expect(creationIn(given, name, 'delete')).toBe(expected);
     for (const other of ['create', 'update', 'adopt'] as const)
@@ -204,9 +202,11 @@ describe('src/engine/intents/revalidate.ts', () => {
       blocked: { candidates: [] },
     });
   const free = { ips: [{ id: 51, address: 'a', server_id: null }] };
+  const beside = { open: [unresolved('blocked')], ...free };
   test.each<[string, Given, string, string?]>([
     ['a deletion while spending is paused', paused('spending'), 'delete', 'odd'],
-    ['a creation while all is paused', paused('everything'), 'create'],
+    ['a deletion beside an unresolved creation', beside, 'delete', 'unresolved_create'],
+    ['an update', paused('spending'), 'update'],
   ])('%s', async (_name, given, verb, code) => {
     const { run, world } = playing({ ...whole, verdicts, ...given });
     const progress = await secondHalfPaused(run, world, { key: key(web), request: {}, verb } as never);
@@ -244,6 +244,7 @@ describe('src/engine/intents/revalidate.ts', () => {
   const wanted = 'the project or the spec has changed since the plan';
   const oldFirst = { ...replace, order: 'delete_first' };
   test.each<[string, object | undefined, Operation, object?]>([
+    ['a creation with another diff', { ...create, changes }, operation('create')],
     ['an update to other values', update, operation('update', { changes: [] }), { reason: wanted }],
     [
       'a resource that is unchanged',
@@ -318,9 +319,9 @@ describe('src/engine/intents/revalidate.ts', () => {
   const added = (name: string) => ({ declared: [name], bound: [], verdicts: { [name]: create } });
   const ofNetwork = (verb: string) => operation(verb, { key: key('networks.n'), kind: 'network' });
   const ofIp = (verb: string) => operation(verb, { key: key('ips.a'), kind: 'ip' });
-  const ending = { holder: { is: 'baseline' }, kind: 'project', id: '1', identity: {}, at: 1 };
   test.each<[string, Given, Operation, string?]>([
     ['an operation that is not wanted', { declared: [web] }, operation('delete'), wanted],
+    ['an unknown resource', {}, operation('create'), wanted],
     ['a deletion that the spec does not permit', leaving('networks.n'), ofNetwork('delete'), 'prune'],
     ['a permitted deletion', { ...leaving('networks.n'), settings: pruning }, ofNetwork('delete')],
     [
@@ -362,11 +363,6 @@ describe('src/engine/intents/revalidate.ts', () => {
       { ...added('ips.a'), bound: ['ips.b'], inTheWay: { 'ips.a': ['ips.c', 'ips.b'] } },
       ofIp('create'),
       'ips.b must be deleted first',
-    ],
-    [
-      'a creation in place of what is gone',
-      { ...added('ips.a'), inTheWay: { 'ips.a': ['ips.b'] }, claims: [ending] },
-      ofIp('create'),
     ],
     [
       'a deletion beside what is bound',

@@ -3,6 +3,7 @@ import type { WriteResult } from '../../../src/core/ports.ts';
 import type { Binding, Intent } from '../../../src/core/state.ts';
 import {
   endReservation,
+  isReservation,
   reservationOf,
   reserve,
   reserveKeys,
@@ -262,6 +263,15 @@ describe('src/engine/intents/reserve-key.ts: one step', () => {
       expect(sent).toEqual([2, 1]);
       expect(log).toEqual([begun, 'void taken']);
     });
+  });
+
+  test('a reservation that an earlier process left ends', async () => {
+    const open = intentOf({ request: probed });
+    expect(isReservation(open)).toBe(true);
+    expect(isReservation(intentOf({}))).toBe(false);
+    const { run, log } = reserving({ open: [open] });
+    expect(await endReservation(run, open)).toMatchObject({ now: 'closed', outcome: 'void' });
+    expect(log).toEqual(['void']);
   });
 
   test.each([
