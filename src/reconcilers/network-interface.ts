@@ -183,23 +183,3 @@ function diffLeaving(
     freed: priceOfCard(world),
   };
 }
-
-/** The network interfaces whose removal takes the server out of the network; `undefined` if another one remains. */
-export function cardsLeaving(
-  server: ResourceKey,
-  id: string,
-  world: World,
-): readonly ResourceKey[] | undefined {
-  if (world.subjects.get(server)?.desired?.managed !== true) return undefined;
-  if (world.profile.operations.remove_network_interface === undefined) return undefined;
-  const seen = world.observed.get(server);
-  const inside = (seen?.cards ?? []).filter((card) => String(card.network_id) === id && !card.public);
-  const keys = world
-    .childrenOf(server)
-    .filter(({ kind, desired, binding }) => {
-      const bound = inside.some((card) => card.id === binding?.id);
-      return kind === 'network_interface' && desired === undefined && bound;
-    })
-    .map(({ key }) => key);
-  return keys.length > 0 && keys.length === inside.length ? keys : undefined;
-}

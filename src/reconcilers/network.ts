@@ -1,11 +1,8 @@
 import { z } from 'zod';
 import { bindingBy } from '../core/desired.ts';
-import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
-import type { Change } from '../core/plan.ts';
-import { edit, outside, type Remedy, run } from '../core/remedy.ts';
+import { edit, type Remedy, run } from '../core/remedy.ts';
 import type { Network, NetworkId } from '../core/resources.ts';
-import { restoring } from '../core/restoring.ts';
 import { grouped } from '../core/world.ts';
 import { cidrPattern, cidrProblem, isSameNetwork, normalCidr } from './cidr.ts';
 import {
@@ -17,19 +14,10 @@ import {
   integerIdIn,
   lostOf,
   recordedIds,
-  toNothing,
   unchanged,
 } from './existence.ts';
-import { cardsLeaving } from './network-interface.ts';
-import {
-  asAnother,
-  asNewNames,
-  freeingName,
-  nameExists,
-  nameTaken,
-  renaming,
-  withNameOf,
-} from './unique-names.ts';
+import { cardsLeaving, diffLeaving, obstacleOf } from './network/in-use.ts';
+import { asAnother, freeingName, nameExists, nameTaken, renaming, withNameOf } from './unique-names.ts';
 import { cutShort } from './whole-list.ts';
 
 /** A private network: created without an id in the answer, replaced when its cidr changes. */
@@ -332,56 +320,6 @@ function diffLive(
     order: 'delete_first',
     ...obstacleOf(subject, live, changes, world),
   } as const;
-}
-
-function obstacleOf(subject: Subject<NetworkEntry>, live: Network, changes: readonly Change[], world: World) {
-  const servers = live.server_count ?? 0;
-  if (servers === 0) return {};
-  const change = changes.map(({ path, from, to }) => `${path} from ${from} to ${to}`).join(' and ');
-  return {
-    obstacle: {
-      code: 'network_in_use',
-      reason: `a change of ${change} deletes the network and creates a new one, but ${servers === 1 ? '1 server is' : `${servers} servers are`} on it: ${namesOf(world.serversIn(String(live.id)), servers)}`,
-      remedies: [outside('remove the servers from the network'), restoring(changes, subject.key)],
-    },
-  } as const;
-}
-
-function diffLeaving({ key, kind }: Subject, live: Network, world: World): Diff {
-  // @assumption A26
-  if (live.is_default) {
-    const reason = 'vdcsync never deletes the default network';
-    return { verdict: { verdict: 'release', gone: false, reason } };
-  }
-  const inside = world.serversIn(String(live.id));
-  const own = inside.filter(
-    (key) =>
-      world.subjects.get(key)?.desired !== undefined &&
-      cardsLeaving(key, String(live.id), world) === undefined,
-  );
-  const staying = (live.server_count ?? 0) - (inside.length - own.length);
-  if (staying > 0) {
-    const isAlike = ({ cidr }: { cidr?: unknown }) =>
-      normalCidr(String(cidr ?? '')) === normalCidr(live.cidr);
-    const renamed = asNewNames({ key, kind }, world, isAlike);
-    return blocked(
-      'delete',
-      'network_in_use',
-      `${staying === 1 ? '1 server stays' : `${staying} servers stay`} on the network: ${namesOf(own, staying)}`,
-      [
-        outside('remove the servers from the network, or delete them'),
-        // Two entries of one subnet would be no valid spec.
-        ...(renamed.length === 0 ? [edit(key, { entry: 'restore' })] : renamed),
-      ],
-    );
-  }
-  return { verdict: { verdict: 'delete', changes: toNothing({ name: live.name, cidr: live.cidr }) } };
-}
-
-/** The managed servers of so many. */
-function namesOf(managed: readonly ResourceKey[], count: number): string {
-  const others = Math.max(0, count - managed.length);
-  return [...managed, ...(others === 0 ? [] : [`${others} that this spec does not manage`])].join(', ');
 }
 
 function identityOf(live: Network) {
