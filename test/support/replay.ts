@@ -1,8 +1,15 @@
-import type { Claim } from '../core/claims.ts';
-import { patched } from '../core/intent.ts';
-import type { ResourceKey } from '../core/keys.ts';
-import type { Because, Binding, Intent, IntentOutcome, IntentPatch, JournalEntry } from '../core/state.ts';
-import { ended } from './records.ts';
+import type { Claim } from '../../src/core/claims.ts';
+import { patched } from '../../src/core/intent.ts';
+import type { ResourceKey } from '../../src/core/keys.ts';
+import type {
+  Because,
+  Binding,
+  Intent,
+  IntentOutcome,
+  IntentPatch,
+  JournalEntry,
+} from '../../src/core/state.ts';
+import { ended } from '../../src/state/records.ts';
 
 /** The state that a journal describes. */
 export interface Replayed {
