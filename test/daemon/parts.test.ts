@@ -10,7 +10,7 @@ import { span } from '../../src/daemon/http/text.ts';
 import type { ProjectSession } from '../../src/daemon/ports.ts';
 import { KeyBackOff } from '../../src/daemon/scheduling/back-off.ts';
 import { Refresh } from '../../src/daemon/scheduling/refresh.ts';
-import { createWake } from '../../src/daemon/scheduling/wake.ts';
+import { Wake } from '../../src/daemon/scheduling/wake.ts';
 import { createReadCache } from '../../src/engine/observe.ts';
 import { conditionOf } from '../../src/view/condition.ts';
 import { load } from '../support/rig.ts';
@@ -116,7 +116,7 @@ describe('src/daemon: reading servers in turn', () => {
 describe('src/daemon: triggers', () => {
   test('however many come, they are one look; one that comes while nobody sleeps is kept', async () => {
     const clock = virtualClock();
-    const wake = createWake();
+    const wake = new Wake();
     const { signal } = new AbortController();
     wake.nudge('file');
     wake.nudge('webhook');

@@ -2,7 +2,7 @@ import { within } from '../../core/clock.ts';
 import { LaterReleaseError, messageOf, StateError, StateHeldError } from '../../core/errors.ts';
 import type { Condition } from '../../view/condition.ts';
 import type { DaemonLogger, Trigger } from '../ports.ts';
-import { createWake } from '../scheduling/wake.ts';
+import { Wake } from '../scheduling/wake.ts';
 import { markOf } from '../sources/source.ts';
 import type { Board, SpecInForce } from './board.ts';
 import type { DatabaseClock } from './database-clock.ts';
@@ -86,7 +86,7 @@ export class Fleet {
   readonly #fitness: Fitness;
   readonly #turns = new Map<string, Turn>();
   #work: FleetWork | undefined;
-  readonly #wake = createWake();
+  readonly #wake = new Wake();
   /** How many turns were at work when all places were taken. Zero if places were left. */
   #full = 0;
   #answeredAt = Number.NEGATIVE_INFINITY;

@@ -10,7 +10,7 @@ import { CommandQueue } from '../operator-commands/command-queue.ts';
 import type { CommandAnswer, OperatorCommand } from '../operator-commands/control.ts';
 import { detailsWhile, type ProjectSession, type Trigger } from '../ports.ts';
 import { KeyBackOff } from '../scheduling/back-off.ts';
-import { abortedWith, createWake, rest, restMs } from '../scheduling/wake.ts';
+import { abortedWith, rest, restMs, Wake } from '../scheduling/wake.ts';
 import { SpecProblem } from '../sources/spec-problem.ts';
 import { Activity } from './activity.ts';
 import type { ProjectSummary } from './facts.ts';
@@ -45,7 +45,7 @@ import {
 export class DaemonProject {
   readonly id: number;
   readonly #options: ProjectOptions;
-  readonly #wake = createWake();
+  readonly #wake = new Wake();
   readonly #problem: SpecProblem;
   readonly #commands: CommandQueue;
   readonly #record: TurnRecord;

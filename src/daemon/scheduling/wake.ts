@@ -7,41 +7,37 @@ import type { Found, ProjectHistory } from '../project/history.ts';
  * Collects triggers. Any number of triggers during a reconciliation cause one more reconciliation: level-triggered,
  * not edge-triggered.
  */
-export interface Wake {
-  nudge(trigger: Trigger): void;
+export class Wake {
+  readonly #triggers = new Set<Trigger>();
+  #awake: AbortController | undefined;
+
+  nudge(trigger: Trigger): void {
+    this.#triggers.add(trigger);
+    this.#awake?.abort();
+  }
+
   /** Whether a trigger has come since the last `take`. */
-  pending(): boolean;
+  pending(): boolean {
+    return this.#triggers.size > 0;
+  }
+
   /** Returns the collected triggers, and clears them. */
-  take(): readonly Trigger[];
+  take(): readonly Trigger[] {
+    const taken = [...this.#triggers];
+    this.#triggers.clear();
+    return taken;
+  }
+
   /** Resolves at the next trigger, at once if a trigger is pending, or after `ms`. Rejects with the signal's reason. */
-  sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<void>;
-}
-
-export function createWake(): Wake {
-  const triggers = new Set<Trigger>();
-  let awake: AbortController | undefined;
-
-  return {
-    nudge(trigger) {
-      triggers.add(trigger);
-      awake?.abort();
-    },
-    pending: () => triggers.size > 0,
-    take() {
-      const taken = [...triggers];
-      triggers.clear();
-      return taken;
-    },
-    async sleep(clock, ms, signal) {
-      signal.throwIfAborted();
-      if (triggers.size > 0) return;
-      const { own, release } = abortedWith(signal);
-      awake = own;
-      await clock.sleep(ms, own.signal).catch(() => undefined);
-      release();
-      signal.throwIfAborted();
-    },
-  };
+  async sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (this.pending()) return;
+    const { own, release } = abortedWith(signal);
+    this.#awake = own;
+    await clock.sleep(ms, own.signal).catch(() => undefined);
+    release();
+    signal.throwIfAborted();
+  }
 }
 
 /**

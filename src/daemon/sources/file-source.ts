@@ -2,7 +2,7 @@ import { dirname } from 'node:path';
 import { watch as watchPaths } from 'chokidar';
 import { digestOf } from '../../core/json.ts';
 import type { DaemonDeps } from '../ports.ts';
-import { createWake } from '../scheduling/wake.ts';
+import { Wake } from '../scheduling/wake.ts';
 import type { FolderBounds } from './bounds.ts';
 import { failWith, readSpecFile } from './read-file.ts';
 import { SharedOverlays, type Snapshot, type SpecSource, specOf } from './source.ts';
@@ -74,7 +74,7 @@ export function fileSource(options: FileSourceOptions): SpecSource {
     const folders = [
       ...new Set(files.map((each) => (folder && each === files[0] ? each.path : dirname(each.path)))),
     ];
-    const wake = createWake();
+    const wake = new Wake();
     const watcher = watchPaths(folders, { ignoreInitial: true, depth: 0, ignorePermissionErrors: true });
     watcher.on('all', () => wake.nudge('file'));
     watcher.on('error', (error) =>

@@ -3,7 +3,7 @@ import { linesText } from '../../core/text.ts';
 import type { Commit } from '../../view/facts.ts';
 import type { Notification } from '../notifications/notification.ts';
 import type { DaemonDeps, Trigger } from '../ports.ts';
-import { createWake } from '../scheduling/wake.ts';
+import { Wake } from '../scheduling/wake.ts';
 import { holdersAfter, refuseOthers } from './claims.ts';
 import type { Intake, Taken } from './intake.ts';
 import { type Holders, SourceError, type SpecSource } from './source.ts';
@@ -41,7 +41,7 @@ export type Orphan = Extract<Taken, { readonly problem: unknown }>;
 /** Reads the source at each hint, one reading at a time, and passes its specs on. */
 export class SpecReader {
   readonly #options: SpecReaderOptions;
-  readonly #wake = createWake();
+  readonly #wake = new Wake();
   #state: SourceState;
   #holders: Holders = {};
   #mayPass = false;
