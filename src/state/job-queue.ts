@@ -1,29 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import type { JobWithMetadata, PgBoss } from 'pg-boss';
+import type { Random } from '../core/clock.ts';
+import {
+  type FleetQueue,
+  type HeardHint,
+  type Hint,
+  type JobClaim,
+  type NextTurn,
+  sourceKey,
+  type Taking,
+  type Trigger,
+  urgencies,
+} from '../core/fleet.ts';
 import { parsePostgresUrl } from './postgres-url.ts';
 
-/** A job that this process has. */
-export interface ClaimedJob<Data> {
-  readonly id: string;
-  /** A later attempt of the same job takes it from this one. */
-  readonly attempt: number;
-  readonly key: string;
-  readonly data: Data;
-  readonly priority: number;
-  readonly group: string | undefined;
-  /** How long the job was due before this process took it, in ms. */
-  readonly lateMs: number;
-  /** When this process took the job. Wall ms of the database. */
-  readonly takenAt: number;
-}
-
 /** A job to be. */
-export interface WantedJob<Data> {
+interface WantedJob extends NextTurn {
   readonly key: string;
-  readonly data: Data;
-  readonly priority: number;
-  readonly group: string | undefined;
-  readonly afterMs: number;
 }
 
 export interface JobQueueOptions {
@@ -31,6 +24,9 @@ export interface JobQueueOptions {
   readonly instance: string;
   /** `command`: neither migrates nor supervises. */
   readonly as: 'replica' | 'command';
+  /** The projects of each tenant. */
+  readonly tenants?: Readonly<Record<string, readonly number[]>>;
+  readonly random: Random;
   readonly onError: (error: unknown) => void;
 }
 
@@ -49,16 +45,17 @@ const answerMs = 5_000;
  * one for hints. pg-boss migrates its own schema, prunes ended jobs, and gives the jobs of a process that no
  * longer confirms them to others.
  */
-export class JobQueue<Data extends object, Hint extends object> {
+export class JobQueue implements FleetQueue {
   readonly #boss: PgBoss;
   readonly #jobs: string;
   readonly #hints: string;
+  readonly #random: Random;
+  /** By key. */
+  readonly #tenants: ReadonlyMap<string, string>;
 
   /** @throws an error of the driver if the server cannot be reached or used */
-  static async open<Data extends object, Hint extends object>(
-    url: string,
-    { instance, as, onError }: JobQueueOptions,
-  ): Promise<JobQueue<Data, Hint>> {
+  static async open(url: string, options: JobQueueOptions): Promise<JobQueue> {
+    const { instance, as, onError } = options;
     const { connectionString, state } = parsePostgresUrl(url);
     // Only a fleet needs the package, and loading it takes time.
     const { PgBoss: Boss } = await import('pg-boss');
@@ -73,7 +70,7 @@ export class JobQueue<Data extends object, Hint extends object> {
       ...{ maintenanceIntervalSeconds: 60, flowIntervalSeconds: 3_600, monitorVacuum: false },
     });
     boss.on('error', onError);
-    const queue = new JobQueue<Data, Hint>(boss, state);
+    const queue = new JobQueue(boss, state, options);
     try {
       await boss.start({ attempts: isReplica ? 3 : 1 });
       if (isReplica) await queue.#create();
@@ -84,78 +81,65 @@ export class JobQueue<Data extends object, Hint extends object> {
     return queue;
   }
 
-  private constructor(boss: PgBoss, fleet: string) {
+  private constructor(boss: PgBoss, fleet: string, { random, tenants = {} }: JobQueueOptions) {
     this.#boss = boss;
     this.#jobs = `${fleet}/projects`;
     this.#hints = `${fleet}/hints`;
+    this.#random = random;
+    this.#tenants = new Map(
+      Object.entries(tenants).flatMap(([tenant, ids]) => ids.map((id) => [String(id), tenant] as const)),
+    );
   }
 
-  /** The most urgent jobs that are due. `fullGroups`: groups whose jobs wait. */
-  async take(
-    most: number,
-    { leastPriority, fullGroups }: { readonly leastPriority: number; readonly fullGroups: readonly string[] },
-  ): Promise<readonly ClaimedJob<Data>[]> {
-    const jobs = await this.#boss.fetch<Data>(this.#jobs, {
-      ...{ batchSize: most, includeMetadata: true, minPriority: leastPriority },
-      ...(fullGroups.length === 0 ? {} : { ignoreGroups: [...fullGroups] }),
+  async take(most: number, { leastUrgency, fullTenants }: Taking): Promise<readonly JobClaim[]> {
+    const jobs = await this.#boss.fetch<JobData>(this.#jobs, {
+      ...{ batchSize: most, includeMetadata: true, minPriority: leastUrgency },
+      ...(fullTenants.length === 0 ? {} : { ignoreGroups: [...fullTenants] }),
     });
     return jobs.map(claimed);
   }
 
-  /** Returns the ids of the jobs that this process still has. */
-  async confirm(jobs: readonly Attempt[]): Promise<ReadonlySet<string>> {
-    const answer: object = await this.#boss.touch(this.#jobs, jobs.map(attemptOf));
-    return new Set('settled' in answer ? (answer.settled as string[]) : jobs.map(({ id }) => id));
+  async confirm(claims: readonly Attempt[]): Promise<ReadonlySet<string>> {
+    const answer: object = await this.#boss.touch(this.#jobs, claims.map(attemptOf));
+    return new Set('settled' in answer ? (answer.settled as string[]) : claims.map(({ id }) => id));
   }
 
-  /** The job is done. The next one is there first, so that a process that ends in between loses no key. */
-  async end(job: Attempt, next?: WantedJob<Data>): Promise<void> {
-    if (next !== undefined) await this.#boss.insert(this.#jobs, [insertOf(next)]);
-    await this.#boss.complete(this.#jobs, [attemptOf(job)]);
+  /** The next job is there before this one is done, so that a process that ends in between loses no key. */
+  async end(claim: JobClaim, next: NextTurn | undefined): Promise<void> {
+    if (next !== undefined)
+      await this.#boss.insert(this.#jobs, [this.#insertOf({ ...next, key: claim.key })]);
+    await this.#boss.complete(this.#jobs, [attemptOf(claim)]);
   }
 
-  /** The job is made again, with the back-off of the queue. */
-  async fail(job: Attempt, message: string): Promise<void> {
-    await this.#boss.fail(this.#jobs, [attemptOf(job)], { message });
+  async fail(claim: Attempt, message: string): Promise<void> {
+    await this.#boss.fail(this.#jobs, [attemptOf(claim)], { message });
   }
 
-  /** The keys that have a job, in hand or waiting. */
-  async keys(): Promise<ReadonlySet<string>> {
+  async add(keys: readonly string[], withinMs: number): Promise<void> {
     // `findJobs` of pg-boss returns every column, and the ended jobs too.
     const sql = `SELECT DISTINCT singleton_key AS key FROM vdcsync_jobs.job WHERE name = $1 AND state <= 'active'`;
     const { rows } = await this.#boss.getDb().executeSql(sql, [this.#jobs]);
-    return new Set(rows.map(({ key }: { readonly key: string }) => key));
+    const known = new Set(rows.map(({ key }: { readonly key: string }) => key));
+    const lost = keys.filter((key) => !known.has(key));
+    const next = { trigger: 'timer', urgency: urgencies.time } as const;
+    await this.#insert(lost.map((key) => ({ ...next, key, afterMs: this.#random.next() * withinMs })));
   }
 
-  /** Adds the jobs whose keys have none that waits. Returns the others. */
-  async add(jobs: readonly WantedJob<Data>[]): Promise<readonly WantedJob<Data>[]> {
-    const left: WantedJob<Data>[] = [];
-    for (let at = 0; at < jobs.length; at += atOnce) {
-      const some = jobs.slice(at, at + atOnce).map((job) => ({ job, id: randomUUID() }));
-      const inserts = some.map(({ job, id }) => ({ ...insertOf(job), id }));
-      const added = new Set(await this.#boss.insert(this.#jobs, inserts, { returnId: true }));
-      left.push(...some.flatMap(({ job, id }) => (added.has(id) ? [] : [job])));
-    }
-    return left;
-  }
-
-  /**
-   * Adds the jobs. Where a job of the key waits already, that one takes the new data, priority and time.
-   * `keepPriority`: it takes no new priority.
-   */
-  async put(jobs: readonly WantedJob<Data>[], { keepPriority = false } = {}): Promise<void> {
-    let left = jobs.length > fewKeys ? await this.add(jobs) : jobs;
+  /** Where a job of the key waits already, that one takes the new trigger, urgency and time. */
+  async ask(keys: readonly string[], trigger: Trigger, urgency: number): Promise<void> {
+    const jobs = keys.map((key) => ({ key, trigger, urgency, afterMs: 0 }));
+    let left = jobs.length > fewKeys ? await this.#insert(jobs) : jobs;
     // `upsert` of pg-boss is a transaction with three statements and more.
     while (left.length > 0) {
-      const missed: WantedJob<Data>[] = [];
+      const missed: WantedJob[] = [];
       for (const job of left) {
-        const { data, ...rest } = job;
-        const { priority, ...options } = optionsOf(rest);
-        const changed = keepPriority ? options : { ...options, priority };
+        const { data, priority, ...options } = this.#insertOf(job);
+        // A full round must not delay an edit that waits already.
+        const changed = urgency < urgencies.edit ? options : { ...options, priority };
         const { updated } = await this.#boss.update(this.#jobs, data, changed);
         if (updated === 0) missed.push(job);
       }
-      left = await this.add(missed);
+      left = await this.#insert(missed);
     }
   }
 
@@ -163,8 +147,7 @@ export class JobQueue<Data extends object, Hint extends object> {
     await this.#boss.send(this.#hints, hint);
   }
 
-  /** The hints that were sent, each until it is done. */
-  async hints(): Promise<readonly { readonly hint: Hint; readonly done: () => Promise<void> }[]> {
+  async hints(): Promise<readonly HeardHint[]> {
     const jobs = await this.#boss.fetch<Hint>(this.#hints, { batchSize: 100 });
     return jobs.map(({ id, retryCount, data }) => ({
       hint: data,
@@ -172,7 +155,6 @@ export class JobQueue<Data extends object, Hint extends object> {
     }));
   }
 
-  /** How many jobs were due and waited at the last check of the monitor. */
   async waiting(): Promise<number> {
     return (await this.#boss.getQueue(this.#jobs))?.readyCount ?? 0;
   }
@@ -189,10 +171,36 @@ export class JobQueue<Data extends object, Hint extends object> {
       retryLimit: 1_000,
       deleteAfterSeconds: 60,
     });
+    await this.#insert([{ key: sourceKey, trigger: 'start', urgency: urgencies.lead, afterMs: 0 }]);
+  }
+
+  /** Inserts the jobs whose keys have none that waits. Returns the others. */
+  async #insert(jobs: readonly WantedJob[]): Promise<readonly WantedJob[]> {
+    const left: WantedJob[] = [];
+    for (let at = 0; at < jobs.length; at += atOnce) {
+      const some = jobs.slice(at, at + atOnce).map((job) => ({ job, id: randomUUID() }));
+      const inserts = some.map(({ job, id }) => ({ ...this.#insertOf(job), id }));
+      const added = new Set(await this.#boss.insert(this.#jobs, inserts, { returnId: true }));
+      left.push(...some.flatMap(({ job, id }) => (added.has(id) ? [] : [job])));
+    }
+    return left;
+  }
+
+  #insertOf({ key, trigger, urgency, afterMs }: WantedJob) {
+    const tenant = this.#tenants.get(key);
+    const data: JobData = { trigger };
+    return {
+      ...{ data, singletonKey: key, priority: urgency, startAfter: Math.max(0, afterMs) / 1_000 },
+      ...(tenant === undefined ? {} : { group: { id: tenant } }),
+    };
   }
 }
 
-type Attempt = Pick<ClaimedJob<unknown>, 'id' | 'attempt'>;
+interface JobData {
+  readonly trigger: Trigger;
+}
+
+type Attempt = Pick<JobClaim, 'id' | 'attempt'>;
 
 const jobOptions = {
   heartbeatSeconds: 10,
@@ -211,21 +219,11 @@ function attemptOf({ id, attempt }: Attempt) {
   return { id, retryCount: attempt };
 }
 
-function optionsOf({ key, priority, group, afterMs }: Omit<WantedJob<unknown>, 'data'>) {
-  return {
-    ...{ singletonKey: key, priority, startAfter: Math.max(0, afterMs) / 1_000 },
-    ...(group === undefined ? {} : { group: { id: group } }),
-  };
-}
-
-function insertOf<Data extends object>({ data, ...job }: WantedJob<Data>) {
-  return { ...optionsOf(job), data };
-}
-
-function claimed<Data extends object>(job: JobWithMetadata<Data>): ClaimedJob<Data> {
+function claimed(job: JobWithMetadata<JobData>): JobClaim {
   const { id, retryCount, singletonKey, data, priority, groupId, startAfter, startedOn } = job;
   return {
-    ...{ id, attempt: retryCount, key: singletonKey ?? '', data, priority, group: groupId ?? undefined },
+    ...{ id, attempt: retryCount, key: singletonKey ?? '', trigger: data.trigger },
+    ...{ urgency: priority, tenant: groupId ?? undefined },
     lateMs: Math.max(0, startedOn.getTime() - startAfter.getTime()),
     takenAt: startedOn.getTime(),
   };

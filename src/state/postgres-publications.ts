@@ -1,3 +1,4 @@
+import type { Publications, PublishedFor, PublishedSpec, WaitingChange, WaitingSpec } from '../core/fleet.ts';
 import type { Json } from '../core/json.ts';
 import type { OpenPostgresOptions } from './postgres.ts';
 import { openPostgresDriver } from './postgres.ts';
@@ -5,31 +6,7 @@ import type { PostgresDriver } from './postgres-driver.ts';
 import type { Row } from './sql-driver.ts';
 import { SqlStore } from './sql-store.ts';
 
-/** One spec as a fleet has published it. */
-export interface SpecRow {
-  readonly name: string;
-  /** Whose it is. */
-  readonly project: number | null;
-  /** `null`: it is gone. */
-  readonly body: string | null;
-}
-
-/** The spec of a project, with the version and the commit in which it is in force. Both as JSON. */
-export interface PublishedFor {
-  readonly version: number;
-  readonly body: string;
-  readonly commit: string | null;
-}
-
-/** The spec that a project of a fleet waits for. */
-export interface WaitingSpecRow {
-  readonly project: number;
-  readonly rollout: string;
-  readonly body: string | null;
-}
-
 const columns = 'name, project, body';
-const none = { put: [], gone: [] } as const;
 
 /**
  * Opens the state of a fleet, to publish or to read; `undefined` where there is nothing to be read yet.
@@ -45,7 +22,7 @@ export async function openPublications(
 }
 
 /** The specs that a fleet has published: one row each, with the serial of the state at its last change. */
-export class PostgresPublications {
+export class PostgresPublications implements Publications {
   readonly #driver: PostgresDriver;
   readonly #store: SqlStore;
 
@@ -75,7 +52,7 @@ export class PostgresPublications {
   }
 
   /** The specs that changed after one version, and up to another. */
-  async published(after: number, upTo: number): Promise<readonly SpecRow[]> {
+  async published(after: number, upTo: number): Promise<readonly PublishedSpec[]> {
     const sql = `SELECT ${columns} FROM vdcsync.specs WHERE state_id = $1 AND version > $2 AND version <= $3`;
     return (await this.#read(sql, after, upTo)).map(publishedSpec);
   }
@@ -118,7 +95,7 @@ export class PostgresPublications {
   }
 
   /** The specs that projects wait for. */
-  async waiting(): Promise<readonly WaitingSpecRow[]> {
+  async waiting(): Promise<readonly WaitingSpec[]> {
     const sql =
       'SELECT project, rollout, body FROM vdcsync.waiting_specs WHERE state_id = $1 ORDER BY project';
     return (await this.#read(sql)).map(({ project, rollout, body }) => {
@@ -134,11 +111,7 @@ export class PostgresPublications {
    * Publishes these specs in addition to the earlier ones, and changes the specs that projects wait for, all at once.
    * Returns the version. Only for the owner.
    */
-  async publish(
-    specs: readonly SpecRow[],
-    head: Json,
-    { put, gone }: { readonly put: readonly WaitingSpecRow[]; readonly gone: readonly number[] } = none,
-  ): Promise<number> {
+  async publish(specs: readonly PublishedSpec[], head: Json, { put, gone }: WaitingChange): Promise<number> {
     let version = 0;
     await this.#driver.writing(async () => {
       await this.#driver.run(
@@ -181,7 +154,7 @@ export class PostgresPublications {
   }
 }
 
-function publishedSpec({ name, project, body }: Row): SpecRow {
+function publishedSpec({ name, project, body }: Row): PublishedSpec {
   return {
     name: String(name),
     project: project === null ? null : Number(project),

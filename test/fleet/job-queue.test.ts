@@ -1,85 +1,87 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { openQueue } from '../../src/cli/daemon/fleet.ts';
-import { continued, urgencies } from '../../src/daemon/fleet/queue.ts';
-import { JobQueue, type WantedJob } from '../../src/state/job-queue.ts';
+import { continued, sourceKey, urgencies } from '../../src/core/fleet.ts';
+import { systemRandom } from '../../src/platform/system.ts';
+import { JobQueue } from '../../src/state/job-queue.ts';
 import { postgresServer } from '../support/postgres.ts';
 import { database } from './rig.ts';
 
 const server = postgresServer();
-const all = { leastPriority: 0, fullGroups: [] };
+const all = { leastUrgency: 0, fullTenants: [] };
+const hourMs = 3_600_000;
 
-interface Data {
-  readonly why: string;
+/** The lead is in hand, so that the other jobs are those of projects. */
+async function queueOf(name: string, more: { url?: string; tenants?: Record<string, number[]> } = {}) {
+  const { url = await database(server, name), tenants = {} } = more;
+  const queue = await JobQueue.open(url, {
+    ...{ instance: name, as: 'replica', tenants, random: systemRandom, onError: () => {} },
+  });
+  onTestFinished(() => queue.close());
+  const lead = await queue.take(1, { ...all, leastUrgency: urgencies.lead });
+  expect(lead.map(({ key }) => key)).toEqual(more.url === undefined ? [sourceKey] : []);
+  return { queue, url };
 }
 
-const wanted = (key: string, more: Partial<WantedJob<Data>> = {}): WantedJob<Data> => ({
-  ...{ key, data: { why: 'first' }, priority: 0, group: undefined, afterMs: 0 },
-  ...more,
-});
-
-async function queueOf(name: string, state?: string) {
-  const url = state ?? (await database(server, name));
-  const onError = () => {};
-  const queue = await JobQueue.open<Data, { of: string }>(url, { instance: name, as: 'replica', onError });
-  onTestFinished(() => queue.close());
-  return { queue, url };
+/** The keys have jobs that are due in an hour. */
+async function later(queue: JobQueue, keys: readonly string[]): Promise<void> {
+  await queue.ask(keys, 'start', urgencies.time);
+  for (const claim of await queue.take(keys.length, all))
+    await queue.end(claim, { trigger: 'timer', urgency: urgencies.time, afterMs: hourMs });
 }
 
 describe('src/state/job-queue.ts', () => {
   test('a key has one job in hand and one that waits, which takes the newest data', async () => {
     const { queue } = await queueOf('keyed');
-    expect(await queue.add([wanted('1'), wanted('2', { afterMs: 3_600_000 })])).toEqual([]);
-    expect(await queue.add([wanted('1')])).toHaveLength(1);
-    const [first] = await queue.take(10, all);
-    expect(first).toMatchObject({ key: '1', data: { why: 'first' }, attempt: 0 });
-    await queue.put([wanted('1', { data: { why: 'edit' }, priority: 20 })]);
+    await later(queue, ['2']);
+    await queue.ask(['1'], 'start', urgencies.time);
+    await queue.ask(['1'], 'timer', urgencies.time);
+    const [first, another] = await queue.take(10, all);
+    expect(first).toMatchObject({ key: '1', trigger: 'timer', attempt: 0 });
+    expect(another).toBeUndefined();
+    await queue.ask(['1'], 'file', urgencies.edit);
     expect(await queue.take(10, all)).toEqual([]);
     if (first === undefined) throw new Error('nothing was taken');
-    await queue.end(first, wanted('1', { afterMs: 3_600_000 }));
-    expect(await queue.take(10, all)).toMatchObject([{ key: '1', data: { why: 'edit' }, priority: 20 }]);
-    await queue.put([wanted('2', { data: { why: 'edit' } })]);
-    expect(await queue.take(10, all)).toMatchObject([{ key: '2', data: { why: 'edit' } }]);
+    await queue.end(first, { trigger: 'timer', urgency: urgencies.time, afterMs: hourMs });
+    expect(await queue.take(10, all)).toMatchObject([{ key: '1', trigger: 'file', urgency: urgencies.edit }]);
+    await queue.ask(['2'], 'file', urgencies.edit);
+    expect(await queue.take(10, all)).toMatchObject([{ key: '2', trigger: 'file' }]);
   });
 
-  test('many keys are put at once, those that wait and those that do not', async () => {
+  test('many keys are asked at once, those that wait and those that do not', async () => {
     const { queue } = await queueOf('many_keys');
     const keys = Array.from({ length: 50 }, (_, index) => String(index));
-    await queue.add(keys.slice(0, 10).map((key) => wanted(key, { afterMs: 3_600_000 })));
-    await queue.put(keys.map((key) => wanted(key, { priority: 20 })));
-    const taken = await queue.take(100, { leastPriority: 20, fullGroups: [] });
+    await later(queue, keys.slice(0, 10));
+    await queue.ask(keys, 'file', urgencies.edit);
+    const taken = await queue.take(100, { leastUrgency: urgencies.edit, fullTenants: [] });
     expect(taken.map(({ key }) => key).sort()).toEqual(keys.toSorted());
   });
 
-  test('a job that waits for an edit keeps its priority when all jobs are asked for', async () => {
+  test('a job that waits for an edit keeps its urgency when all jobs are asked for', async () => {
     const { queue } = await queueOf('kept_priority');
-    await queue.add(['1', '2'].map((key) => wanted(key, { afterMs: 3_600_000 })));
-    await queue.put([wanted('2', { priority: 20 })]);
-    await queue.put(
-      ['1', '2', '3'].map((key) => wanted(key, { priority: 10 })),
-      { keepPriority: true },
-    );
+    await later(queue, ['1', '2']);
+    await queue.ask(['2'], 'file', urgencies.edit);
+    await queue.ask(['1', '2', '3'], 'signal', urgencies.all);
     const taken = await queue.take(3, all);
-    expect(new Map(taken.map(({ key, priority }) => [key, priority]))).toEqual(
-      new Map(Object.entries({ 1: 0, 2: 20, 3: 10 })),
+    expect(new Map(taken.map(({ key, urgency }) => [key, urgency]))).toEqual(
+      new Map(Object.entries({ 1: urgencies.time, 2: urgencies.edit, 3: urgencies.all })),
     );
   });
 
-  test('a full group waits, and the more urgent jobs come first', async () => {
-    const { queue } = await queueOf('groups');
-    await queue.add([wanted('1', { group: 'big' }), wanted('2'), wanted('3', { priority: 20 })]);
-    const taken = await queue.take(1, { leastPriority: 0, fullGroups: ['big'] });
+  test('a full tenant waits, and the more urgent jobs come first', async () => {
+    const { queue } = await queueOf('groups', { tenants: { big: [1] } });
+    await queue.ask(['1', '2'], 'timer', urgencies.time);
+    await queue.ask(['3'], 'file', urgencies.edit);
+    const taken = await queue.take(1, { leastUrgency: 0, fullTenants: ['big'] });
     expect(taken.map(({ key }) => key)).toEqual(['3']);
-    expect((await queue.take(5, { leastPriority: 0, fullGroups: ['big'] })).map(({ key }) => key)).toEqual([
-      '2',
-    ]);
-    expect((await queue.take(5, all)).map(({ key, group }) => [key, group])).toEqual([['1', 'big']]);
+    const others = await queue.take(5, { leastUrgency: 0, fullTenants: ['big'] });
+    expect(others.map(({ key }) => key)).toEqual(['2']);
+    expect((await queue.take(5, all)).map(({ key, tenant }) => [key, tenant])).toEqual([['1', 'big']]);
   });
 
   test('a failed job comes again after a back-off, and a job that is not confirmed goes to another process', async () => {
     const { queue, url } = await queueOf('lost');
-    const { queue: other } = await queueOf('lost_other', url);
-    await queue.add([wanted('1'), wanted('2')]);
+    const { queue: other } = await queueOf('lost_other', { url });
+    await queue.ask(['1', '2'], 'timer', urgencies.time);
     const [one, two] = (await queue.take(2, all)).toSorted((a, b) => Number(a.key) - Number(b.key));
     if (one === undefined || two === undefined) throw new Error('nothing was taken');
     await queue.fail(one, 'it failed');
@@ -89,23 +91,19 @@ describe('src/state/job-queue.ts', () => {
     expect(lost).toMatchObject({ key: '2', attempt: 1 });
     expect(await queue.confirm([two])).toEqual(new Set());
     expect(await other.confirm([lost])).toEqual(new Set([two.id]));
-    await queue.end(two);
+    await queue.end(two, undefined);
     expect(await other.confirm([lost])).toEqual(new Set([two.id]));
   });
 
   test('a new leader gives a job only to a key that has none, so that a turn in hand can be continued at once', async () => {
-    const url = await database(server, 'lost_keys');
-    const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-    const queue = await openQueue(url, { name: 'one', log, as: 'replica' });
-    onTestFinished(() => queue.close());
-    const due = { leastUrgency: 0, fullTenants: [] };
+    const { queue } = await queueOf('lost_keys');
     await queue.ask(['1'], 'fleet', urgencies.time);
-    const claim = (await queue.take(9, due)).find(({ key }) => key === '1');
+    const [claim] = await queue.take(9, all);
     if (claim === undefined) throw new Error('nothing was taken');
-    await queue.add(['1'], 24 * 3_600_000);
+    await queue.add(['1'], 24 * hourMs);
     await queue.add(['2'], 0);
     await queue.end(claim, continued(claim));
-    const taken = await queue.take(9, due);
+    const taken = await queue.take(9, all);
     expect(Object.fromEntries(taken.map(({ key, urgency }) => [key, urgency]))).toEqual({
       1: urgencies.begun,
       2: urgencies.time,
@@ -114,17 +112,18 @@ describe('src/state/job-queue.ts', () => {
 
   test('a hint is heard until it is done', async () => {
     const { queue } = await queueOf('hints');
-    await queue.send({ of: 'source' });
+    await queue.send({ of: 'source', trigger: 'webhook' });
     const [heard] = await queue.hints();
-    expect(heard?.hint).toEqual({ of: 'source' });
+    expect(heard?.hint).toEqual({ of: 'source', trigger: 'webhook' });
     await heard?.done();
     expect(await queue.hints()).toEqual([]);
   });
 });
 
-async function taken(queue: JobQueue<Data, { of: string }>, meanwhile = async () => {}) {
+/** The next job of a project: the lead, which nobody confirms, is also given again. */
+async function taken(queue: JobQueue, meanwhile = async () => {}) {
   for (;;) {
-    const [job] = await queue.take(1, all);
+    const job = (await queue.take(2, all)).find(({ key }) => key !== sourceKey);
     if (job !== undefined) return job;
     await meanwhile();
     await pause(500);

@@ -1,5 +1,5 @@
+import type { Publications, PublishedSpec, WaitingSpec } from '../../src/core/fleet.ts';
 import type { Json } from '../../src/core/json.ts';
-import type { Publications, PublishedSpec, WaitingSpec } from '../../src/daemon/fleet/board.ts';
 
 /** What a fleet has published, in memory. */
 export class MemoryPublications {

@@ -1,15 +1,10 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Desired } from '../../src/core/desired.ts';
 import { StateHeldError } from '../../src/core/errors.ts';
+import type { HeardHint, Hint, Publications, PublishedSpec } from '../../src/core/fleet.ts';
 import type { Json } from '../../src/core/json.ts';
-import {
-  type Assignment,
-  Board,
-  type Publications,
-  type PublishedSpec,
-} from '../../src/daemon/fleet/board.ts';
+import { type Assignment, Board } from '../../src/daemon/fleet/board.ts';
 import { fleetSource } from '../../src/daemon/fleet/fleet-source.ts';
-import type { HeardHint, Hint } from '../../src/daemon/fleet/queue.ts';
 import { Releases } from '../../src/daemon/fleet/releases.ts';
 import {
   defaultPolicy,

@@ -1,6 +1,8 @@
 import pg from 'pg';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { urgencies } from '../../src/core/fleet.ts';
 import type { StateStore } from '../../src/core/state.ts';
+import { systemRandom } from '../../src/platform/system.ts';
 import { JobQueue } from '../../src/state/job-queue.ts';
 import { openPostgresState } from '../../src/state/postgres.ts';
 import { PostgresInspection } from '../../src/state/postgres-inspection.ts';
@@ -52,16 +54,12 @@ async function used(url: string): Promise<void> {
 async function worked(url: string): Promise<void> {
   const errors: unknown[] = [];
   const onError = (error: unknown) => errors.push(error);
-  const queue = await JobQueue.open<{ why: string }, object>(url, {
-    instance: 'one',
-    as: 'replica',
-    onError,
-  });
+  const queue = await JobQueue.open(url, { instance: 'one', as: 'replica', random: systemRandom, onError });
   try {
-    await queue.add([{ key: '1', data: { why: 'first' }, priority: 0, group: undefined, afterMs: 0 }]);
-    const [job] = await queue.take(1, { leastPriority: 0, fullGroups: [] });
-    if (job === undefined) throw new Error('nothing was taken');
-    await queue.end(job);
+    await queue.ask(['1'], 'start', urgencies.time);
+    const jobs = await queue.take(2, { leastUrgency: 0, fullTenants: [] });
+    expect(jobs.map(({ key }) => key).sort()).toEqual(['1', 'source']);
+    for (const job of jobs) await queue.end(job, undefined);
   } finally {
     await queue.close();
   }

@@ -4,9 +4,9 @@ import { member } from '../../core/json.ts';
 import { run } from '../../core/remedy.ts';
 import { printable } from '../../core/text.ts';
 import { type Rollout, readRollouts } from '../../daemon/fleet/rollout.ts';
+import { systemRandom } from '../../platform/system.ts';
 import type { PostgresPublications } from '../../state/postgres-publications.ts';
 import { isPostgresUrl } from '../../state/postgres-url.ts';
-import { openQueue } from '../daemon/fleet.ts';
 import { type ExitCode, exitCodes, usageError } from '../exit.ts';
 import type { CommonFlags } from '../flags.ts';
 import { ownState, stateLocation } from '../settings/config.ts';
@@ -43,8 +43,10 @@ export async function approveCommit(change: string, flags: CommonFlags, io: Io):
 }
 
 async function askLeader(location: string, { change }: Rollout): Promise<void> {
-  const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-  const queue = await openQueue(location, { name: 'approve-commit', as: 'command', log: quiet });
+  const { JobQueue } = await import('../../state/job-queue.ts');
+  const queue = await JobQueue.open(location, {
+    ...{ instance: 'approve-commit', as: 'command', random: systemRandom, onError: () => {} },
+  });
   try {
     await queue.send({ of: 'approve', change });
   } finally {

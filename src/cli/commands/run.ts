@@ -83,7 +83,11 @@ export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
     const intervalMs = settings.intervalMs / settings.timeScale;
     const led = fleetSource({
       ...{ source, board, releases, intake, intervalMs, clock: systemClock, log },
-      queue: { ...queue, ask: (...wanted) => fleet.ask(...wanted) },
+      queue: {
+        add: (...wanted) => queue.add(...wanted),
+        ask: (...wanted) => fleet.ask(...wanted),
+        hints: () => queue.hints(),
+      },
     });
     const ofTurns = new Intake({ ...reading, keeps: specsOfTurns });
     return { source: led, fleet: { fleet, intake: ofTurns, lead: (over: AbortSignal) => led.lead(over) } };

@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Clock } from '../../core/clock.ts';
 import type { Desired } from '../../core/desired.ts';
+import { type FleetQueue, urgencies } from '../../core/fleet.ts';
 import { type Assignment, Board } from '../../daemon/fleet/board.ts';
 import { DatabaseClock } from '../../daemon/fleet/database-clock.ts';
 import { Fleet } from '../../daemon/fleet/fleet.ts';
 import { Lease } from '../../daemon/fleet/lease.ts';
-import { type FleetQueue, type Hint, sourceKey, urgencies } from '../../daemon/fleet/queue.ts';
 import { Releases } from '../../daemon/fleet/releases.ts';
 import type { Notifier } from '../../daemon/notifications/notifier.ts';
-import type { DaemonLogger, Trigger } from '../../daemon/ports.ts';
+import type { DaemonLogger } from '../../daemon/ports.ts';
 import { memoryNote, readMemory } from '../../daemon/project/memory.ts';
 import { systemClock, systemRandom } from '../../platform/system.ts';
 import type { PostgresInspection } from '../../state/postgres-inspection.ts';
@@ -58,7 +58,11 @@ export async function openFleet(
   const sessions = new PostgresSessions(parsePostgresUrl(location));
   // The first connection checks the URL and the server, and makes the tables.
   sessions.giveBack(await sessions.take());
-  const queue = await openQueue(location, { name, log, as: 'replica', tenants: rollout.tenants });
+  const { JobQueue } = await import('../../state/job-queue.ts');
+  const queue: FleetQueue = await JobQueue.open(location, {
+    ...{ instance: name, as: 'replica', tenants: rollout.tenants, random: systemRandom },
+    onError: (error) => log.debug({ error }, 'error of the queue'),
+  });
   const { PostgresInspection } = await import('../../state/postgres-inspection.ts');
   const inspection: PostgresInspection = new PostgresInspection(location);
   const replica: Replica = { id: randomUUID(), isAlive: () => lease.isAlive(), sessions };
@@ -82,63 +86,6 @@ export async function openFleet(
     },
   });
   return { fleet, queue, replica, releases, inspection, clock };
-}
-
-/** The jobs of the fleet that this URL makes. */
-export async function openQueue(
-  location: string,
-  {
-    name,
-    log,
-    as,
-    tenants = {},
-  }: {
-    readonly name: string;
-    readonly log: DaemonLogger;
-    readonly as: 'replica' | 'command';
-    readonly tenants?: Readonly<Record<string, readonly number[]>>;
-  },
-): Promise<FleetQueue> {
-  const { JobQueue } = await import('../../state/job-queue.ts');
-  const onError = (error: unknown) => log.debug({ error }, 'error of the queue');
-  const jobs = await JobQueue.open<{ readonly trigger: Trigger }, Hint>(location, {
-    ...{ instance: name, as, onError },
-  });
-  const tenantOf = new Map(
-    Object.entries(tenants).flatMap(([tenant, ids]) => ids.map((id) => [String(id), tenant] as const)),
-  );
-  const wanted = (key: string, trigger: Trigger, priority: number, afterMs: number) => {
-    return { key, data: { trigger }, priority, afterMs, group: tenantOf.get(key) };
-  };
-  if (as === 'replica') await jobs.add([wanted(sourceKey, 'start', urgencies.lead, 0)]);
-  return {
-    take: async (most, { leastUrgency, fullTenants }) => {
-      const taken = await jobs.take(most, { leastPriority: leastUrgency, fullGroups: fullTenants });
-      return taken.map(({ data, priority, group, ...job }) => {
-        return { ...job, trigger: data.trigger, urgency: priority, tenant: group };
-      });
-    },
-    confirm: (claims) => jobs.confirm(claims),
-    end: (claim, next) =>
-      jobs.end(claim, next && wanted(claim.key, next.trigger, next.urgency, next.afterMs)),
-    fail: (claim, reason) => jobs.fail(claim, reason),
-    // A full round must not delay an edit that waits already.
-    ask: (keys, trigger, urgency) =>
-      jobs.put(
-        keys.map((key) => wanted(key, trigger, urgency, 0)),
-        { keepPriority: urgency < urgencies.edit },
-      ),
-    add: async (keys, withinMs) => {
-      const spread = () => systemRandom.next() * withinMs;
-      const known = await jobs.keys();
-      const lost = keys.filter((key) => !known.has(key));
-      await jobs.add(lost.map((key) => wanted(key, 'timer', urgencies.time, spread())));
-    },
-    send: (hint) => jobs.send(hint),
-    hints: () => jobs.hints(),
-    waiting: () => jobs.waiting(),
-    close: () => jobs.close(),
-  };
 }
 
 async function assignmentsOf(

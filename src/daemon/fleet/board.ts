@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../core/clock.ts';
 import { StateError } from '../../core/errors.ts';
+import type { Publications, PublishedSpec, WaitingChange, WaitingSpec } from '../../core/fleet.ts';
 import type { Json } from '../../core/json.ts';
 import { Turns } from '../../core/turns.ts';
 import type { Commit } from '../../view/facts.ts';
@@ -30,53 +31,6 @@ export interface SpecInForce {
   readonly version: number;
   readonly spec: SpecText;
   readonly commit: Commit | undefined;
-}
-
-/** One spec as it was published. */
-export interface PublishedSpec {
-  readonly name: string;
-  /** The project of the spec. */
-  readonly project: number | null;
-  /** A `SpecText` as JSON; `null`: it is gone. */
-  readonly body: string | null;
-}
-
-/** The stored form of a spec that a project waits for. */
-export interface WaitingSpec {
-  readonly project: number;
-  readonly rollout: string;
-  /** A `SpecText` as JSON. */
-  readonly body: string | null;
-}
-
-/** A change of the specs that projects wait for. */
-export interface WaitingChange {
-  readonly put: readonly WaitingSpec[];
-  /** Projects that wait no more. */
-  readonly gone: readonly number[];
-}
-
-/** The storage of a fleet's published specs. Only the owner publishes, and each replica reads the specs of its turns. */
-export interface Publications {
-  isOwned?(): boolean;
-  /** Asks for the last version; `undefined` where nothing was published yet. */
-  publication(): Promise<{ readonly version: number; readonly head: Json } | undefined>;
-  /** The version of the last publication. */
-  version(): Promise<number | undefined>;
-  published(after: number, upTo: number): Promise<readonly PublishedSpec[]>;
-  /** Spec and commit as JSON. */
-  publishedFor(
-    project: number,
-  ): Promise<{ readonly version: number; readonly body: string; readonly commit: string | null } | undefined>;
-  projects(): Promise<readonly number[]>;
-  changed(versions: ReadonlyMap<number, number>): Promise<readonly number[]>;
-  /** The version up to which the projects of changed specs were asked to reconcile. Only for the owner. */
-  asked(): Promise<number>;
-  setAsked(version: number): Promise<void>;
-  /** The specs that projects wait for. Only for the owner. */
-  waiting(): Promise<readonly WaitingSpec[]>;
-  publish(specs: readonly PublishedSpec[], head: Json, waiting: WaitingChange): Promise<number>;
-  close(): Promise<void>;
 }
 
 export interface BoardDeps {

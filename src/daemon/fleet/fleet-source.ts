@@ -1,4 +1,5 @@
 import { LaterReleaseError, StateError } from '../../core/errors.ts';
+import { type FleetQueue, type HeardHint, urgencies } from '../../core/fleet.ts';
 import type { DaemonDeps, Trigger } from '../ports.ts';
 import { abortedWith } from '../scheduling/wake.ts';
 import { holdersAfter } from '../sources/claims.ts';
@@ -6,7 +7,6 @@ import type { Intake } from '../sources/intake.ts';
 import { type Snapshot, SourceError, type SpecSource, vanished } from '../sources/source.ts';
 import type { Board } from './board.ts';
 import { UnfitError } from './fitness.ts';
-import { type FleetQueue, type HeardHint, urgencies } from './queue.ts';
 import type { Releases } from './releases.ts';
 import { usable } from './rollout.ts';
 

@@ -1,5 +1,13 @@
 import { within } from '../../core/clock.ts';
 import { LaterReleaseError, messageOf, StateError, StateHeldError } from '../../core/errors.ts';
+import {
+  continued,
+  type FleetQueue,
+  type JobClaim,
+  type NextTurn,
+  sourceKey,
+  urgencies,
+} from '../../core/fleet.ts';
 import type { Condition } from '../../view/condition.ts';
 import type { DaemonLogger, Trigger } from '../ports.ts';
 import { Wake } from '../scheduling/wake.ts';
@@ -8,7 +16,6 @@ import type { Board, SpecInForce } from './board.ts';
 import type { DatabaseClock } from './database-clock.ts';
 import { Fitness, UnfitError } from './fitness.ts';
 import type { Lease } from './lease.ts';
-import { continued, type FleetQueue, type JobClaim, type NextTurn, sourceKey, urgencies } from './queue.ts';
 
 /** Time after which the queue is asked again. Real ms. */
 const pollMs = 1_000;

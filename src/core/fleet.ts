@@ -1,4 +1,18 @@
-import type { Trigger } from '../ports.ts';
+import type { Json } from './json.ts';
+
+/** Why a project or the source is read again. */
+export type Trigger =
+  | 'start'
+  | 'file'
+  | 'git'
+  | 'webhook'
+  | 'timer'
+  | 'refresh'
+  | 'back-off'
+  | 'token'
+  | 'command'
+  | 'fleet'
+  | 'signal';
 
 /** The key of the job of the source: the replica that has this job leads the fleet. Every other key is a project. */
 export const sourceKey = 'source';
@@ -86,5 +100,56 @@ export interface FleetQueue {
   hints(): Promise<readonly HeardHint[]>;
   /** How many jobs were due and waited at the last check of the monitor. */
   waiting(): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** One spec as it was published. */
+export interface PublishedSpec {
+  readonly name: string;
+  /** The project of the spec. */
+  readonly project: number | null;
+  /** A `SpecText` as JSON; `null`: it is gone. */
+  readonly body: string | null;
+}
+
+/** The spec of a project, with the version and the commit in which it is in force. Spec and commit as JSON. */
+export interface PublishedFor {
+  readonly version: number;
+  readonly body: string;
+  readonly commit: string | null;
+}
+
+/** The stored form of a spec that a project waits for. */
+export interface WaitingSpec {
+  readonly project: number;
+  readonly rollout: string;
+  /** A `SpecText` as JSON. */
+  readonly body: string | null;
+}
+
+/** A change of the specs that projects wait for. */
+export interface WaitingChange {
+  readonly put: readonly WaitingSpec[];
+  /** Projects that wait no more. */
+  readonly gone: readonly number[];
+}
+
+/** The storage of a fleet's published specs. Only the owner publishes, and each replica reads the specs of its turns. */
+export interface Publications {
+  isOwned?(): boolean;
+  /** Asks for the last version; `undefined` where nothing was published yet. */
+  publication(): Promise<{ readonly version: number; readonly head: Json } | undefined>;
+  /** The version of the last publication. */
+  version(): Promise<number | undefined>;
+  published(after: number, upTo: number): Promise<readonly PublishedSpec[]>;
+  publishedFor(project: number): Promise<PublishedFor | undefined>;
+  projects(): Promise<readonly number[]>;
+  changed(versions: ReadonlyMap<number, number>): Promise<readonly number[]>;
+  /** The version up to which the projects of changed specs were asked to reconcile. Only for the owner. */
+  asked(): Promise<number>;
+  setAsked(version: number): Promise<void>;
+  /** The specs that projects wait for. Only for the owner. */
+  waiting(): Promise<readonly WaitingSpec[]>;
+  publish(specs: readonly PublishedSpec[], head: Json, waiting: WaitingChange): Promise<number>;
   close(): Promise<void>;
 }
