@@ -1,5 +1,6 @@
+import { StateError } from '../core/errors.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
-import type { PostgresWriter } from './postgres-writer.ts';
+import { postgresVersion } from './postgres-migrations.ts';
 import { refuseClosedStore, refuseReadOnly } from './records.ts';
 import type { Row, SqlDriver, SqlValue } from './sql-driver.ts';
 
@@ -7,24 +8,42 @@ export interface PostgresDriverDeps {
   readonly connection: PostgresConnection;
   /** The row of `vdcsync.states`. */
   readonly stateId: number;
-  /** Left out: every change is rejected. */
-  readonly owner?: PostgresWriter;
+  /** The row as the owner found it: see `acquireOwnership`. Left out: every change is rejected. */
+  readonly head?: Row;
   /** Of a replica: whether its jobs were confirmed lately. */
   readonly isAlive?: () => boolean;
   /** Releases this state's part of the connection, if the connection still exists. Never rejects. */
   readonly close: () => Promise<void>;
 }
 
-/** A state in PostgreSQL. Which one, who may write it and when: `openPostgresState`. */
+/**
+ * Increments the serial if no other process has done so, if this connection belongs to the owner, and if no other
+ * owner has come since.
+ */
+const fence = `
+  UPDATE vdcsync.states SET serial = serial + 1
+  WHERE id = $1 AND serial = $2 AND pg_backend_pid() = $3 AND epoch = $4
+    AND EXISTS (SELECT 1 FROM vdcsync.schema_version WHERE version = $5)
+  RETURNING serial`;
+
+/**
+ * A state in PostgreSQL. Which one, who may write it and when: `openPostgresState`.
+ *
+ * Every change first moves `serial` on from the value this process knows, on the connection that got the lock, in the
+ * epoch that came with it, and in the schema version this program knows. So an owner that has lost the lock is refused
+ * from the moment at which another one gets it.
+ */
 export class PostgresDriver implements SqlDriver {
-  readonly owner?: PostgresWriter;
+  readonly owner?: { readonly head: Row; serial: number };
   readonly #deps: PostgresDriverDeps;
   /** Other states may be owned on the connection, which then stays open. */
   #closed = false;
+  /** Whether a write was refused because another owner has come: every later one would be. */
+  #isFenced = false;
 
   constructor(deps: PostgresDriverDeps) {
     this.#deps = deps;
-    if (deps.owner !== undefined) this.owner = deps.owner;
+    if (deps.head !== undefined) this.owner = { head: deps.head, serial: Number(deps.head.serial) };
   }
 
   isOpen(): boolean {
@@ -32,8 +51,8 @@ export class PostgresDriver implements SqlDriver {
   }
 
   isOwned(): boolean {
-    const { connection, owner, isAlive } = this.#deps;
-    return !this.#closed && connection.isOpen() && owner?.isFenced !== true && isAlive?.() !== false;
+    const { connection, isAlive } = this.#deps;
+    return !this.#closed && connection.isOpen() && !this.#isFenced && isAlive?.() !== false;
   }
 
   get lost(): AbortSignal {
@@ -47,13 +66,24 @@ export class PostgresDriver implements SqlDriver {
   }
 
   writing(changes: () => Promise<void>): Promise<void> {
-    return this.#writer((owner) => owner.transaction(changes));
+    const { connection } = this.#deps;
+    return this.#change(() =>
+      connection.transaction('be written', async () => {
+        this.#checkMoved(await connection.query(fence, ...this.#known()));
+        await changes();
+      }),
+    );
   }
 
   writeNote(name: string, value: string): Promise<void> {
-    const sql = `INSERT INTO vdcsync.notes (state_id, name, value) SELECT $1, $6, $7 FROM fence
-      ON CONFLICT (state_id, name) DO UPDATE SET value = excluded.value`;
-    return this.#writer((owner) => owner.change(sql, name, value));
+    const { connection } = this.#deps;
+    // It changes something only for rows of `fence`, of which there is one, and none where another process has written.
+    const sql = `WITH fence AS (${fence})
+      INSERT INTO vdcsync.notes (state_id, name, value) SELECT $1, $6, $7 FROM fence
+      ON CONFLICT (state_id, name) DO UPDATE SET value = excluded.value RETURNING 1`;
+    return this.#change(async () => {
+      this.#checkMoved(await connection.durable('be written', sql, ...this.#known(), name, value));
+    });
   }
 
   run(sql: string, ...values: readonly SqlValue[]): Promise<readonly Row[]> {
@@ -67,10 +97,31 @@ export class PostgresDriver implements SqlDriver {
     await this.#deps.close();
   }
 
-  #writer(write: (owner: PostgresWriter) => Promise<void>): Promise<void> {
-    const { connection, owner } = this.#deps;
+  /** @throws StateError where the change could not be made durable, or where another process has written since */
+  #change(change: () => Promise<void>): Promise<void> {
+    const { owner } = this;
     if (this.#closed) refuseClosedStore();
     if (owner === undefined) refuseReadOnly();
-    return connection.exclusive(() => write(owner));
+    return this.#deps.connection.exclusive(async () => {
+      await change();
+      owner.serial += 1;
+    });
+  }
+
+  /** The values of the fence. */
+  #known(): readonly [number, number, number, number, number] {
+    const { connection, stateId, head } = this.#deps;
+    return [stateId, this.owner?.serial ?? 0, connection.backendPid, Number(head?.epoch), postgresVersion];
+  }
+
+  #checkMoved(moved: readonly Row[]): void {
+    if (moved.length > 0) return;
+    this.#isFenced = true;
+    const { connection, head } = this.#deps;
+    throw new StateError(
+      `Another process has taken or changed the state ${connection.label} (its serial is no longer ${this.owner?.serial}, or its epoch no longer ${head?.epoch}), ` +
+        'or has updated it to a later version, or the connection uses a pooler in transaction mode. ' +
+        'Nothing was recorded. Stop the other process, then start again.',
+    );
   }
 }

@@ -8,7 +8,6 @@ import { PostgresDriver } from './postgres-driver.ts';
 import { knownVersion, lockClass, postgresVersion, schemaVersion } from './postgres-migrations.ts';
 import { PostgresSessions, type Replica } from './postgres-sessions.ts';
 import { type PostgresLocation, parsePostgresUrl } from './postgres-url.ts';
-import { PostgresWriter } from './postgres-writer.ts';
 import { headColumns } from './records.ts';
 import type { Row } from './sql-driver.ts';
 import { SqlStore } from './sql-store.ts';
@@ -117,9 +116,8 @@ async function own(
     };
     const head = (await alone(take)) ?? (await acquire());
     const stateId = Number(head.id);
-    const owner = new PostgresWriter(connection, stateId, head);
     return new PostgresDriver({
-      ...{ connection, stateId, owner },
+      ...{ connection, stateId, head },
       ...(options.replica === undefined ? {} : { isAlive: () => options.replica?.isAlive() !== false }),
       close: async () => {
         await connection

@@ -112,7 +112,7 @@ async function stoppedAt(
   );
 }
 
-describe('src/state/postgres-writer.ts: the fence', () => {
+describe('src/state/postgres-driver.ts: the fence', () => {
   test('a process that stood still at any statement while another one took its state over changes nothing afterwards', async () => {
     const takeOver = async (name: string) => {
       const url = `${server.url()}?state=${name}`;
