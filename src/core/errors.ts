@@ -131,6 +131,21 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+const fileReasons: Readonly<Record<string, string>> = {
+  ENOENT: 'the file does not exist',
+  EACCES: 'permission denied',
+  EISDIR: 'it is a folder',
+  ENOTDIR: 'a part of its path is not a folder',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'the disk is full',
+};
+
+/** Why the system could not read or write a file, in words. */
+export function reasonOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  return fileReasons[code] ?? messageOf(error);
+}
+
 /** The remedies of an error, if they are known. */
 export function remediesOf(error: unknown): readonly Remedy[] {
   return error instanceof Remediable ? error.remedies : [];

@@ -1,12 +1,11 @@
 import { chmodSync, existsSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { ConfigError } from '../../core/errors.ts';
+import { ConfigError, reasonOf } from '../../core/errors.ts';
 import { type Plan, planJson } from '../../core/plan.ts';
 import type { CommonFlags, PlanFormat } from '../flags.ts';
 import { planMarkdown } from '../render/plan-markdown.ts';
 import { planSvg } from '../render/plan-svg.ts';
 import { planText } from '../render/plan-text.ts';
-import { reasonOf } from '../settings/config.ts';
 import { type Io, type Paint, paintFor, type Style } from '../terminal.ts';
 
 interface OutputFlags extends CommonFlags {

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Desired } from '../../core/desired.ts';
-import { ConfigError, messageOf, SpecError } from '../../core/errors.ts';
+import { ConfigError, messageOf, reasonOf, SpecError } from '../../core/errors.ts';
 import { documentedProfile } from '../../core/profile.ts';
 import { run } from '../../core/remedy.ts';
 import type { StateStore } from '../../core/state.ts';
@@ -12,7 +12,7 @@ import { shownLocation } from '../../state/postgres-url.ts';
 import { fromState } from '../compose.ts';
 import { type CommonFlags, isUrl } from '../flags.ts';
 import { present } from '../present.ts';
-import { profileOf, reasonOf, specFiles, stateLocation, writingSpec } from '../settings/config.ts';
+import { profileOf, specFiles, stateLocation, writingSpec } from '../settings/config.ts';
 import { readSpec } from '../settings/spec-source.ts';
 import type { Io } from '../terminal.ts';
 import { type Finding, found } from './findings.ts';

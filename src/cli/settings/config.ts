@@ -13,7 +13,7 @@ import {
 import { dirname, join, resolve, sep } from 'node:path';
 import type { Clock, Random } from '../../core/clock.ts';
 import type { TokenPlace } from '../../core/desired.ts';
-import { ConfigError, messageOf } from '../../core/errors.ts';
+import { ConfigError, reasonOf } from '../../core/errors.ts';
 import { type ApiProfile, documentedProfile } from '../../core/profile.ts';
 import { type Remedy, run } from '../../core/remedy.ts';
 import { type LogFormat, type LogLevel, logFormats, logLevels } from '../../platform/log-levels.ts';
@@ -123,20 +123,6 @@ export function readText(path: string, what: string, io: Io): string {
   } catch (error) {
     throw new ConfigError(`${what} ${path} cannot be read: ${reasonOf(error)}`);
   }
-}
-
-/** Why a file could not be read or written, in words. */
-export function reasonOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  const known: Readonly<Record<string, string>> = {
-    ENOENT: 'the file does not exist',
-    EACCES: 'permission denied',
-    EISDIR: 'it is a folder',
-    ENOTDIR: 'a part of its path is not a folder',
-    EROFS: 'the file system is read-only',
-    ENOSPC: 'the disk is full',
-  };
-  return known[code] ?? messageOf(error);
 }
 
 /** The clock of a call. */

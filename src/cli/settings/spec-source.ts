@@ -2,14 +2,14 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import type { Desired } from '../../core/desired.ts';
-import { ConfigError, SpecError } from '../../core/errors.ts';
+import { ConfigError, reasonOf, SpecError } from '../../core/errors.ts';
 import { systemClock } from '../../platform/system.ts';
 import { allowedEnvironment, isReservedVariable, type SpecTrust } from '../../spec/environment.ts';
 import { decodeSpec, loadSpec, mostBytes, type Source, unreadable } from '../../spec/load.ts';
 import { usageError } from '../exit.ts';
 import { type CommonFlags, isUrl, type TrustFlags } from '../flags.ts';
 import type { Io } from '../terminal.ts';
-import { ownState, reasonOf, specFiles, stateLocation } from './config.ts';
+import { ownState, specFiles, stateLocation } from './config.ts';
 
 /** Characters of the files that are loaded without a thread. */
 const mostInProcess = 64 * 1024;

@@ -1,7 +1,6 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
-import type { Diagnostic } from '../../core/errors.ts';
-import { messageOf } from '../../core/errors.ts';
+import { type Diagnostic, reasonOf } from '../../core/errors.ts';
 import { decodeSpec, mostBytes, type Source, unreadable } from '../../spec/load.ts';
 import { SourceError } from './source.ts';
 
@@ -36,15 +35,6 @@ export async function readSpecFile(
 /** A buffer with room for the largest spec. A caller that reads many files one after the other reuses the buffer. */
 export function specBuffer(): Buffer {
   return Buffer.allocUnsafeSlow(mostBytes + 1);
-}
-
-/** Why the system gives no file or folder, in words. */
-export function reasonOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (code === 'ENOENT') return 'the file does not exist';
-  if (code === 'EACCES') return 'permission denied';
-  if (code === 'EISDIR') return 'it is a folder';
-  return messageOf(error);
 }
 
 /** A missing file is not an edit: the source reports an error, and the last content stays in force. */

@@ -1,9 +1,10 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../core/clock.ts';
+import { reasonOf } from '../../core/errors.ts';
 import { mostBytes, specNames, unreadable } from '../../spec/load.ts';
 import { type FolderBounds, withinBounds } from './bounds.ts';
-import { failWith, readSpecFile, reasonOf, specBuffer } from './read-file.ts';
+import { failWith, readSpecFile, specBuffer } from './read-file.ts';
 import type { SpecText } from './source.ts';
 
 /** A file that was changed less than so long ago may be changed again without another time stamp. Wall ms. */
