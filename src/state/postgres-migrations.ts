@@ -1,12 +1,6 @@
 import { LaterReleaseError, StateError } from '../core/errors.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
-
-/** One step of the schema. Published steps are never edited: a correction is a further step. */
-export interface PostgresMigration {
-  /** The schema's version after it; one more than the one before. */
-  readonly version: number;
-  readonly sql: string;
-}
+import type { Migration } from './sql-driver.ts';
 
 /**
  * `states.epoch` counts the owners that a state has had: every write checks that no other one has come since. Each object
@@ -17,7 +11,7 @@ export interface PostgresMigration {
  * Bodies are JSON as text: `jsonb` would refuse some valid JSON (`\u0000`) and reorder
  * the rest. Values that queries search for are in separate columns, compared byte by byte (`"C"`), as in SQLite. Times are doubles: a scaled clock gives fractions of milliseconds.
  */
-export const postgresMigrations: readonly PostgresMigration[] = [
+export const postgresMigrations: readonly Migration[] = [
   {
     version: 1,
     sql: `
@@ -155,7 +149,7 @@ export function knownVersion(found: unknown, { label }: Pick<PostgresConnection,
 /**
  * Brings the schema to the last step, all in one transaction under a lock. So two processes that start at once
  * migrate one after the other, and a failure changes nothing. Owners of other states in the database that know only
- * the version before are fenced off by the new version: see `PostgresWriter`.
+ * the version before are fenced off by the new version: see `PostgresDriver`.
  *
  * @throws StateError if a step fails; the database is then unchanged.
  */

@@ -13,6 +13,7 @@ import {
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { StateError } from '../core/errors.ts';
+import type { Migration } from './sql-driver.ts';
 import { SqliteReader, stateFailure } from './sqlite-reader.ts';
 
 /**
@@ -162,13 +163,6 @@ function foreign(path: string, what: string): StateError {
 
 /** "vdcs" in ASCII: distinguishes the files of vdcsync from SQLite databases of other programs. */
 const applicationId = 0x76646373;
-
-/** One step of the schema. Published steps are never edited: a correction is a further step. */
-export interface Migration {
-  /** The `user_version` after it; one more than the one before. */
-  readonly version: number;
-  readonly sql: string;
-}
 
 /**
  * The tables and columns of a state in PostgreSQL, so that both have the same statements. A file has one state. Each

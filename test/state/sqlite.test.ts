@@ -2,8 +2,9 @@ import { chmodSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, describe, expect, test } from 'vitest';
+import type { Migration } from '../../src/state/sql-driver.ts';
 import { openSqliteState } from '../../src/state/sqlite-driver.ts';
-import { type Migration, migrate, migrations } from '../../src/state/sqlite-file.ts';
+import { migrate, migrations } from '../../src/state/sqlite-file.ts';
 import { sampleIntent, web } from '../conformance/state-samples.ts';
 import { newStatePath, snapshot } from './folders.ts';
 import { type OwnerProcess, spawnOwner } from './processes.ts';
