@@ -4,19 +4,19 @@ import type { BudgetWait } from '../api/budget.ts';
 import { type ApiLogger, silent } from '../api/call.ts';
 import { createClient, parseBaseUrl } from '../api/client.ts';
 import { readOnlyMemory, type TokenLevel, type UseMemory } from '../api/token-record.ts';
-import type { Clock } from '../core/clock.ts';
 import type { TokenPlace } from '../core/desired.ts';
 import { ConfigError, StateError } from '../core/errors.ts';
 import type { HiddenTexts } from '../core/hidden-texts.ts';
 import { given } from '../core/json.ts';
 import type { ReadPort, WritePort } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
-import type { ProgressEvent, RequestCounts } from '../core/progress.ts';
+import type { ProgressEvent } from '../core/progress.ts';
 import type { StateStore } from '../core/state.ts';
 import { timeOfDay } from '../core/time.ts';
 import type { Transport } from '../core/transport.ts';
+import type { ProjectSession } from '../daemon/ports.ts';
 import type { EngineDeps } from '../engine/deps.ts';
-import { createEngine, type Engine } from '../engine/engine.ts';
+import { createEngine } from '../engine/engine.ts';
 import type { OpenTelemetryTracing } from '../platform/open-telemetry.ts';
 import { scaledClock } from '../platform/system.ts';
 import { kinds } from '../reconcilers/registry.ts';
@@ -37,13 +37,10 @@ import {
 import { type Io, version } from './terminal.ts';
 
 /** Everything a command works with, put together for one project. */
-export interface Session {
-  readonly engine: Engine;
-  readonly store: StateStore;
+export interface Session extends Omit<ProjectSession, 'reads' | 'onCommand'> {
   readonly reads: ReadPort;
   readonly writes: WritePort;
   readonly hidden: HiddenTexts;
-  readonly clock: Clock;
   /** How many times faster than real time `clock` runs. */
   readonly timeScale: number;
   /** One GET of any path, never repeated. */
@@ -52,11 +49,6 @@ export interface Session {
   readonly tokenLevels: () => Promise<readonly TokenLevel[]>;
   /** Reads at another priority than `reads`, which has the lowest. */
   readonly readsAs: EngineDeps['reads'];
-  readonly profile: ApiProfile;
-  /** A value that changes when the token changes, and reveals no part of the token. */
-  readonly tokenMark: () => string;
-  readonly counts: () => RequestCounts;
-  close(): Promise<void>;
 }
 
 export interface SessionOptions {

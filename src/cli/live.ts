@@ -1,7 +1,7 @@
 import { within } from '../core/clock.ts';
 import { FenceError } from '../core/errors.ts';
 import type { ReadPort } from '../core/ports.ts';
-import { openSession, type Session, type SessionOptions } from './compose.ts';
+import { inSession, type Session, type SessionOptions } from './compose.ts';
 import { whyNotRead } from './exit.ts';
 import type { CommonFlags } from './flags.ts';
 import { clockOf } from './settings/config.ts';
@@ -19,15 +19,14 @@ export async function readLive<Live extends object>(
   options: Pick<SessionOptions, 'projectId' | 'token'>,
   read: (session: Session) => Promise<Live>,
 ): Promise<Live | string> {
-  const session = await openSession(flags, io, { mode: 'read', ...options });
   try {
-    await refuseOtherToken(session.reads, options.projectId, io);
-    return await read(session);
+    return await inSession(flags, io, { mode: 'read', ...options }, async (session) => {
+      await refuseOtherToken(session.reads, options.projectId, io);
+      return read(session);
+    });
   } catch (error) {
     if (error instanceof TooSlow) return `the API did not answer in ${patienceMs / 1000} s`;
     return whyNotRead(error);
-  } finally {
-    await session.close();
   }
 }
 
