@@ -19,9 +19,12 @@ export function parseDuration(text: string): number | undefined {
   return parts.reduce((sum, [, count, unit]) => sum + Number(count) * (unitMs[unit ?? ''] ?? 0), 0);
 }
 
-/** Wall time in ms as `2026-01-31 12:00:00 UTC`: the form in every text for an operator. */
-export function moment(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+/**
+ * A wall time, in ms or in the form of the public JSON, as `2026-01-31 12:00:00 UTC`: the form in every text for an
+ * operator.
+ */
+export function moment(at: number | string): string {
+  return `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
 /** Wall time in ms as `12:04:30 UTC`, for a time within the next hours. */

@@ -104,7 +104,7 @@ export function expiryWarnings(world: World, now: number): Warning[] {
     const end = desired === undefined || parent !== undefined ? undefined : expiryOf(desired, expiry);
     const leftMs = end === undefined ? Infinity : Date.parse(end.at) - now;
     if (end === undefined || leftMs > weekMs) return [];
-    const message = `expires in less than ${leftMs > dayMs ? 'a week' : 'a day'}, at ${moment(Date.parse(end.at))}. vdcsync then handles the resource as if its entry had left the spec`;
+    const message = `expires in less than ${leftMs > dayMs ? 'a week' : 'a day'}, at ${moment(end.at)}. vdcsync then handles the resource as if its entry had left the spec`;
     return [
       { code: 'expires_soon', key, message, remedies: [lasting({ key, ...end }, 'to keep the resource')] },
     ];

@@ -264,7 +264,7 @@ function dependencyBlocked(
   const which = isOpen
     ? 'has an open write from an earlier run'
     : opening !== undefined
-      ? `waits for its window, at ${moment(Date.parse(opening))}`
+      ? `waits for its window, at ${moment(opening)}`
       : open === undefined
         ? state
         : 'is blocked';

@@ -32,6 +32,12 @@ export function liveOf(operation: Operation, { operations }: Pick<Plan, 'operati
   return [...(told ? [] : [target]), ...(about.verb === 'delete' ? knownBy(about) : [])];
 }
 
+/** The same for an operator. A resource that is a field of its server has the id of the server, which is not shown. */
+export function shownIds(operation: Operation, plan: Pick<Plan, 'operations'>): string[] {
+  if (operation.verb === 'update' && factsOf(operation.kind).field !== undefined) return [];
+  return liveOf(operation, plan).map((id) => (/^\d+$/.test(id) ? `id ${id}` : id));
+}
+
 /** Identifiers that the key does not show: another name, addresses, a subnet. */
 function knownBy({ key, changes }: Operation): string[] {
   return changes.flatMap(({ from }) => (typeof from === 'string' && !key.endsWith(`.${from}`) ? [from] : []));

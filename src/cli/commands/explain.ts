@@ -93,7 +93,7 @@ function storyText(
     paint('bold', key),
     ...row('Declared', `${declaredText(story)}${hint}`),
     ...(declared === null ? [] : [`${margin}${printable(flowYaml(declared.entry))}`]),
-    ...row('Binding', bound === null ? 'none' : `id ${bound.id}, since ${at(bound.since)}`),
+    ...row('Binding', bound === null ? 'none' : `id ${bound.id}, since ${moment(bound.since)}`),
     ...row('Observed', observedText(story)),
     ...planned.flatMap(({ verb, changes, reason }) => [
       ...row('Planned', reason === undefined ? verb : `${verb}: ${reason}`),
@@ -104,16 +104,16 @@ function storyText(
     ...open.flatMap(({ verb, phase, since, detail, task_id: task }) =>
       row(
         'Open write',
-        `${verb}, ${phaseWord(phase)} since ${at(since)}${task === null ? '' : `, task ${task}`}${detail === null ? '' : `: ${detail}`}`,
+        `${verb}, ${phaseWord(phase)} since ${moment(since)}${task === null ? '' : `, task ${task}`}${detail === null ? '' : `: ${detail}`}`,
       ),
     ),
     ...blocked.flatMap(({ code, since }) =>
-      row('Blocked', since === undefined ? `by ${code}` : `by ${code} since ${at(since)}`),
+      row('Blocked', since === undefined ? `by ${code}` : `by ${code} since ${moment(since)}`),
     ),
     ...story.past_writes.flatMap(({ verb, outcome, since, closed_at: ended, detail }, index) =>
       row(
         index === 0 ? 'Last writes' : '',
-        `${at(since)}  ${verb}: ${endText(outcome, Date.parse(ended) - Date.parse(since))}${detail === null ? '' : ` (${detail})`}`,
+        `${moment(since)}  ${verb}: ${endText(outcome, Date.parse(ended) - Date.parse(since))}${detail === null ? '' : ` (${detail})`}`,
       ),
     ),
     ...(blocked.length + warnings.length === 0 ? [] : ['']),
@@ -135,9 +135,9 @@ function declaredText({ declared, file_read: read }: KeyStory): string {
 
 function observedText({ observed_at: observed, offline, bound }: KeyStory): string {
   if (observed === null) return `not now (${offline ?? 'the API was not read'})`;
-  if (bound === null) return `${at(observed)}: the key is bound to no resource`;
+  if (bound === null) return `${moment(observed)}: the key is bound to no resource`;
   const addresses = bound.addresses.length === 0 ? '' : `, ${bound.addresses.join(', ')}`;
-  return `${at(observed)}: ${looks[bound.standing][1]}${addresses}`;
+  return `${moment(observed)}: ${looks[bound.standing][1]}${addresses}`;
 }
 
 const labelWidth = 'Last writes'.length;
@@ -149,10 +149,6 @@ function row(label: string, text: string): string[] {
 
 function sentence(text: string): string {
   return `${capitalised(text)}${/[.?!]$/.test(text) ? '' : '.'}`;
-}
-
-function at(text: string): string {
-  return moment(Date.parse(text));
 }
 
 function lines(all: readonly string[]): string {

@@ -72,7 +72,7 @@ export function planMarkdown(plan: Plan, flags = ''): string {
       : [`- ${inline(operation.key)}: ${consequences(operation, plan).map(escaped).join('; ')}`],
   );
   const head = [title, `**${escaped(summaryLine(plan))}**`, ...first];
-  const foot = `<sub>Refreshed ${moment(Date.parse(plan.observed_at))}, ${inline(plan.digest)}</sub>`;
+  const foot = `<sub>Refreshed ${moment(plan.observed_at)}, ${inline(plan.digest)}</sub>`;
   const page = new Page(markdownLimit - [...head, foot].join('\n\n').length - noteRoom);
   // It is short, and nothing that is long shall push it out.
   const money = page.section('Cost and requests', costs);

@@ -1,5 +1,4 @@
 import equal from 'fast-deep-equal';
-import { factsOf } from '../../core/kind-facts.ts';
 import {
   type Blocked,
   comesFirst,
@@ -14,7 +13,7 @@ import {
 } from '../../core/plan.ts';
 import { counted, printable } from '../../core/text.ts';
 import { moment } from '../../core/time.ts';
-import { consequences, liveOf } from '../../view/consequences.ts';
+import { consequences, shownIds } from '../../view/consequences.ts';
 import type { Paint, Style } from '../terminal.ts';
 import {
   costLines,
@@ -120,19 +119,13 @@ function groupLines(plan: Plan, paint: Paint): string[] {
   ]);
 }
 
-/** The resource of a firewall, for example, has no id of its own: its id is that of the server. */
-function idOf(operation: Operation, plan: Plan): string[] {
-  if (operation.verb === 'update' && factsOf(operation.kind).field !== undefined) return [];
-  return liveOf(operation, plan).map((text) => (/^\d+$/.test(text) ? `id ${text}` : shown(text)));
-}
-
 function operationLines({ sign, operation, name }: PlanLine, plan: Plan, paint: Paint): string[] {
   const { verb, reason, replacement } = operation;
   if (operation.open === true)
     return [`  ${tint(sign, `${sign} ${printable(name)}  ${openText(operation)}`, paint)}`];
   const why = reason === undefined ? [] : [printable(reason)];
   const about = [
-    ...idOf(operation, plan),
+    ...shownIds(operation, plan).map((each) => shown(each)),
     ...(replacement === undefined ? why : [['replaced', ...why].join(': ')]),
   ];
   const isNew = verb === 'create' && replacement === undefined;
@@ -231,7 +224,7 @@ function runLines(alike: readonly Blocked[], paint: Paint): string[] {
     ...alike.flatMap((each) => {
       const { key, verb, code, reason } = each;
       const head = `${verb} ${printable(key)}`;
-      const since = each.since === undefined ? '' : ` since ${moment(Date.parse(each.since))}`;
+      const since = each.since === undefined ? '' : ` since ${moment(each.since)}`;
       const tag = paint('dim', `[${printable(code)}]${since}`);
       return [
         `  ${paint('red', `! ${head}`)}  ${tag}`,

@@ -42,7 +42,7 @@ export function statusText(view: ProjectView, paint: Paint, timeScale = 1): stri
   const project = view.project.id === null ? 'Project unknown' : `Project ${view.project.id}`;
   const recorded =
     state?.exists === true
-      ? `state ${state.location}, serial ${state.serial}${state.changed_at === null ? '' : `, last changed ${at(state.changed_at)}`}`
+      ? `state ${state.location}, serial ${state.serial}${state.changed_at === null ? '' : `, last changed ${moment(state.changed_at)}`}`
       : `no state yet at ${state?.location}`;
   const width = Math.max('KEY'.length, ...resources.map(({ key }) => key.length));
   const idWidth = Math.max('ID'.length, ...resources.map(({ id }) => printable(id ?? '').length));
@@ -57,7 +57,7 @@ export function statusText(view: ProjectView, paint: Paint, timeScale = 1): stri
           'yellow',
           `${state?.exists === true ? 'From the state only' : 'The API was not read'} (${printable(view.offline ?? 'the API was not read')})`,
         )
-      : `Last refresh: ${at(view.observed_at)}${age(view.observed_at, now)}${timeScale === 1 ? '' : ` (emulator clock, ${timeScale}×)`}`;
+      : `Last refresh: ${moment(view.observed_at)}${age(view.observed_at, now)}${timeScale === 1 ? '' : ` (emulator clock, ${timeScale}×)`}`;
   return [
     paint('bold', project),
     paint('dim', printable(recorded)),
@@ -68,7 +68,7 @@ export function statusText(view: ProjectView, paint: Paint, timeScale = 1): stri
       const { key, id, standing, protect, bound_at: since } = resource;
       const began = since ?? '';
       const [style, look] = looks[standing];
-      const word = standing === 'unknown' ? `${look} ${at(began)}${age(began, now)}` : look;
+      const word = standing === 'unknown' ? `${look} ${moment(began)}${age(began, now)}` : look;
       const open = view.exposed?.includes(key) === true ? paint('red', ', exposed') : '';
       const status = `${paint(style, word)}${open}${protect ? paint('dim', ', protected') : ''}`;
       return line(key, printable(id ?? ''), addressOf(resource), status);
@@ -79,7 +79,7 @@ export function statusText(view: ProjectView, paint: Paint, timeScale = 1): stri
       paint('bold', 'Open writes'),
       inFlight.map(
         ({ key, verb, phase, since, task_id: task }) =>
-          `  ${verb} ${key}: ${phaseWord(phase ?? 'sending')} since ${at(since)}${task === null ? '' : `, task ${printable(task)}`}`,
+          `  ${verb} ${key}: ${phaseWord(phase ?? 'sending')} since ${moment(since)}${task === null ? '' : `, task ${printable(task)}`}`,
       ),
     ),
     ...blockedLines(blocked, paint),
@@ -109,7 +109,7 @@ export function statusText(view: ProjectView, paint: Paint, timeScale = 1): stri
     ...section(
       paint('bold', 'Billed backups of deleted servers'),
       view.left_backups.flatMap(({ server_id: id, key, backups, since }) => [
-        `  server ${printable(id)}, was ${key}, deleted ${at(since)}: ${counted(backups.length, 'backup')} ${backups.map(printable).join(', ')}`,
+        `  server ${printable(id)}, was ${key}, deleted ${moment(since)}: ${counted(backups.length, 'backup')} ${backups.map(printable).join(', ')}`,
         ...remedyLines(waysWithBackups(id), paint, '    '),
       ]),
     ),
@@ -126,7 +126,7 @@ const mostNames = 20;
 
 function idleLines({ what, id, key, since }: BilledView, paint: Paint): string[] {
   const whose = key === null ? 'not managed by this spec' : key;
-  const line = `  ${printable(what)}, id ${printable(id)}, ${whose}${since === null ? '' : `, since ${at(since)}`}`;
+  const line = `  ${printable(what)}, id ${printable(id)}, ${whose}${since === null ? '' : `, since ${moment(since)}`}`;
   if (key !== null) return [line];
   const [, address = id] = printable(what).split(' ');
   return [line, ...remedyLines(waysWithIdle(id, address), paint, '    ')];
@@ -208,8 +208,4 @@ function age(text: string, now: number | undefined): string {
   if (now === undefined) return '';
   const ms = now - Date.parse(text);
   return ms < 0 ? '' : ms < 1_000 ? ', just now' : `, ${span(ms)} ago`;
-}
-
-function at(text: string): string {
-  return moment(Date.parse(text));
 }

@@ -2,7 +2,7 @@ import { parseKey } from '../../core/keys.ts';
 import type { Change, Operation } from '../../core/plan.ts';
 import type { RequestCounts } from '../../core/progress.ts';
 import { addressEntry } from '../../core/restoring.ts';
-import { counted, printable } from '../../core/text.ts';
+import { counted, flowYaml, printable } from '../../core/text.ts';
 
 /** The longest value shown in one line. */
 const maxLength = 160;
@@ -10,7 +10,7 @@ const maxLength = 160;
 /** A value as an operator writes it: text bare, the rest as compact JSON. */
 export function shown(value: unknown, most = maxLength): string {
   if (value === null || value === undefined) return 'none';
-  const text = printable(flow(value));
+  const text = printable(typeof value === 'string' ? value : flowYaml(value));
   return text.length > most ? `${text.slice(0, most)}…` : text;
 }
 
@@ -31,23 +31,6 @@ export function wrapped(text: string): string[] {
     else lines.push(last === undefined ? part : `${margin}${part}`);
   }
   return lines.map((line) => line.trimEnd());
-}
-
-/** As the spec writes it in one line: `{direction: in, destination_port: "22,443"}`. */
-function flow(value: unknown, inside = false): string {
-  if (Array.isArray(value)) return `[${value.map((each) => flow(each, true)).join(', ')}]`;
-  if (value !== null && typeof value === 'object') {
-    const fields = Object.entries(value).map(([name, each]) => `${name}: ${flow(each, true)}`);
-    return `{${fields.join(', ')}}`;
-  }
-  if (typeof value !== 'string') return String(value);
-  return inside && !isPlain(value) ? JSON.stringify(value) : value;
-}
-
-/** Text that YAML reads as that text, without quotes. */
-function isPlain(value: string): boolean {
-  const isText = Number.isNaN(Number(value)) && !/^(?:true|false|null)$/i.test(value);
-  return isText && /^[\w./:-]([\w ./:-]*[\w./:-])?$/.test(value);
 }
 
 /** One line of a change: `mark` shows an addition or removal inside a list. */

@@ -1,7 +1,6 @@
 import { html, raw } from 'hono/html';
 import { keyStatuses } from '../../core/key-status.ts';
 import { takeApart } from '../../core/keys.ts';
-import { factsOf } from '../../core/kind-facts.ts';
 import {
   type Blocked,
   type Change,
@@ -15,7 +14,7 @@ import { capitalised, counted } from '../../core/text.ts';
 import { shortDigest } from '../../engine/run/approval.ts';
 import { diagnosticView, pendingOperations } from '../../view/build.ts';
 import type { Condition } from '../../view/condition.ts';
-import { consequences, liveOf } from '../../view/consequences.ts';
+import { consequences, shownIds } from '../../view/consequences.ts';
 import type { Commit } from '../../view/facts.ts';
 import { type ProjectView, type ResourceView, resourcesIn } from '../../view/project-view.ts';
 import { barsPicture, timelineOf } from '../../view/timeline.ts';
@@ -263,13 +262,9 @@ function operationItem(
   operations: readonly Operation[],
   open: ReadonlySet<string>,
 ): Html {
-  const { verb, key, kind, reason, changes, needs, replacement } = operation;
+  const { verb, key, reason, changes, needs, replacement } = operation;
   const impact = consequences(operation, { operations }).map(capitalised);
-  // A resource that is a field of its server has the id of the server.
-  const isField = verb === 'update' && factsOf(kind).field !== undefined;
-  const live = isField
-    ? []
-    : liveOf(operation, { operations }).map((id) => (/^\d+$/.test(id) ? `id ${id}` : id));
+  const live = shownIds(operation, { operations });
   const waits = needs.filter((id) => open.has(id)).map((id) => id.replace(':', ' '));
   return html`<li><strong>${replacement === undefined ? verb : `replace (${verb})`} ${keyText(key)}</strong>${live.length === 0 ? '' : html` <span class="dim">${live.join(', ')}</span>`}${reason === undefined ? '' : html`<p>${marked(sentence(reason))}</p>`}${verb === 'delete' ? '' : changeList(changes, verb)}${impact.map((text) => html`<p class="warn">${marked(sentence(text))}</p>`)}${waits.length === 0 ? '' : html`<p class="dim">After ${marked(waits.join(', '))}</p>`}</li>`;
 }

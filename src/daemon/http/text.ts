@@ -72,7 +72,7 @@ function ms(at: Moment): number {
 }
 
 function stamped(at: Moment, text: string) {
-  return html`<time datetime="${new Date(at).toISOString()}" title="${moment(ms(at))}">${text}</time>`;
+  return html`<time datetime="${new Date(at).toISOString()}" title="${moment(at)}">${text}</time>`;
 }
 
 export function perMonth(amount: string, currency: string | null): string {
