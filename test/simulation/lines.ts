@@ -18,7 +18,9 @@ export class ActionLines implements KeyLines {
   readonly #former = new Map<string, string>();
   /** Keys that a line has got by an edit, and that no state has used yet. */
   readonly #unused = new Set<string>();
-  #split = 0;
+  /** Keys that have come back to their line by an edit, and that no state has used since. */
+  readonly #returned = new Set<string>();
+  #splits = 0;
 
   /** `prefix` distinguishes specs whose names have nothing to do with each other. */
   constructor(prefix = '') {
@@ -46,6 +48,7 @@ export class ActionLines implements KeyLines {
 
   use(key: ResourceKey): void {
     this.#unused.delete(key);
+    this.#returned.delete(key);
   }
 
   /** Follows an edit of the spec. An edit that is taken back before a state has used its key leaves no trace. */
@@ -54,7 +57,7 @@ export class ActionLines implements KeyLines {
     for (const key of old.keys()) if (!now.has(key) && this.#unused.delete(key)) this.takeBack(key);
     for (const [key, moved] of now) {
       if (old.has(key) && old.get(key) === moved) continue;
-      if (moved !== undefined && !now.has(moved)) this.#assign(key, this.#lineOf(moved));
+      if (moved !== undefined && !now.has(moved)) this.#continue(key, this.#lineOf(moved), now);
       else if (!old.has(key)) this.#enter(key, now);
     }
   }
@@ -79,13 +82,27 @@ export class ActionLines implements KeyLines {
     )?.[0];
     if (former !== undefined) {
       this.#assign(key, former);
+      this.#returned.add(key);
       return;
     }
     const own = this.#lineOf(key);
     const holder = this.#keys.get(own)?.at(-1) ?? own;
     if (holder === key) return;
-    this.#split += 1;
-    this.#assign(key, `${key}#${this.#split}`);
+    if (this.#returned.has(holder)) this.#continue(key, own, now);
+    else this.#split(key);
+  }
+
+  /** The line continues with the key. The state has its resource under the key that another one has just replaced. */
+  #continue(key: string, line: string, now: ReadonlyMap<string, unknown>): void {
+    const holder = this.#keys.get(line)?.at(-1) ?? line;
+    if (holder !== key && now.has(holder) && this.#returned.delete(holder)) this.#split(holder);
+    this.#assign(key, line);
+  }
+
+  /** The key begins a line of its own. */
+  #split(key: string): void {
+    this.#splits += 1;
+    this.#assign(key, `${key}#${this.#splits}`);
   }
 
   #assign(key: string, line: string): void {

@@ -9,7 +9,7 @@ import { beginIntent, inWriteSlot } from './begin.ts';
 import { again, awaitEnd, close, type Progress, unasked } from './endings.ts';
 import { requestOf } from './next-incarnation.ts';
 import { told } from './outcome.ts';
-import { pauseIfRefused, probeKey, reserving } from './probe-key.ts';
+import { isUnaskable, pauseIfRefused, probeKey, reserving } from './probe-key.ts';
 
 /** A reservation is made again after this time, because the API may forget it a day after its first use. @source API §8.4 */
 const reservedMs = 3_600_000;
@@ -83,7 +83,7 @@ export async function reserve(
       : awaitEnd(key);
   }
   const request = requestOf(run, operation);
-  if (request === undefined) return 'done';
+  if (request === undefined || (await isUnaskable(run, { request }))) return 'done';
   const held = run.facts.heldBy(request, 'none');
   if (held !== undefined) return { now: 'blocked', ...held };
   const body = { ...request, probe: reserving } as const;

@@ -199,13 +199,12 @@ describe('src/engine/intents/reserve-key.ts: one step', () => {
     expect([sent, log]).toEqual([[], []]);
   });
 
-  test('an API that stores no refusals keeps no reservation', async () => {
-    const behaviours = { create_network: { storesRefusals: false } };
-    expect(await reserved({ behaviours })).toMatchObject({
-      progress: undefined,
-      sent: [],
-      log: [begun, 'void unaskable'],
-    });
+  const unnamed = answer(422, { invalidParams: [] });
+  test.each<[string, object, object]>([
+    ['as it shows now', { behaviours: {}, answers: [unnamed, unnamed] }, [begun, 'void unaskable']],
+    ['as it has shown before', { behaviours: { create_network: { storesRefusals: false } } }, []],
+  ])('an API that stores no refusals keeps no reservation, %s', async (_name, given, log) => {
+    expect(await reserved(given)).toMatchObject({ progress: undefined, log });
   });
 
   describe('an answer that is not about the key', () => {
