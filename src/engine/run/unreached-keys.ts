@@ -99,6 +99,7 @@ async function unreachedBy(run: Run, binding: Binding): Promise<Unreached | unde
     return isUnseen(desired) && isYoung ? { key, from: 'elsewhere', binding } : undefined;
   if (!keyMayBeKnown(run, creation)) return undefined;
   if (!isInScope(run, creation)) return { key, from: 'scope', binding };
-  const isDerived = creation.key === key || creation.key === desired.moved;
+  const isStated = creation.key === desired.moved && desired.isInferred !== true;
+  const isDerived = creation.key === key || isStated;
   return isDerived ? undefined : { key, from: creation.key, binding };
 }
