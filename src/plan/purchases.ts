@@ -2,7 +2,7 @@ import { type Attributed, type Attribution, cameSince, serversShown } from '../c
 import { addressObject, heldKeysOf, isHeldClaim, serverObject } from '../core/claims.ts';
 import { type DesiredResource, isBare, wantedAddress } from '../core/desired.ts';
 import { partsOf } from '../core/intent.ts';
-import { nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
+import { nounOf, type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress } from '../core/kind-facts.ts';
 import { edit, giveScope, outside, type Remedy, run, setting, settleFirst } from '../core/remedy.ts';
@@ -92,9 +92,13 @@ export function earlierOpen(
     if (!isOpen) continue;
     const what =
       open === undefined ? `is bound to ${nounOf(kind)} ${bound?.id}` : `has an open write (${open.verb})`;
+    const back =
+      open === undefined && bound !== undefined && retiredFrom(each) === key
+        ? run('adopt', [key, bound.id], { when: `to give ${key} its retiring ${nounOf(kind)} back` })
+        : run('apply');
     return {
       reason: `${each}, an earlier key of ${key}, ${what}: another creation could be a duplicate`,
-      remedies: open?.phase === 'blocked' ? settleFirst(each) : [run('apply')],
+      remedies: open?.phase === 'blocked' ? settleFirst(each) : [back],
     };
   }
   return undefined;

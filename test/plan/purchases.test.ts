@@ -223,6 +223,14 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
       { register: line('ips.a', 'ips.older', 'ips.old'), bindings: oldBound },
       'held',
     ],
+    [
+      'a retiring server of its own',
+      {
+        ...{ key: 'servers.bare', register: line('servers.bare~7') },
+        bindings: [bound('servers.bare~7', 'server', '7')],
+      },
+      'held',
+    ],
     ['an open write of its own', { register: line('ips.a'), open: [open('ips.a')] }],
     ['an open write of another key', { ...old, open: [open('ips.other')] }],
     ['an update', { ...old, open: [open('ips.old')] }, 'passes', { verdict: 'update' }],
