@@ -229,37 +229,38 @@ function renamed(key: ResourceKey, from: readonly ResourceKey[]): Warning {
  * A new entry has the name, or the subnet, of a resource whose entry has left the spec, and may be its new name. The
  * resource is not deleted while the operator is asked about the name, and no second one is created while the resource stays.
  */
-export function besideRenamed(
-  { subject, kind, diff: { verdict } }: Draft,
-  { kinds, world }: GuardInput,
-): Objection | undefined {
-  const { key, binding } = subject;
+export function besideRenamed(draft: Draft, { kinds, world }: GuardInput): Objection | undefined {
+  const { subject, kind, diff } = draft;
+  const { sameName, subnet } = kind.entry.section ?? {};
   const isAsked = (each: Subject, code: string) => {
-    const { verdict: other } = draftOne(kinds, world, each).diff;
-    return other.verdict === 'blocked' && other.code === code;
+    const { verdict } = draftOne(kinds, world, each).diff;
+    return verdict.verdict === 'blocked' && verdict.code === code;
   };
-  const others = [...world.subjects.values()].filter(
-    (each) => each.kind === subject.kind && each.key !== key,
-  );
-  const isNamesake = (each: Subject) =>
-    world.observed.get(each.key)?.sameName?.some(({ id }) => String(id) === binding?.id) === true;
-  const likeness = kind.entry.likeness?.(subject);
-  const other =
-    verdict.verdict === 'delete'
-      ? others.find((each) => isNamesake(each) && isAsked(each, 'name_exists'))
-      : others.find(
-          (each) =>
-            verdict.verdict === 'create' &&
-            each.desired === undefined &&
-            kind.entry.likeness?.(each) === likeness &&
-            isAsked(each, 'network_in_use'),
-        );
-  if (other === undefined) return undefined;
-  const reason =
-    verdict.verdict === 'delete'
-      ? `it may be the ${nounOf(subject.kind)} of ${other.key}, which has its name`
-      : `${other.key} has its subnet, and stays`;
-  return { reason, remedies: settleFirst(other.key) };
+  const isNamesake = ({ key }: Subject) =>
+    world.observed.get(key)?.sameName?.some(({ id }) => String(id) === subject.binding?.id) === true;
+  const isAlike = (each: Subject) =>
+    each.desired === undefined && kind.entry.likeness?.(each) === kind.entry.likeness?.(subject);
+  const others = () => world.subjectsOf(subject.kind).filter(({ key }) => key !== subject.key);
+  const waitFor = (other: Subject | undefined, reason: (key: ResourceKey) => string) =>
+    other && { reason: reason(other.key), remedies: settleFirst(other.key) };
+  switch (diff.verdict.verdict) {
+    case 'delete':
+      return waitFor(
+        sameName === undefined
+          ? undefined
+          : others().find((each) => isNamesake(each) && isAsked(each, 'name_exists')),
+        (key) => `it may be the ${nounOf(subject.kind)} of ${key}, which has its name`,
+      );
+    case 'create':
+      return waitFor(
+        subnet === undefined
+          ? undefined
+          : others().find((each) => isAlike(each) && isAsked(each, 'network_in_use')),
+        (key) => `${key} has its subnet, and stays`,
+      );
+    default:
+      return undefined;
+  }
 }
 
 function isLeaving({ subject: { parent }, diff: { verdict } }: Draft): boolean {
