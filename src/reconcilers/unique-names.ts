@@ -68,10 +68,10 @@ export function asNewNames(
   world: World,
   isAlike: (entry: DesiredResource['value']) => boolean,
 ): readonly Remedy[] {
-  return [...world.subjects.values()]
-    .filter((each) => each.kind === kind && each.binding === undefined)
-    .flatMap(({ key: other, desired }) =>
-      desired !== undefined && isAlike(desired.value) ? [asRenamed(other, key)] : [],
+  return world
+    .subjectsOf(kind)
+    .flatMap(({ key: other, binding, desired }) =>
+      binding === undefined && desired !== undefined && isAlike(desired.value) ? [asRenamed(other, key)] : [],
     );
 }
 

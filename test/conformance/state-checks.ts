@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { StateError } from '../../src/core/errors.ts';
 import type { IntentOutcome, StateChange, StateStore } from '../../src/core/state.ts';
-import { replay } from '../support/replay.ts';
+import { replay } from '../simulation/replay.ts';
 import { later, sampleBinding, sampleIntent, web } from './state-samples.ts';
 
 /** How the suite gets at stores of one sort. */

@@ -2,7 +2,7 @@ import equal from 'fast-deep-equal';
 import { type Claim, objectName } from '../../src/core/claims.ts';
 import type { Controller } from '../../src/simulation/controller.ts';
 import type { StoryStage } from '../../src/simulation/stage.ts';
-import { replay } from '../support/replay.ts';
+import { replay } from './replay.ts';
 
 /** The journal, replayed, is the state: the whole one, and a beginning of it where the state was put back. */
 export async function checkJournal(

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { Plan } from '../../src/core/plan.ts';
 import type { Intent, StateStore } from '../../src/core/state.ts';
 import type { Emulator } from '../../src/emulator/emulator.ts';
-import { replay } from './replay.ts';
+import { replay } from '../simulation/replay.ts';
 import type { Sent } from './rig.ts';
 
 /** What the checkers look at: the world as it is, and the state as it stands. */
