@@ -257,7 +257,8 @@ export function isServerError(why: WhyUnknown | undefined): boolean {
   return why === 'server_error' || why === 'gateway_error';
 }
 
-export function failureOf({ detail }: Intent): string {
+/** For a message: the reason that the task of the write gave. */
+export function failureOf({ detail }: Pick<Intent, 'detail'>): string {
   return `its task failed (${detail})`;
 }
 

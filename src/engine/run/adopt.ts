@@ -6,6 +6,7 @@ import type { StateChange } from '../../core/state.ts';
 import { makerOf, ownerOf } from '../claims/claims.ts';
 import { exchanging, passingOn } from '../claims/release.ts';
 import { companionsOf, movedFrom, recoveredIf } from '../intents/bound-by.ts';
+import { failureOf } from '../intents/endings.ts';
 import { revalidate } from '../intents/revalidate.ts';
 import type { Run } from '../run.ts';
 import type { Turn } from './operate.ts';
@@ -52,7 +53,7 @@ async function creationUnderWay(run: Run, operation: Operation): Promise<Turn | 
   if (taskId === undefined) return undefined;
   await run.fence.check();
   const task = await run.cache.since(clock.monotonic()).findTask(taskId);
-  if (task?.status === 'failed') return `its task failed (${task.detail ?? 'the API gives no reason'})`;
+  if (task?.status === 'failed') return failureOf({ detail: task.detail ?? 'the API gives no reason' });
   if (task === undefined || task.is_terminal) {
     // No task is read after its end.
     await run.state.change([{ type: 'claim', claim: { ...claim, holder: withoutTask } }]);
