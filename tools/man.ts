@@ -29,7 +29,10 @@ function programPage(commands: readonly Command[]): string {
     ),
     escaped('Without a command vdcsync prints its help and changes nothing.'),
     '.SH COMMANDS',
-    ...commands.flatMap((each) => item(`vdcsync-${each.name()}(1)`, each.description())),
+    ...[...Map.groupBy(commands, (each) => each.helpGroup())].flatMap(([group, members]) => [
+      `.SS "${escaped(group.replace(/:$/, ''))}"`,
+      ...members.flatMap((each) => item(`vdcsync-${each.name()}(1)`, each.description())),
+    ]),
     '.SH ENVIRONMENT',
     ...environment.flatMap(([name, meaning]) => item(name, meaning)),
     '.SH FILES',

@@ -84,9 +84,13 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
     .configureOutput(outputTo(io))
     .showHelpAfterError('  → vdcsync --help  # to list the commands')
     .addHelpText('after', ({ command }) => programHelp(command));
+  program.commandsGroup('Plan and apply:');
   addPlanAndApply(making);
+  program.commandsGroup('Bind, resolve and approve:');
   addBinding(making);
+  program.commandsGroup('Reports:');
   addReports(making);
+  program.commandsGroup('Tools:').helpCommand('help [command]', 'display help for command');
   addTools(making);
   addCompletion(making, program);
   for (const each of visibleCommands(program)) acceptCommon(each);

@@ -82,7 +82,10 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
       const problem = entry.cidr === undefined ? undefined : cidrProblem(entry.cidr);
       return problem === undefined ? issues : [...issues, { path: ['cidr'], message: problem }];
     },
-    likeness: ({ desired, binding }) => desired?.value.cidr ?? binding?.identity.cidr,
+    likeness: ({ desired, binding }) => {
+      const cidr = desired?.value.cidr ?? binding?.identity.cidr;
+      return cidr && normalCidr(cidr);
+    },
   },
   billing: {
     /** @assumption A44 */

@@ -64,7 +64,7 @@ describe('src/cli/program.ts: wrong usage', () => {
     const before = contentsOf(cwd);
     const [bare, help] = await Promise.all([[], ['--help']].map((args) => vdcsync(args, { cwd })));
     expect(bare).toEqual({ code: 0, stderr: '', stdout: help?.stdout });
-    expect(bare?.stdout).toContain('Commands:');
+    expect(bare?.stdout).toContain('Plan and apply:');
     expect(contentsOf(cwd)).toEqual(before);
   });
 

@@ -24,10 +24,13 @@ describe('src/plan/moved-from.ts: a new entry that may be a renamed one', () => 
     expect([report.outcome, emulator.world.executions.length]).toEqual(['converged', made]);
   });
 
-  test('has the subnet of a network that stays, and is not created beside it', async () => {
+  test.each([
+    '10.20.0.0/24',
+    '10.020.0.0/24',
+  ])('has the subnet of a network that stays, written as %s, and is not created beside it', async (cidr) => {
     const { apply, project } = rig();
     const file = (name: string, more = '') =>
-      `${head}networks: {${name}: {cidr: 10.20.0.0/24${more}}}\nservers: {web: {${size}, network_interfaces: [${name}]}}\n`;
+      `${head}networks: {${name}: {cidr: ${name === 'n' ? '10.20.0.0/24' : cidr}${more}}}\nservers: {web: {${size}, network_interfaces: [${name}]}}\n`;
     await apply(file('n'));
     const cards = () => project.servers.map((each) => each.cards.length);
     const before = [project.networks.length, cards()];
