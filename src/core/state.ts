@@ -71,12 +71,13 @@ export interface Ended {
  * - `key_too_old`: the idempotency key cannot be sent again.
  * - `found`, `gone`: a new state asked the key, and the answer names a resource that exists, or that is gone.
  * - `unused`: no earlier state used the key, nor a later key of this resource. `taken`: it holds another answer.
+ * - `used_elsewhere`: it was to be reserved, and holds the answer to a creation of another state.
  * - `reserved`: it holds the refusal of a request that cannot be carried out, so that no state creates a resource under it.
  * - `unaskable`: the API does not store refusals of this operation, so no probe shows the content of a key.
  */
 export type Because =
   | ('replayed' | 'no_capacity' | 'reported_absent' | 'key_too_old')
-  | ('found' | 'gone' | 'unused' | 'taken' | 'reserved' | 'unaskable');
+  | ('found' | 'gone' | 'unused' | 'taken' | 'used_elsewhere' | 'reserved' | 'unaskable');
 
 /**
  * The reason why an intent's effect is unknown. It decides the next step after *absent*. An absent creation takes a new

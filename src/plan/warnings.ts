@@ -165,12 +165,12 @@ export function countedAlone({ unlisted, isNew, declaredAbsent }: Register, { se
 }
 
 /**
- * An entry whose own key a lost state would use, and the scope or key under which its resource was created. `taken`: the
- * entry's own key holds the answer to a request of another state.
+ * An entry whose own key a lost state would use, and the scope or key under which its resource was created.
+ * `used_elsewhere`: the entry's own key holds the answer to a creation of another state.
  */
 export interface UnreachedKey {
   readonly key: ResourceKey;
-  readonly from: 'scope' | 'elsewhere' | 'taken' | ResourceKey;
+  readonly from: 'scope' | 'elsewhere' | 'used_elsewhere' | ResourceKey;
 }
 
 /** Without the state, the idempotency keys of these resources cannot be asked any more. @source API §8.1 */
@@ -183,7 +183,7 @@ export function unreachedWarnings(unreached: readonly UnreachedKey[]): Warning[]
       : [scopeChanged([...new Set(scoped)], lost.replace('it again', 'them again'))]),
     ...unreached.flatMap(({ key, from }): Warning[] => {
       if (from === 'scope') return [];
-      if (from === 'taken') return [usedElsewhere(key)];
+      if (from === 'used_elsewhere') return [usedElsewhere(key)];
       const whose =
         from === 'elsewhere'
           ? `${key} was not created under its own idempotency key`

@@ -41,13 +41,14 @@ export async function reserveKeys(
 
 /**
  * Why no other state creates the resource of the entry again under the entry's next key: this state has reserved the key,
- * at most `withinMs` ago, or has created the resource under it. `taken`: the key holds the answer to another request.
+ * at most `withinMs` ago, or has created the resource under it. `used_elsewhere`: the key holds the answer to a creation of
+ * another state, which the next creation of the entry asks for.
  */
 export async function reservationOf(
   run: Run,
   { key, id }: Pick<Binding, 'key' | 'id'>,
   withinMs = Number.POSITIVE_INFINITY,
-): Promise<'reserved' | 'taken' | undefined> {
+): Promise<'reserved' | 'used_elsewhere' | undefined> {
   const { incarnation } = await incarnationOf(run, key);
   const past = await run.deps.store.intents({ key, limit: 50 });
   const now = run.deps.clock.now();
@@ -56,7 +57,8 @@ export async function reservationOf(
     if (each.verb !== 'create' || !isInScope(run, each)) continue;
     if (!isReservation(each) && answer?.id === id) return 'reserved';
     const isNext = each.incarnation === String(incarnation) && Math.abs(now - each.createdAt) < withinMs;
-    if (isReservation(each) && isNext && (because === 'reserved' || because === 'taken')) return because;
+    if (isReservation(each) && isNext && (because === 'reserved' || because === 'used_elsewhere'))
+      return because;
   }
   return undefined;
 }
@@ -111,7 +113,7 @@ export async function reserve(
     }
     if (asked.held.is !== 'fenced') {
       const text = 'another state used this idempotency key';
-      await close(run, asked.asking, { outcome: 'void', because: 'taken', text });
+      await close(run, asked.asking, { outcome: 'void', because: 'used_elsewhere', text });
       return 'done';
     }
     await close(run, asked.asking, { outcome: 'absent', text: 'another state fenced this idempotency key' });

@@ -30,7 +30,7 @@ export async function unreachedKeys(run: Run): Promise<readonly UnreachedKey[]> 
   const unreached = await Promise.all(
     (await unreachedIn(run)).map(async (each): Promise<readonly UnreachedKey[]> => {
       const reservation = await reservationOf(run, each.binding);
-      if (reservation === 'taken') return [{ ...each, from: 'taken' }];
+      if (reservation === 'used_elsewhere') return [{ ...each, from: 'used_elsewhere' }];
       return reservation === undefined && (await isUnreserved(run, each.binding)) ? [each] : [];
     }),
   );
