@@ -1,4 +1,5 @@
 import { appliedServer } from '../../src/core/applied.ts';
+import { partsOf } from '../../src/core/intent.ts';
 import { member } from '../../src/core/json.ts';
 import { type ResourceKey, takeApart } from '../../src/core/keys.ts';
 import type { Binding, Intent } from '../../src/core/state.ts';
@@ -147,7 +148,7 @@ function isUnasked(truth: Truth, purchase: SecondPurchase): boolean {
   const { model } = controller.file;
   if (made.key === key || member(entryOf(model, key)?.moved, 'from') === made.key) return false;
   // The key of another entry shows that it was used.
-  return entryOf(model, made.key) === undefined || holderOf(running.mirror, first) !== undefined;
+  return entryOf(model, made.key) === undefined || isHeld(running.mirror, first);
 }
 
 /** No key shows the network any more, and nothing in it is as the entry asks. @source API §8 */
@@ -227,6 +228,12 @@ function isOfAdoptedServer(first: Execution, mirror: Mirror): boolean {
 
 function holderOf({ bindings }: Mirror, { kind, id }: Execution): Binding | undefined {
   return [...bindings.values()].find((each) => each.kind === kind && each.id === id);
+}
+
+/** It is bound, or the API has named it in the answer to an open creation. */
+function isHeld(mirror: Mirror, first: Execution): boolean {
+  const isNamed = (each: Intent) => each.kind === first.kind && partsOf(each).answer?.id === first.id;
+  return holderOf(mirror, first) !== undefined || [...mirror.open.values()].some(isNamed);
 }
 
 function isIgnoring({ kind }: Execution, { desired }: Running): boolean {

@@ -98,7 +98,9 @@ describe('src/simulation', () => {
     expect(violation).toBeUndefined();
   });
 
-  test.each([572, 4701, 5033, 5590, 900575])('drill %i stays sound', async (number) => {
+  test.each([
+    572, 660, 1350, 4701, 5033, 5067, 5590, 7071, 7315, 900575,
+  ])('drill %i stays sound', async (number) => {
     const { violation } = await play(storyOf('drills', number));
 
     expect(violation).toBeUndefined();

@@ -1,9 +1,16 @@
 import { type Claim, isForeign, objectName } from '../../core/claims.ts';
 import { namedAddress } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
-import { nounOf, takeApart } from '../../core/keys.ts';
+import { nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf, isAddress } from '../../core/kind-facts.ts';
-import { giveScope, run as runs } from '../../core/remedy.ts';
+import {
+  type CommandStep,
+  edit,
+  giveScope,
+  type Remedy,
+  run as runs,
+  wayToForget,
+} from '../../core/remedy.ts';
 import type { TaskId } from '../../core/resources.ts';
 import type { Binding, Facts, InPhase, Intent, StateChange } from '../../core/state.ts';
 import { attributionOf, identityChanged, isAnother, makerOf, ownerOf } from '../claims/claims.ts';
@@ -250,8 +257,18 @@ async function refuse(run: Run, intent: Intent, own: Binding, foreign: string): 
   const reason = `another spec of this project, or an earlier state, used the idempotency key of ${key} before, and ${foreign}`;
   const { changes } = answeredWith(run, own, foundUnder(run, key), key);
   await close(run, intent, { outcome: 'void', because: 'found', text: reason }, { changes });
-  const remedies = [giveScope(), runs('adopt', [key, id], { when: 'if the resource belongs to this spec' })];
+  const adopt = runs('adopt', [key, id], { when: 'if the resource belongs to this spec' });
+  const owner = ownerOf(run, own)?.key;
+  const isDeclared = owner !== undefined && run.world.subjects.get(owner)?.desired !== undefined;
+  const remedies = [giveScope(), isDeclared ? afterRelease(run, owner, runs('adopt', [key, id])) : adopt];
   return { now: 'blocked', code: 'key_conflict', reason, remedies };
+}
+
+/** The command, after the entry that is bound to the resource has released it. */
+function afterRelease({ desired: { settings } }: Run, key: ResourceKey, command: CommandStep): Remedy {
+  const when = `if ${key} is bound to it by mistake`;
+  const way = wayToForget(key, { isDeclared: true, when, prune: settings.prune });
+  return { ...way, next: [...(way.next ?? []), command, edit(key, { entry: 'restore' })] };
 }
 
 /**

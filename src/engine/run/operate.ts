@@ -25,7 +25,6 @@ import {
 import { coverable, withServer } from '../intents/bound-by.ts';
 import { asksKey, type Progress } from '../intents/endings.ts';
 import { provedBefore } from '../intents/prove.ts';
-import { reserveKeys } from '../intents/reserve-key.ts';
 import {
   creationAfter,
   type Overtaken,
@@ -91,8 +90,6 @@ async function beginAndSend(run: Run, operation: Operation, queuedAt: number): P
   if (waits !== undefined) return waits;
   const unproved = operation.verb === 'delete' ? await provedBefore(run, world, operation) : undefined;
   if (unproved !== undefined) return unproved;
-  const unreserved = boughtFor(run, operation) && (await reserveKeys(run, operation));
-  if (unreserved !== undefined) return unreserved;
   const preimage = await preimageOf(run, operation, world);
   if (isLost()) return lost;
   const isSame = holds(observationValidMs) && openNow() === opened;

@@ -44,6 +44,11 @@ describe('src/engine/claims/scope.ts', () => {
     ['after a key that was not used, the same', [creation('1')], [2, 0, 2]],
     ['after resources with other names, the next', [creation('0', 0, done)], [3, 1, 2]],
     ['after a taken key, the next', [creation('0', 0, { outcome: 'void', because: 'taken' })], [1, 1, 0]],
+    [
+      'after a key that another state used, this one',
+      [creation('0', 0, { outcome: 'void', because: 'used_elsewhere' })],
+      [1, 0, 1],
+    ],
     ['after a reserved key, next', [creation('0', 0, { outcome: 'void', because: 'reserved' })], [1, 1, 0]],
     ['after such a key, declared absent, the next', [conflict('reported_absent')], [1, 1, 0]],
     ['after such a key that was given up, the same', [conflict('odd')], [1, 0, 1]],

@@ -6,7 +6,6 @@ import {
   isReservation,
   reservationOf,
   reserve,
-  reserveKeys,
 } from '../../../src/engine/intents/reserve-key.ts';
 import { reserveUnreached, unreachedKeys } from '../../../src/engine/run/unreached-keys.ts';
 import {
@@ -34,7 +33,6 @@ const bindingOf = (more: object = {}) =>
     boundAt: sentAt,
     ...more,
   }) as unknown as Binding;
-const creation = { key: 'networks.old', kind: 'network', verb: 'create' } as never;
 /** A record of the past of `networks.x`. */
 const pastOf = (more: object = {}) =>
   intentOf({ phase: 'closed', outcome: 'void', because: 'reserved', request: probed, ...more });
@@ -46,10 +44,8 @@ function reserving({
   open = [] as readonly Intent[],
   past = [] as readonly Intent[],
   ageMs = 0,
-  silentMs = undefined as number | undefined,
   behaviours = { create_network: behaviour } as object,
   held = undefined as object | undefined,
-  timeScale = 1,
   /** The entry of the first binding. */
   entry = {} as object,
   scope = undefined as string | undefined,
@@ -59,7 +55,6 @@ function reserving({
   const left = [...answers];
   const sent: unknown[] = [];
   const log: unknown[] = [];
-  const marks: unknown[][] = [];
   const attempts = new Map<string, number>();
   const intents = new Map(open.map((each) => [each.key, each]));
   const { key, kind } = bindings[0] ?? bindingOf();
@@ -79,10 +74,9 @@ function reserving({
       heldBy: (_request: unknown, spend: string) => (spend === 'none' ? held : undefined),
     },
     stopwatch: {
-      since: (_id: string, moment: string, at: number) =>
-        moment === 'silent' ? (silentMs ?? at) : Number.NaN,
-      isMarked: (_id: string, moment: string) => (moment === 'silent' ? silentMs !== undefined : false),
-      mark: (...given: unknown[]) => void marks.push(given),
+      since: (_id: string, _moment: string, at: number) => at,
+      isMarked: () => false,
+      mark: () => {},
     },
     begin: async (intent: Intent) => {
       log.push(`begin ${intent.key} ${intent.incarnation}.${intent.attempt} for ${intent.recovers}`);
@@ -100,7 +94,7 @@ function reserving({
     },
     deps: {
       ...made.run.deps,
-      profile: { timeScale },
+      profile: { timeScale: 1 },
       store: {
         ...made.run.deps.store,
         intents: async (of: { readonly key: string }) => past.filter((each) => each.key === of.key),
@@ -119,149 +113,74 @@ function reserving({
       },
     },
   });
-  return { run, sent, log, marks, left };
+  return { run, sent, log, left };
 }
 
 async function reserved(given: Parameters<typeof reserving>[0]) {
-  const { run, left, ...seen } = reserving(given);
-  const progress = await reserveKeys(run, creation);
+  const { run, left, sent, log } = reserving(given);
+  await reserve(run, bindingOf());
   expect(left).toEqual([]);
-  return { progress, ...seen };
+  return { sent, log };
 }
 
 const begun = 'begin networks.x 0.0 for networks.x';
 
 describe('src/engine/intents/reserve-key.ts: one step', () => {
-  test('the key of the entry is reserved by the second probe, and the creation goes on', async () => {
-    expect(await reserved({ answers: [fresh, replayed] })).toMatchObject({
-      progress: undefined,
-      sent: [2, 2],
-      log: [begun, 'void reserved'],
-    });
+  test('the key of the entry is reserved by the second probe', async () => {
+    const log = [begun, 'void reserved'];
+    expect(await reserved({ answers: [fresh, replayed] })).toEqual({ sent: [2, 2], log });
+  });
+
+  test.each<[string, object, string | undefined]>([
+    ['a reservation', {}, 'reserved'],
+    ['a key that another state used', { because: 'used_elsewhere' }, 'used_elsewhere'],
+    ['a reservation without an end', { because: undefined }, undefined],
+    ['a question', { request: { ...probed, probe: undefined } }, undefined],
+    ['a reservation of another incarnation', { incarnation: '1' }, undefined],
+    ['a reservation in another scope', { idempotencyKey: 'other' }, undefined],
+    ['the creation of the resource', { request: {}, answer: { id: '33' } }, 'reserved'],
+    ['the creation of another resource', { request: {}, answer: { id: '34' } }, undefined],
+    ['the deletion of it', { verb: 'delete', request: {}, answer: { id: '33' } }, undefined],
+  ])('%s', async (_name, record, expected) => {
+    const { run } = reserving({ past: [pastOf(record)] });
+    expect(await reservationOf(run, bindingOf())).toBe(expected);
   });
 
   test.each<[string, object]>([
-    ['another kind', { bindings: [bindingOf({ kind: 'iso' })] }],
-    ['the entry itself', { bindings: [bindingOf({ key: 'networks.old' })] }],
-    ['an entry without earlier keys', { bindings: [bindingOf({ formerKeys: undefined })] }],
-    ['an entry with other earlier keys', { bindings: [bindingOf({ formerKeys: ['networks.z'] })] }],
-  ])('%s reserves no key', async (_name, given) => {
-    const { progress, sent, log } = await reserved(given);
-    expect({ progress, sent, log }).toEqual({ progress: undefined, sent: [], log: [] });
-  });
-
-  test.each<[string, number, object, string | undefined]>([
-    ['a reservation of this hour', 59 * minute, {}, 'reserved'],
-    ['a reservation of an hour ago', 60 * minute, {}, undefined],
-    ['a key that another state used', minute, { because: 'taken' }, 'taken'],
-    ['a reservation without an end', minute, { because: undefined }, undefined],
-    ['a question', minute, { request: { ...probed, probe: undefined } }, undefined],
-    ['a reservation of another incarnation', minute, { incarnation: '1' }, undefined],
-    ['a reservation in another scope', minute, { idempotencyKey: 'other' }, undefined],
-    ['the creation of the resource', 100 * minute, { request: {}, answer: { id: '33' } }, 'reserved'],
-    ['the creation of another resource', minute, { request: {}, answer: { id: '34' } }, undefined],
-    ['the deletion of it', minute, { verb: 'delete', request: {}, answer: { id: '33' } }, undefined],
-  ])('%s', async (_name, ageMs, record, expected) => {
-    const past = [pastOf(record)];
-    const { run } = reserving({ past, ageMs });
-    expect(await reservationOf(run, bindingOf(), 60 * minute)).toBe(expected);
-    const answers = expected === undefined ? [replayed] : [];
-    expect((await reserved({ past, ageMs, answers })).sent).toEqual(expected === undefined ? [2] : []);
-  });
-
-  test.each([
+    ['with an open write', { open: [intentOf({ phase: 'accepted' })] }],
+    ['while all requests are paused', { held: { code: 'unauthorized', reason: 'why' } }],
     [
-      'blocked',
-      { now: 'blocked', code: 'dependency_blocked', reason: 'waits for the open write of networks.x' },
+      'whose API has shown that it stores no refusals',
+      { behaviours: { create_network: { storesRefusals: false } } },
     ],
-    ['accepted', { now: 'again' }],
-  ])('an open write of the entry that is %s ends first', async (phase, expected) => {
-    const { progress, sent } = await reserved({ open: [intentOf({ phase })] });
-    expect(progress).toMatchObject(expected);
+  ])('the key of an entry %s is not reserved', async (_name, given) => {
+    expect(await reserved(given)).toEqual({ sent: [], log: [] });
+  });
+
+  test('an entry without a request, such as one that has left the spec, is left out', async () => {
+    const { run, sent } = reserving();
+    await reserve(run, bindingOf({ key: 'networks.w' }));
     expect(sent).toEqual([]);
-    if (phase === 'blocked')
-      expect(progress).toMatchObject({ remedies: [{ text: 'resolve networks.x first' }] });
-  });
-
-  test('an entry without a request, such as one that has left the spec, is left out, and the next one is not', async () => {
-    const bindings = [bindingOf({ key: 'networks.w' }), bindingOf()];
-    expect(await reserved({ bindings, answers: [replayed] })).toMatchObject({
-      progress: undefined,
-      sent: [2],
-    });
-    const { run } = reserving();
-    expect(await reserve(run, bindingOf({ key: 'networks.w' }))).toBe('done');
-  });
-
-  test('a pause of all requests blocks the creation', async () => {
-    const { progress, sent, log } = await reserved({ held: { code: 'unauthorized', reason: 'why' } });
-    expect(progress).toEqual({ now: 'blocked', code: 'unauthorized', reason: 'why' });
-    expect([sent, log]).toEqual([[], []]);
   });
 
   const unnamed = answer(422, { invalidParams: [] });
-  test.each<[string, object, object]>([
-    ['as it shows now', { behaviours: {}, answers: [unnamed, unnamed] }, [begun, 'void unaskable']],
-    ['as it has shown before', { behaviours: { create_network: { storesRefusals: false } } }, []],
-  ])('an API that stores no refusals keeps no reservation, %s', async (_name, given, log) => {
-    expect(await reserved(given)).toMatchObject({ progress: undefined, log });
+  test.each<[string, readonly WriteResult[], readonly unknown[], readonly string[]]>([
+    ['no answer', [lost], [2], ['void']],
+    ['no answer after the key was found used', [reused, lost], [2, 1], ['void']],
+    ['the answer to a request of another state', [reused, reused], [2, 1], ['void used_elsewhere']],
+    [
+      'a question of another state, whose next attempt is reserved',
+      [reused, replayed, fresh, replayed],
+      [2, 1, 2, 2],
+      ['absent', 'begin networks.x 0.1 for networks.x', 'void reserved'],
+    ],
+  ])('%s', async (_name, answers, sent, log) => {
+    expect(await reserved({ answers })).toEqual({ sent, log: [begun, ...log] });
   });
 
-  describe('an answer that is not about the key', () => {
-    const again = (afterMs: number) => ({ now: 'again', afterMs });
-
-    test.each<[string, object, object]>([
-      ['none', {}, again(5_000)],
-      ['of a faster API', { timeScale: 0.5 }, again(2_500)],
-      ['that names a time', { answers: [answer(429, { retryAfterMs: 9_000 })] }, again(9_000)],
-      ['that names a short time', { answers: [answer(429, { retryAfterMs: 1 })] }, again(5_000)],
-      ['for half an hour, nearly', { silentMs: 30 * minute - 1 }, again(5_000)],
-      ['30 min', { silentMs: 30 * minute }, { now: 'blocked', code: 'key_not_answered', reason: 'reset' }],
-      [
-        'for half an hour, with a status',
-        { silentMs: 30 * minute, answers: [answer(500)] },
-        { now: 'blocked', code: 'key_not_answered', reason: '500' },
-      ],
-    ])('%s', async (_name, given, expected) => {
-      const { progress, log, marks } = await reserved({ answers: [lost], ...given });
-      expect(progress).toEqual(expected);
-      expect(log).toEqual([begun, 'void']);
-      const isFirst = !('silentMs' in given);
-      expect(marks).toEqual(isFirst ? [['networks.x', 'silent']] : []);
-    });
-
-    test('about the payment pauses the creation', async () => {
-      const answers = [answer(402, { code: 'payment_required' })];
-      expect((await reserved({ answers })).progress).toMatchObject({
-        now: 'blocked',
-        code: 'payment_required',
-      });
-    });
-
-    test('after the key was found used', async () => {
-      const { progress, sent, log } = await reserved({ answers: [reused, lost] });
-      expect(progress).toEqual(again(5_000));
-      expect([sent, log]).toEqual([
-        [2, 1],
-        [begun, 'void'],
-      ]);
-    });
-  });
-
-  describe('a used key', () => {
-    test('that another state has asked is left, and the next attempt is reserved', async () => {
-      const { progress, sent, log } = await reserved({ answers: [reused, replayed, fresh, replayed] });
-      expect(progress).toBeUndefined();
-      expect(sent).toEqual([2, 1, 2, 2]);
-      expect(log).toEqual([begun, 'absent', 'begin networks.x 0.1 for networks.x', 'void reserved']);
-    });
-
-    test('that holds the answer to another request is recorded as such', async () => {
-      const { progress, sent, log } = await reserved({ answers: [reused, reused] });
-      expect(progress).toBeUndefined();
-      expect(sent).toEqual([2, 1]);
-      expect(log).toEqual([begun, 'void taken']);
-    });
+  test('an API that stores no refusals keeps no reservation', async () => {
+    const { log } = await reserved({ behaviours: {}, answers: [unnamed, unnamed] });
+    expect(log).toEqual([begun, 'void unaskable']);
   });
 
   test('a reservation that an earlier process left ends', async () => {
@@ -337,7 +256,11 @@ describe('src/engine/run/unreached-keys.ts: one step', () => {
     ['of an hour ago, in a daemon', { binding: bare, mode: { repeating: {} }, ageMs: hour }, []],
     ['with an earlier key, in a daemon', { mode: { repeating: {} }, ageMs: 2 * hour }, old],
     ['whose key is reserved', { past: [made(), pastOf()] }, []],
-    ['whose key others used', { past: [made(), pastOf({ because: 'taken' })] }, [['networks.x', 'taken']]],
+    [
+      'whose key others used',
+      { past: [made(), pastOf({ because: 'used_elsewhere' })] },
+      [['networks.x', 'used_elsewhere']],
+    ],
     ['whose key no run has tried to reserve', { held: undefined }, []],
     ['whose key was tried once', { held: undefined, past: [made(), pastOf({ because: undefined })] }, old],
   ])('a resource %s', async (_name, more, expected) => {

@@ -47,6 +47,15 @@ async function reservations({ store }: Rig) {
     .map((each) => [each.incarnation, each.attempt, partsOf(each).because]);
 }
 
+/** A state with the bindings of this one. */
+async function copyOf({ clock, store }: Rig) {
+  const copy = memoryState({ createdAt: clock.now(), lineage: 'test' });
+  await clock.run(copy.claimProject(4711 as never));
+  for (const binding of await store.bindings())
+    await clock.run(copy.change([{ type: 'bind', binding }], clock.now()));
+  return copy;
+}
+
 describe('src/engine/intents/reserve-key.ts', () => {
   test('the key of an entry is reserved once its `moved` is gone, and only once', async () => {
     const played = await renamedOnce();
@@ -97,10 +106,7 @@ describe('src/engine/intents/reserve-key.ts', () => {
     const file = (fields: string) => `settings: {prune: true}\n${section}: {${fields}}\n`;
     const moved = entry === '' ? `moved: {from: ${section}.a}` : `${entry}, moved: {from: ${section}.a}`;
     await played.apply(file(`a: {${entry}}`));
-    const copy = memoryState({ createdAt: played.clock.now(), lineage: 'test' });
-    await played.clock.run(copy.claimProject(4711 as never));
-    for (const binding of await played.store.bindings())
-      await played.clock.run(copy.change([{ type: 'bind', binding }], played.clock.now()));
+    const copy = await copyOf(played);
     await played.apply(file(`c: {${moved}}`));
     await played.apply(file(`c: {${entry}}`));
     const was = JSON.stringify(played.project);
@@ -113,6 +119,16 @@ describe('src/engine/intents/reserve-key.ts', () => {
     }
     expect(deletions(played)).toEqual([]);
     expect(JSON.parse(was)).toMatchObject({ servers: played.project.servers, ips: played.project.ips });
+  });
+
+  test('a copy of the state that is older than a replacement does not buy the replacement again', async () => {
+    const played = await renamedOnce();
+    const copy = await copyOf(played);
+    const replaced = { c: `${size.replace('ubuntu-24.04', 'debian-13')}, replace: allowed` };
+    await played.apply(servers({ c: `${replaced.c}, moved: {from: servers.a}` }));
+    played.restart(copy);
+    await played.apply(servers(replaced));
+    expect(played.project.servers.map(({ id }) => id)).toEqual([2002]);
   });
 
   test('a key that a second rename leaves behind is reserved, and that of `moved` is not', async () => {

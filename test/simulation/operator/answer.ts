@@ -79,7 +79,11 @@ export const answer: OperatorAnswer = async (operator, blocked, all) => {
   if (its !== undefined && offered !== undefined) {
     const adopting = its as ResourceKey;
     const own = await freeId(operator, { key: adopting, remedies }, ownId(stage, adopting, offered));
-    const id = own ?? (edited === undefined ? offered : undefined);
+    // To confirm the binding again would not settle who has the other one.
+    const { bindings } = await stage.readState(operator.controller);
+    const isBound = bindings.some((each) => each.key === adopting && each.id === own);
+    const isOfOther = blocked.code === 'key_conflict' && isBound && offered !== 'ID';
+    const id = isOfOther ? offered : (own ?? (edited === undefined ? offered : undefined));
     const isOpen = id === offered || offered === 'ID' || blocked.verb !== 'update';
     if (id !== undefined && id !== 'ID' && isOpen) {
       await give(operator, { do: 'adopt', key: adopting, id });
