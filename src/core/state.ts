@@ -71,7 +71,7 @@ export interface Ended {
  * - `key_too_old`: the idempotency key cannot be sent again.
  * - `found`, `gone`: a new state asked the key, and the answer names a resource that exists, or that is gone.
  * - `unused`: no earlier state used the key, nor a later key of this resource. `taken`: it holds another answer.
- * - `used_elsewhere`: it was to be reserved, and holds the answer to a creation of another state.
+ * - `used_elsewhere`: it could not be reserved, because it holds the answer to a creation of another state.
  * - `reserved`: it holds the refusal of a request that cannot be carried out, so that no state creates a resource under it.
  * - `unaskable`: the API does not store refusals of this operation, so no probe shows the content of a key.
  */

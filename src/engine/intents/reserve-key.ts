@@ -65,7 +65,7 @@ export async function reserve(run: Run, { key, kind }: Pick<Binding, 'key' | 'ki
   }
 }
 
-/** The end of a reservation by what the key holds. */
+/** The end of a reservation, by the answer that the key holds. */
 function endOf(held: Awaited<ReturnType<typeof probeKey>>['held']['is']): Omit<Ended, 'outcome'> {
   switch (held) {
     case 'untold':
