@@ -99,7 +99,7 @@ describe('src/simulation', () => {
   });
 
   test.each([
-    572, 660, 1350, 4701, 5033, 5067, 5590, 7071, 7315, 900575,
+    572, 660, 1350, 4701, 5033, 5067, 5590, 7071, 7315, 900575, 50001805,
   ])('drill %i stays sound', async (number) => {
     const { violation } = await play(storyOf('drills', number));
 

@@ -3,7 +3,7 @@ import { partsOf } from '../../core/intent.ts';
 import { canonicalJson } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { Verb } from '../../core/plan.ts';
-import type { Because, Intent } from '../../core/state.ts';
+import type { Because, Intent, StateChange } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 
 /**
@@ -68,6 +68,20 @@ export async function incarnationsBeyond(
   { key, incarnation }: Pick<Intent, 'key' | 'incarnation'>,
 ): Promise<number> {
   return Math.max(0, Number(incarnation) - (await incarnationOf(run, key)).incarnation);
+}
+
+/**
+ * The changes once the resource of the creation is gone: the next creation of the key has the incarnation after this one.
+ * A copy of the state may know fewer incarnations than this creation has. The resource that a creation replaces still
+ * has the one before.
+ */
+export async function usedUp(
+  run: Run,
+  intent: Pick<Intent, 'key' | 'incarnation' | 'replaces'>,
+): Promise<StateChange[]> {
+  const beyond = await incarnationsBeyond(run, intent);
+  const length = 1 + Math.max(0, intent.replaces === undefined ? beyond : beyond - 1);
+  return Array.from({ length }, () => ({ type: 'next_incarnation', key: intent.key }) as const);
 }
 
 /** The key of the creation names a resource, or holds another answer. The next resource has another incarnation. */

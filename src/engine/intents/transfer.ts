@@ -15,7 +15,7 @@ import type { TaskId } from '../../core/resources.ts';
 import type { Binding, Facts, InPhase, Intent, StateChange } from '../../core/state.ts';
 import { attributionOf, identityChanged, isAnother, makerOf, ownerOf } from '../claims/claims.ts';
 import { deleted, released, retiring } from '../claims/release.ts';
-import { incarnationsBeyond } from '../claims/scope.ts';
+import { incarnationsBeyond, usedUp } from '../claims/scope.ts';
 import { answeredWithServer } from '../claims/unidentified.ts';
 import type { Run } from '../run.ts';
 import { staleMs } from '../timing.ts';
@@ -352,7 +352,7 @@ export async function endSuperseded(run: Run, intent: InPhase<'superseded'>): Pr
   if (wait > 0) return again(wait);
   const left = await leftBy(run, intent);
   if (left === undefined) return again(0);
-  const changes = [{ type: 'next_incarnation', key: intent.key } as const, ...left];
+  const changes = [...(await usedUp(run, intent)), ...left];
   const text = `the id of its resource was given to ${intent.by}`;
   return close(run, intent, { outcome: 'absent', because: 'gone', text }, { changes });
 }

@@ -9,7 +9,7 @@ import type { Because, Binding, Intent, IntentOutcome, StateChange } from '../..
 import { draftOne } from '../../plan/draft.ts';
 import { isNone, unmanagedFor } from '../../plan/unmanaged.ts';
 import { answeredCreation, registerOf } from '../claims/claims.ts';
-import { incarnationOf, lastAttempt, lastCreation } from '../claims/scope.ts';
+import { incarnationOf, lastAttempt, lastCreation, usedUp } from '../claims/scope.ts';
 import { answeredWithServer } from '../claims/unidentified.ts';
 import { decided } from '../intents/ask-key.ts';
 import { beginIntent, inWriteSlot, preimageOf } from '../intents/begin.ts';
@@ -356,10 +356,14 @@ async function lookUpOne(
       await decided(run, intent, 'taken');
       return undefined;
     }
-    const next = [{ type: 'next_incarnation', key } as const];
     const named = run.desired.resources.find((each) => each.kind === name && each.id === id && !each.held);
     if (named !== undefined && named.key !== own) {
-      await end('void', `${named.key} names ${id}, which was created under this key`, next, 'taken');
+      await end(
+        'void',
+        `${named.key} names ${id}, which was created under this key`,
+        await usedUp(run, intent),
+        'taken',
+      );
       return 'next';
     }
     switch (await lifeOf(run, intent, { id, facts: facts ?? {} }, held.answer)) {
@@ -370,7 +374,7 @@ async function lookUpOne(
         await end(
           'absent',
           `${id} was created under this idempotency key, and is gone`,
-          [...next, ...(await answeredWithServer(run, intent))],
+          [...(await usedUp(run, intent)), ...(await answeredWithServer(run, intent))],
           'gone',
         );
         return 'next';
