@@ -1,7 +1,8 @@
 import { type Chance, chance } from '../../src/simulation/chance.ts';
 import type { Fields } from '../../src/simulation/spec-file.ts';
 import type { SpecModel, Story } from '../../src/simulation/story.ts';
-import type { OperatorAction, TimedAction } from './actions/operator-action.ts';
+import type { EntryPlace, OperatorAction, TimedAction } from './actions/operator-action.ts';
+import { generateReadings, weighted } from './generator.ts';
 import type { EditedSection } from './lines.ts';
 
 const size = { server_type: 'sliders-1', cores: 2, memory_mb: 4096, disk_gb: 40, image: 'debian-13' };
@@ -15,6 +16,8 @@ const sections = ['servers', 'networks', 'isos', 'ips'] as const;
 
 /** Stories of a few edits whose order matters, and that chance rarely draws in this order. */
 export function editDrillOf(seed: number): Omit<Story, 'seed'> {
+  const few = chance(seed ^ 0x5a11);
+  if (few.happens(0.3)) return smallDrillOf(few);
   const passing = chance(seed ^ 0x9a554);
   if (passing.happens(0.15)) return passedOnDrillOf(passing);
   const reverting = chance(seed ^ 0x4e7e47);
@@ -38,6 +41,66 @@ export function editDrillOf(seed: number): Omit<Story, 'seed'> {
     ...{ state: 'memory', readings: {}, specs: [spec], faults: [], incidents: [], actions },
     pausesMs: [dice.pick([1_000, 60_000, 90 * 60_000])],
   };
+}
+
+/** One or two entries, and the edits and commands that move their resources between keys, in any order. */
+function smallDrillOf(dice: Chance): Omit<Story, 'seed'> {
+  const section = dice.pick(['servers', 'servers', 'servers', ...sections] as const);
+  const of = (): EntryPlace => ({ section, place: dice.between(0, 1) });
+  const address = dice.pick([{}, {}, { public_ipv4: { new: true } }]);
+  const web = section === 'servers' ? { ...size, ...address, replace: 'allowed' } : entries[section].web;
+  const other = section === 'networks' ? { cidr: '10.21.0.0/24' } : web;
+  const act = (): OperatorAction =>
+    weighted<OperatorAction>(dice, [
+      [5, { do: 'rename', of: of(), to: dice.pick([0, 0, 1]), moved: dice.happens(0.8), name: 'as_it_is' }],
+      [3, { do: 'drop_moved', place: dice.between(0, 1) }],
+      [3, { do: 'return_entry', place: dice.between(0, 1) }],
+      [2, { do: 'remove_entry', of: of() }],
+      [2, { do: 'copy_entry', of: of() }],
+      [section === 'servers' ? 4 : 0, changed(dice, of())],
+      [1, { do: 'give_id', of: of(), id: dice.pick(['own', 'other', 'none']) }],
+      [1, { do: 'manage', of: of(), managed: dice.happens(0.4) }],
+      [2, { do: 'forget', place: dice.between(0, 1) }],
+      [1, { do: 'adopt', of: of(), id: dice.pick(['own', 'other']) }],
+      [3, { do: 'lose_the_state' }],
+      [3, { do: 'put_state_back', changes: dice.mostlySmall(1, 30) }],
+      [1, { do: 'remove', sort: 'server', place: dice.between(0, 1) }],
+      [1, { do: 'destroy' }],
+    ]);
+  const when = (): TimedAction['when'] =>
+    dice.pick([
+      'at_once',
+      'at_rest',
+      'at_rest',
+      { boundary: dice.pick(['write:after', 'closeIntent:after'] as const), nth: dice.between(1, 3) },
+    ] as const);
+  const settings = {
+    prune: dice.happens(0.5),
+    max_deletions: 10,
+    unmanaged: dice.pick(['ask', 'ask', 'ignore']),
+  };
+  const spec: SpecModel = {
+    ...{ settings, servers: {}, networks: {}, isos: {}, ips: {} },
+    [section]: { web, ...(dice.happens(0.4) ? { db: other } : {}) },
+  };
+  return {
+    ...{ state: 'memory', specs: [spec], faults: [], incidents: [] },
+    readings: dice.happens(0.2) ? generateReadings(dice.fork(), true) : {},
+    actions: Array.from({ length: dice.between(3, 7) }, () => ({ when: when(), what: act() })),
+    pausesMs: [dice.pick([1_000, 60_000, 90 * 60_000])],
+  };
+}
+
+function changed(dice: Chance, of: EntryPlace): OperatorAction {
+  const fields = dice.pick<Fields>([
+    { image: 'ubuntu-24.04' },
+    { image: 'debian-13' },
+    { cores: dice.between(2, 4) },
+    { image: 'almalinux-10', replace: { order: 'delete_first' } },
+    { public_ipv4: { new: true } },
+    { public_ipv4: null },
+  ]);
+  return { do: 'change_fields', of, all: false, fields };
 }
 
 /** An edit is reverted, and perhaps made again, at any moment of the replacement that it asks for. */
