@@ -137,14 +137,12 @@ export function buildPlan(input: PlanInput): Planned {
 }
 
 /** The warnings that concern more than one draft. */
-function warningsBeside(
-  { world, register, destroy, moves = [], now, unreached = [] }: PlanInput,
-  { drafts, operations, missing, unsure }: Beside,
-): Warning[] {
+function warningsBeside(input: PlanInput, { drafts, operations, missing, unsure }: Beside): Warning[] {
+  const { world, register, destroy, moves = [], now, unreached = [] } = input;
   const created = new Set(operations.flatMap(({ key, verb }) => (verb === 'create' ? [key] : [])));
   const isCreated = ({ subject }: Draft) => created.has(subject.key);
   return [
-    ...movedWarnings(moves, drafts.filter(isCreated), { world, register }),
+    ...movedWarnings(moves, drafts.filter(isCreated), input),
     ...perhapsRenamed(drafts),
     ...drafts.flatMap((draft) => flagsChange(draft, world, unsure)),
     ...notActive(world),

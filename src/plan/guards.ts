@@ -27,7 +27,7 @@ import {
   unlistedServers,
 } from './lost-state.ts';
 import { besideRenamed, movedFromUnknown } from './moved-from.ts';
-import type { Guard, GuardInput, Objection } from './objections.ts';
+import { type Guard, type GuardInput, isSecondHalf, type Objection } from './objections.ts';
 import { isOvertaken } from './open-writes.ts';
 import { obstacles } from './order.ts';
 import { besideUnresolved, earlierOpen, lineOpen, releasedAddress, unmanaged } from './purchases.ts';
@@ -338,14 +338,12 @@ function notActive(draft: Draft, { world, kinds }: GuardInput): Objection | unde
  * The cap has counted the price of the plan. A free address that the plan counted on may be taken before the write, and
  * the creation would buy one.
  */
-function dearerThanPlanned(
-  draft: Draft,
-  { world, plannedMost, endsReplacement = false }: GuardInput,
-): Objection | undefined {
-  const { max_monthly_increase: limit } = world.settings;
-  const planned = plannedMost?.(draft.subject.key);
+function dearerThanPlanned(draft: Draft, input: GuardInput): Objection | undefined {
+  const { max_monthly_increase: limit } = input.world.settings;
+  const { key } = draft.subject;
+  const planned = input.plannedMost?.(key);
   // The plan has counted a replacement as a whole, with the price of the deleted resource.
-  if (limit === null || planned === undefined || endsReplacement) return undefined;
+  if (limit === null || planned === undefined || isSecondHalf(input, key)) return undefined;
   if (Number(mostOf(draft)) <= Number(planned)) return undefined;
   const reason = `the price is higher than in the plan that settings.max_monthly_increase (${limit}) was checked for`;
   return { reason, remedies: [run('apply')] };

@@ -42,8 +42,6 @@ import { hold, identityOpen, openings } from './waits.ts';
 export interface JudgeInput extends GuardInput {
   /** The part that the operator selected; all resources if left out. */
   readonly selection?: Selection | undefined;
-  /** Servers that existed before, and do not exist now. */
-  readonly recreated?: ReadonlySet<ResourceKey>;
 }
 
 export interface Judgement {
@@ -140,14 +138,14 @@ interface Possible {
 
 /** The operations that are possible for all drafts without an objection. */
 export function possibleOf(
-  { world, kinds, waitingMoves = [], recreated }: JudgeInput,
+  { world, kinds, waitingMoves = [], begun }: JudgeInput,
   { drafts, objections }: Judgement,
   inFlight: ReadonlyMap<ResourceKey, Intent>,
 ): Possible {
   const stuck = stuckOf(inFlight);
   const allowed = drafts.filter((draft) => !objections.has(draft) && !stuck.has(draft.subject.key));
   const unsorted = linked(allowed.flatMap(operationsOf), kinds, world, unconfirmedCreations(inFlight));
-  const turns = turnsOf(unsorted, world, begunIn(world, inFlight.values(), recreated));
+  const turns = turnsOf(unsorted, world, begunIn(world, inFlight.values(), begun?.keys()));
   const candidates = order(unsorted, kinds, turns);
   // A resource that is released with its server keeps its binding until the server is gone.
   const staying = new Set([...objections.keys()].map(({ subject }) => subject.key));
@@ -328,7 +326,7 @@ function guardFacts(drafts: readonly Draft[], input: GuardInput): PlanFacts {
   const buyers = () => drafts.flatMap(({ subject, diff }) => (isPurchase(subject, diff) ? [subject] : []));
   return {
     matches: once(() => matches(buyers(), register, world)),
-    movedFromUnknown: once(() => entriesFromUnknown(world)),
+    movedFromUnknown: once(() => entriesFromUnknown(input)),
     openingFor: openings(input),
   };
 }

@@ -7,7 +7,7 @@ import { factsOf } from '../core/kind-facts.ts';
 import type { Warning } from '../core/plan.ts';
 import { type Remedy, run, setting, settleFirst } from '../core/remedy.ts';
 import type { Draft } from './draft.ts';
-import type { GuardInput, Objection } from './objections.ts';
+import { type GuardInput, isSecondHalf, type Objection } from './objections.ts';
 import { adoptedById, ignoringAll, isConflict, mayDuplicate } from './purchases.ts';
 import { isNone, type Register } from './unmanaged.ts';
 
@@ -15,11 +15,10 @@ import { isNone, type Register } from './unmanaged.ts';
  * The name of the entry is free, and the state is new, or may be an old copy: an earlier state may have created the
  * resource under another name, and no idempotency key shows that any more.
  */
-export function perhapsEarlier(
-  { subject, kind, diff }: Draft,
-  { world, register }: GuardInput,
-): Objection | undefined {
+export function perhapsEarlier({ subject, kind, diff }: Draft, input: GuardInput): Objection | undefined {
+  const { world, register } = input;
   if (diff.verdict.verdict !== 'create' || world.settings.unmanaged === 'ignore') return undefined;
+  if (isSecondHalf(input, subject.key)) return undefined;
   if (!register.isNew && isNone(register.unmanaged)) return undefined;
   const earlier = kind.creation?.unmanaged?.(subject, world).find(({ alike }) => alike);
   if (earlier === undefined) return undefined;
@@ -64,9 +63,11 @@ export function unlistedServers(draft: Draft, input: GuardInput): Objection | un
 /** An unidentified server may be the one that the entry describes. The creation itself asks the key of its own entry. */
 export function besideUnidentified(
   { subject: { key, kind, desired }, diff }: Draft,
-  { register, world }: GuardInput,
+  input: GuardInput,
 ): Objection | undefined {
+  const { register, world } = input;
   if (diff.verdict.verdict !== 'create' || desired === undefined || !isBare(desired)) return undefined;
+  if (isSecondHalf(input, key)) return undefined;
   const used = unidentifiedKeys(register, world).find((each) => each !== key);
   if (used === undefined) return undefined;
   const shown = world
@@ -144,9 +145,11 @@ export function unidentifiedWarnings(register: Register, world: World): Warning[
  */
 export function takenBefore(
   { subject: { key, desired }, kind, diff }: Draft,
-  { world, register }: GuardInput,
+  input: GuardInput,
 ): Objection | undefined {
+  const { world, register } = input;
   if (!factsOf(kind.name).unlisted || diff.verdict.verdict !== 'create' || !register.isNew) return undefined;
+  if (isSecondHalf(input, key)) return undefined;
   const [from] = (desired && kind.entry.references?.(desired.value)) ?? [];
   const server = from && world.subjects.get(from.key);
   if (server?.binding === undefined || world.settings.unmanaged === 'ignore') return undefined;

@@ -9,7 +9,7 @@ import type { Binding } from '../core/state.ts';
 import { nearMiss } from '../core/suggest.ts';
 import { capitalised } from '../core/text.ts';
 import { type Draft, draftOne, isToBeMade } from './draft.ts';
-import type { GuardInput, Objection, PlanFacts } from './objections.ts';
+import { type GuardInput, isSecondHalf, type Objection, type PlanFacts } from './objections.ts';
 import { prerequisites } from './order.ts';
 import { unmanagedFor } from './unmanaged.ts';
 
@@ -30,7 +30,7 @@ export function movedFromUnknown(draft: Draft, input: GuardInput, facts: PlanFac
   const other = isBought ? movedOntoAnother(subject, input) : undefined;
   if (other !== undefined) return other;
   if (isToBeMade(draft)) {
-    const from = unknownFrom(subject, world);
+    const from = unknownFrom(subject, input);
     const left = leftOut(world, subject.kind);
     if (from === undefined) return undefined;
     if (left.length === 0)
@@ -164,14 +164,15 @@ export function isAccountedFor(
   return kinds.get(kind)?.creation?.unmanaged?.(subject, world).length === 0;
 }
 
-export function entriesFromUnknown(world: World): readonly Subject[] {
-  return [...world.subjects.values()].filter((each) => unknownFrom(each, world) !== undefined);
+export function entriesFromUnknown(input: GuardInput): readonly Subject[] {
+  return [...input.world.subjects.values()].filter((each) => unknownFrom(each, input) !== undefined);
 }
 
 /** The state knows the project, and no key can be meant: the resource of the previous key is gone. */
-export function movedFromNothing({ subject, diff }: Draft, world: World, isNew: boolean): Warning[] {
-  const from = unknownFrom(subject, world);
-  if (isNew || from === undefined || diff.verdict.verdict !== 'create') return [];
+export function movedFromNothing({ subject, diff }: Draft, input: GuardInput): Warning[] {
+  const { world, register } = input;
+  const from = unknownFrom(subject, input);
+  if (register.isNew || from === undefined || diff.verdict.verdict !== 'create') return [];
   if (leftOut(world, subject.kind).length > 0) return [];
   const message = `\`moved\` names ${from}, which is not bound: vdcsync creates a new resource for ${subject.key}`;
   return [{ code: 'moved_from_unknown', key: subject.key, message }];
@@ -183,8 +184,9 @@ function nearest(from: ResourceKey, keys: readonly ResourceKey[]): ResourceKey |
   return name === undefined ? undefined : keys[names.indexOf(name)];
 }
 
-function unknownFrom({ key, desired, binding }: Subject, world: World): ResourceKey | undefined {
-  if (desired?.moved === undefined) return undefined;
+function unknownFrom({ key, desired, binding }: Subject, input: GuardInput): ResourceKey | undefined {
+  const { world } = input;
+  if (desired?.moved === undefined || isSecondHalf(input, key)) return undefined;
   const isNew = desired.managed && desired.id === undefined && binding === undefined;
   const hasParts = () => world.childrenOf(key).some((each) => each.binding !== undefined);
   return isNew && !hasParts() ? desired.moved : undefined;

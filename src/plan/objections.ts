@@ -27,14 +27,20 @@ export interface GuardInput {
   readonly freedBefore?: Prices | undefined;
   /** Before a write: the highest amount that the plan has counted for a key, as decimal text. */
   readonly plannedMost?: (key: ResourceKey) => string | undefined;
-  /** The creation that is about to be sent ends a replacement: the replaced resource is gone already. */
-  readonly endsReplacement?: boolean;
-  /** The keys whose operation completes an earlier write. Empty if the spec has no windows. */
-  readonly begun?: ReadonlySet<ResourceKey> | undefined;
+  /** The keys whose operation completes an earlier write. `true`: the API still knows the keys of that time. */
+  readonly begun?: ReadonlyMap<ResourceKey, boolean> | undefined;
   /** Renames that are not possible yet. */
   readonly waitingMoves?: readonly HeldRename[];
   /** Wall time in ms. */
   readonly now: number;
+}
+
+/**
+ * The creation is the second half of a replacement: this state has deleted the resource before, and the idempotency key of
+ * the creation shows whether another copy of the state has created the new one. Nothing else of its line exists.
+ */
+export function isSecondHalf({ begun }: Pick<GuardInput, 'begun'>, key: ResourceKey): boolean {
+  return begun?.get(key) === true;
 }
 
 /** A rename that is not possible yet. `keys`: the entries that wait for it. */

@@ -8,7 +8,7 @@ import { factsOf, isAddress } from '../core/kind-facts.ts';
 import { edit, giveScope, outside, type Remedy, run, setting, settleFirst } from '../core/remedy.ts';
 import type { Binding, Intent } from '../core/state.ts';
 import { type Draft, draftOne, isToBeMade } from './draft.ts';
-import type { GuardInput, Objection, PlanFacts } from './objections.ts';
+import { type GuardInput, isSecondHalf, type Objection, type PlanFacts } from './objections.ts';
 import { described, ignoring, isNone, notOurs, type Register, unmanagedFor } from './unmanaged.ts';
 
 /** The condition and the consequence of `unmanaged: ignore`. */
@@ -72,10 +72,8 @@ function takesAwaited(subject: Subject, world: World, kinds: GuardInput['kinds']
 }
 
 /** A purchase needs proof that nothing of its line exists: no earlier key has an open creation or a binding. */
-export function earlierOpen(
-  draft: Draft,
-  { register, openIntents, world }: GuardInput,
-): Objection | undefined {
+export function earlierOpen(draft: Draft, input: GuardInput): Objection | undefined {
+  const { register, openIntents, world } = input;
   const { key, kind, desired, binding } = draft.subject;
   // A replacement buys too. The reads may show the resource of the open creation already.
   const isBought = isToBeMade(draft) || draft.diff.verdict.verdict === 'replace';
@@ -88,7 +86,8 @@ export function earlierOpen(
     const open = openIntents.find((intent) => intent.key === each);
     const bound = world.subjects.get(each)?.binding;
     // A bound entry knows its resource, so that only an open creation may make another one.
-    const isOpen = binding === undefined ? (open ?? bound) !== undefined : open?.verb === 'create';
+    const isKnown = binding !== undefined || isSecondHalf(input, key);
+    const isOpen = isKnown ? open?.verb === 'create' : (open ?? bound) !== undefined;
     if (!isOpen) continue;
     const what =
       open === undefined ? `is bound to ${nounOf(kind)} ${bound?.id}` : `has an open write (${open.verb})`;
@@ -107,8 +106,9 @@ export function earlierOpen(
 /** No key of the line of a purchase was answered with a resource. */
 export function lineOpen(
   { subject: { key, kind, desired, binding, parent }, diff: { verdict } }: Draft,
-  { register, world }: GuardInput,
+  input: GuardInput,
 ): Objection | undefined {
+  const { register, world } = input;
   if (verdict.verdict === 'delete') return takenBackSoon(world, parent ?? key);
   if (verdict.verdict === 'adopt' && desired?.held?.by === 'found')
     return world.settings.unmanaged === 'ignore' && factsOf(kind).bought
@@ -116,7 +116,7 @@ export function lineOpen(
       : undefined;
   const isBought = verdict.verdict === 'create' || verdict.verdict === 'replace';
   if (!isBought || desired === undefined) return undefined;
-  if (binding !== undefined) return besideReleased(desired, register, world);
+  if (binding !== undefined || isSecondHalf(input, key)) return besideReleased(desired, register, world);
   const elsewhere = register.answeredElsewhere.get(key);
   if (elsewhere !== undefined)
     return 'key' in elsewhere
@@ -220,9 +220,11 @@ function besideReleased(entry: DesiredResource, register: Register, world: World
 /** The server would buy an address, although an address that an earlier server of its line had is free, and billed. */
 export function releasedAddress(
   { subject: { key, kind, desired }, diff: { verdict } }: Draft,
-  { register, world, endsReplacement = false }: GuardInput,
+  input: GuardInput,
 ): Objection | undefined {
-  if (verdict.verdict !== 'create' || !factsOf(kind).container || endsReplacement) return undefined;
+  const { register, world } = input;
+  if (verdict.verdict !== 'create' || !factsOf(kind).container) return undefined;
+  if (isSecondHalf(input, key)) return undefined;
   if (world.settings.unmanaged === 'ignore') return undefined;
   if (desired === undefined || !('new' in wantedAddress(desired.value))) return undefined;
   const line = register.line(desired);
@@ -247,12 +249,16 @@ export function releasedAddress(
 /** A creation that takes a free resource could take the result of an unresolved creation. */
 export function besideUnresolved(
   { subject: { key, kind }, diff: { verdict } }: Draft,
-  { kinds, world, register, openIntents }: GuardInput,
+  input: GuardInput,
 ): Objection | undefined {
+  const { kinds, world, register, openIntents } = input;
   const makes = verdict.verdict === 'create' || verdict.verdict === 'replace';
   if (!makes || openIntents.some((each) => each.key === key)) return undefined;
   const blocked = openIntents.filter(({ phase }) => phase === 'blocked');
-  const other = confusableWith(key, blocked, { world, kinds, register: () => register });
+  const other = confusableWith(key, blocked, {
+    ...{ world, kinds, register: () => register },
+    isKnown: isSecondHalf(input, key),
+  });
   if (other === undefined) return undefined;
   return {
     reason: `the creation of ${other.key} is unconfirmed, and this creation could be confused with it`,
@@ -267,7 +273,11 @@ export function adoptedById(key: ResourceKey, kind: Subject['kind']): Remedy {
   return run('adopt', [key, 'ID'], { when: `if ${nounOf(kind)} ID in the client area is ${key}` });
 }
 
-type Confusable = Pick<GuardInput, 'kinds' | 'world'> & { readonly register: () => Attribution };
+/** `isKnown`: the state knows that nothing of the line of the key exists. */
+type Confusable = Pick<GuardInput, 'kinds' | 'world'> & {
+  readonly register: () => Attribution;
+  readonly isKnown?: boolean;
+};
 
 /** The unconfirmed creation with which a creation of the key could be confused. */
 export function confusableWith(
@@ -285,11 +295,15 @@ export function confusableWith(
  * Whether one of the two creations takes any free resource in the list in which both show. A resource that appeared since
  * the open creation, and that no read attributes, may then be the result of the other creation as well.
  */
-function isConfusable(open: Intent, key: ResourceKey, { kinds, world, register }: Confusable): boolean {
+function isConfusable(
+  open: Intent,
+  key: ResourceKey,
+  { kinds, world, register, isKnown = false }: Confusable,
+): boolean {
   const subject = world.subjects.get(key);
   if (subject === undefined) return false;
   const { desired, binding } = subject;
-  const isUnseen = binding === undefined && desired !== undefined && isBare(desired);
+  const isUnseen = binding === undefined && !isKnown && desired !== undefined && isBare(desired);
   const other = world.subjects.get(open.key);
   // No read shows a server without an address: it may be that of the open creation, of an unknown name or renamed since.
   const isUnresolved = open.phase === 'blocked' || isConflict(open) || other?.desired === undefined;
@@ -326,12 +340,10 @@ function hasComeSince({ preimage }: Pick<Intent, 'preimage'>, world: World, regi
 }
 
 /** The second half of a replacement is no duplicate: the replaced resource is gone. */
-export function mayDuplicate(
-  { subject, diff }: Draft,
-  { world, endsReplacement = false }: GuardInput,
-): boolean {
-  const { unmanaged, exclusive } = world.settings;
-  return isPurchase(subject, diff) && unmanaged !== 'ignore' && (!endsReplacement || exclusive);
+export function mayDuplicate({ subject, diff }: Pick<Draft, 'subject' | 'diff'>, input: GuardInput): boolean {
+  const { unmanaged, exclusive } = input.world.settings;
+  const mayBeAnother = exclusive || !isSecondHalf(input, subject.key);
+  return isPurchase(subject, diff) && unmanaged !== 'ignore' && mayBeAnother;
 }
 
 export function isPurchase({ kind }: Subject, { verdict }: Diff): boolean {

@@ -100,12 +100,12 @@ function firstAlike(
 /**
  * The servers whose replacement an earlier run or round has begun: the old server retires, or is deleted already.
  *
- * @param recreated servers that existed before, and do not exist now
+ * @param completing the keys whose operation completes an earlier write
  */
 export function begunIn(
   world: World,
   inFlight: Iterable<Intent>,
-  recreated: ReadonlySet<ResourceKey> = new Set(),
+  completing: Iterable<ResourceKey> = [],
 ): ReadonlySet<ResourceKey> {
   const retiring = [...world.subjects.values()].flatMap(({ key, parent }) => {
     const successor = retiredFrom(key);
@@ -116,7 +116,10 @@ export function begunIn(
   const created = [...inFlight].filter(
     ({ kind, verb, incarnation }) => factsOf(kind).container && verb === 'create' && incarnation !== '0',
   );
-  const keys = [...retiring, ...created.map(({ key }) => key), ...recreated];
+  const deleted = [...completing].filter(
+    (key) => factsOf(takeApart(key).kind).container && !world.isThere(key),
+  );
+  const keys = [...retiring, ...created.map(({ key }) => key), ...deleted];
   return new Set(keys.filter((key) => world.subjects.get(key)?.desired?.managed === true));
 }
 

@@ -35,11 +35,11 @@ export function inFlightWarning(intent: Intent): Warning[] {
 export function movedWarnings(
   moves: readonly Move[],
   drafts: readonly Draft[],
-  { world, register }: Pick<GuardInput, 'world' | 'register'>,
+  input: GuardInput,
 ): Warning[] {
   const alone = moves.filter((move) => !movesAlong(move, moves));
-  const unknown = drafts.flatMap((draft) => movedFromNothing(draft, world, register.isNew));
-  return [...alone.flatMap((move) => movedWarning(move, world)), ...unknown];
+  const unknown = drafts.flatMap((draft) => movedFromNothing(draft, input));
+  return [...alone.flatMap((move) => movedWarning(move, input.world)), ...unknown];
 }
 
 interface Move {

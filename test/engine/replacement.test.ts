@@ -205,3 +205,82 @@ describe('src/plan/order.ts: an edit of several servers', () => {
     expectFixedPoint(await played.plan(five(2, replace)));
   });
 });
+
+describe('src/plan/objections.ts: the second half of a replacement', () => {
+  const bare = (cores: number, more = '') => `{${size(cores)}, replace: {order: delete_first}${more}}`;
+  const from = ', moved: {from: servers.a}';
+  const spec = (entries: Readonly<Record<string, string>>, settings = '') =>
+    `${settings}servers:\n${Object.entries(entries)
+      .map(([key, entry]) => `  ${key}: ${entry}\n`)
+      .join('')}`;
+  const coresOf = ({ project }: Rig) => project.servers.map(({ cores }) => cores).toSorted();
+
+  test('is carried out although `moved` names a key without a binding, and another entry has left', async () => {
+    const played = rig();
+    await played.apply(spec({ a: bare(1), c: bare(3) }));
+    await played.apply(spec({ b: bare(1, from), c: bare(3) }));
+    const edited = spec({ b: bare(2, from) });
+    const { operations, blocked } = await played.plan(edited);
+    expect([operations.length, blocked.map(({ code }) => code)]).toEqual([2, ['prune_disabled']]);
+    expect((await played.apply(edited)).blocked.map(({ code }) => code)).toEqual(['prune_disabled']);
+    expect(coresOf(played)).toEqual([2, 3]);
+  });
+
+  test('is carried out in a state that is new', async () => {
+    const played = rig();
+    const selection = { targets: [], excludes: ['servers.d' as ResourceKey] };
+    await played.apply(spec({ a: bare(1), d: bare(1) }), { selection });
+    await played.apply(spec({ b: bare(2, from), d: bare(1) }), { selection });
+    expect(coresOf(played)).toEqual([2]);
+  });
+
+  test('is carried out by a later run, also after a refusal', async () => {
+    const played = rig({ emulator: { readings: { sizeBounds: 'on' } } });
+    await played.apply(spec({ a: bare(1), c: bare(3) }));
+    await played.apply(spec({ b: bare(1, from), c: bare(3) }));
+    const refusal = { do: 'answer', status: 422, code: 'invalid_request', effect: 'none' } as const;
+    played.emulator.setFaults([faultRule({ path: 'create_server', nth: 8 }, refusal)]);
+    await played.apply(spec({ b: bare(2, from) }));
+    played.emulator.setFaults([]);
+    await played.apply(spec({ b: bare(4, from) }));
+    expect(coresOf(played)).toEqual([3, 4]);
+  });
+
+  test('is carried out beside a creation whose outcome is not known', async () => {
+    const played = rig();
+    await played.apply(spec({ y: bare(1) }));
+    played.emulator.setFaults([
+      faultRule({ path: 'create_server', nth: 1 }, { do: 'answer', status: 500, effect: 'none' }),
+    ]);
+    const { blocked } = await played.apply(spec({ y: bare(1), x: bare(1) }));
+    expect(blocked.map(({ code }) => code)).toEqual(['outcome_unknown']);
+    await played.apply(spec({ y: bare(2), x: bare(1) }));
+    expect(coresOf(played)).toEqual([2]);
+  });
+
+  test('is carried out although another state used a key of another server', async () => {
+    const played = rig();
+    await played.apply(spec({ x: bare(1), y: bare(1) }));
+    await played.apply(spec({ x: bare(2), y: bare(1) }));
+    played.loseState();
+    await played.apply(spec({ x: bare(2), y: bare(1) }));
+    const adopt = (key: string) => {
+      const id = played.project.servers.find(({ name }) => name === key)?.id ?? '';
+      return played.clock.run(
+        played.engine.adopt(load(spec({ x: bare(2), y: bare(1) })), `servers.${key}` as ResourceKey, `${id}`),
+      );
+    };
+    await adopt('y');
+    await played.apply(spec({ x: bare(2), y: bare(3) }));
+    expect(coresOf(played)).toEqual([2, 3]);
+  });
+
+  test('of a network is carried out beside an unmanaged one with its new subnet', async () => {
+    const played = rig();
+    await played.apply('networks: {n: {cidr: 10.3.0.0/24}}\n');
+    played.emulator.mutate({ do: 'add_network', name: 'zz', cidr: '10.2.0.0/24' } as never);
+    played.emulator.mutate({ do: 'add_ip' } as never);
+    await played.apply('networks: {n: {cidr: 10.2.0.0/24}}\n');
+    expect(played.project.networks.map(({ name }) => name)).toContain('n');
+  });
+});

@@ -461,7 +461,13 @@ describe('src/plan/guards.ts: one guard each', () => {
     ['not planned', 'ips.a', create, capped(undefined), 'passes'],
     ['a plan', 'ips.a', create, { ...capped('4'), input: {} }, 'passes'],
     ['no limit', 'ips.a', create, capped('4', ''), 'passes'],
-    ['the end of one', 'ips.a', create, capped('4', undefined, { endsReplacement: true }), 'passes'],
+    [
+      'the end of one',
+      'ips.a',
+      create,
+      capped('4', undefined, { begun: new Map([['ips.a' as never, true]]) }),
+      'passes',
+    ],
   ]);
 
   test('the impact of a deletion names addresses, data, and the parts that stay billed', () => {

@@ -118,7 +118,12 @@ describe('src/plan/purchases.ts: unmanaged resources', () => {
     ],
     ['a replacement', 'servers.web', { parts: theirs }, true, { verdict: 'replace' }],
     ['a replacement of a network', 'networks.n', { parts: theirs }, false, { verdict: 'replace' }],
-    ['the end of a replacement', 'servers.web', { parts: theirs, input: { endsReplacement: true } }, false],
+    [
+      'the end of a replacement',
+      'servers.web',
+      { parts: theirs, input: { begun: new Map([['servers.web' as ResourceKey, true]]) } },
+      false,
+    ],
   ])('%s', (_name, key, given, isBlocked, verdict) => {
     expect(ask(unmanaged, key, given, verdict) !== undefined).toBe(isBlocked);
   });

@@ -8,12 +8,13 @@ import { type Operation, operationId } from '../../core/plan.ts';
 import type { Intent } from '../../core/state.ts';
 import { type Draft, draftAll, draftOne, operationsOf } from '../../plan/draft.ts';
 import { objectionsTo } from '../../plan/judge.ts';
+import { isSecondHalf } from '../../plan/objections.ts';
 import { obstacles, successorsOf } from '../../plan/order.ts';
 import { confusableWith } from '../../plan/purchases.ts';
 import { restsOnOpenIdentity } from '../../plan/waits.ts';
 import { attributionOf, knownRegister, registerOf } from '../claims/claims.ts';
 import type { Run } from '../run.ts';
-import { awaitEnd, type Progress, unresolved } from './endings.ts';
+import { awaitEnd, keyIsFresh, type Progress, unresolved } from './endings.ts';
 import { pausedBefore } from './pauses.ts';
 
 /** The highest age of the project status that a deletion is decided on, in ms. */
@@ -64,9 +65,9 @@ export function whyNotWanted(
 export async function revalidate(
   run: Run,
   world: World,
-  operation: Pick<Operation, 'key' | 'kind' | 'verb' | 'changes' | 'replacement'>,
+  operation: Pick<Operation, 'key' | 'kind' | 'verb' | 'changes'>,
 ): Promise<Overtaken | undefined> {
-  const { key, verb, replacement } = operation;
+  const { key, verb } = operation;
   const not = whyNotWanted(run, world, operation);
   const subject = world.subjects.get(key);
   if (not !== undefined || subject === undefined) return not;
@@ -93,7 +94,6 @@ export async function revalidate(
       return register ?? knownRegister(run);
     },
     plannedMost: run.facts.plannedMost,
-    endsReplacement: verb === 'create' && replacement !== undefined,
   }).values();
   return objection && overtaken(objection.reason);
 }
@@ -185,35 +185,39 @@ export async function secondHalfPaused(
  * was created. No window under `settings.windows` holds them back.
  */
 export async function begunEarlier(
-  { deps: { store } }: Pick<Run, 'deps'>,
-  { settings, isThere }: World,
+  run: Run,
+  { isThere }: World,
   subjects: Iterable<Subject>,
-): Promise<ReadonlySet<ResourceKey>> {
-  if (!settings.windows?.length) return new Set();
-  const written = (key: ResourceKey) => store.intents({ key, limit: 20 });
+): Promise<ReadonlyMap<ResourceKey, boolean>> {
+  const written = (key: ResourceKey) => run.deps.store.intents({ key, limit: 20 });
   const isDone = (intent: Intent) => partsOf(intent).outcome === 'done';
   const begun = [...subjects].map(async (subject) => {
     const { key, parent, desired, binding } = subject;
     const isLeft = comesWithServer(subject) && parent !== undefined && !isThere(parent);
     if (!isLeft && (desired === undefined || binding !== undefined)) return [];
     const own = await written(isLeft ? parent : key);
-    const [last] = own;
+    const last = own.find(isDone);
     // A deletion because the entry had left the spec begins nothing that its return would end.
-    if (last?.verb === 'delete' && isDone(last)) return isLeft || last.basis !== digestOf(null) ? [key] : [];
+    if (last?.verb === 'delete')
+      return isLeft || last.basis !== digestOf(null) ? [[key, keyIsFresh(run, last)] as const] : [];
     const ofServer = parent === undefined ? [] : await written(parent);
     const creation = ofServer.find((each) => each.verb === 'create' && isDone(each));
     const isPart = creation?.parts?.includes(key) === true;
-    return isPart && !own.some((each) => each.createdAt > creation.createdAt && isDone(each)) ? [key] : [];
+    return isPart && !own.some((each) => each.createdAt > creation.createdAt && isDone(each))
+      ? [[key, false] as const]
+      : [];
   });
-  return new Set((await Promise.all(begun)).flat());
+  return new Map((await Promise.all(begun)).flat());
 }
 
 /** A creation that takes a free resource could take the resource that an unresolved creation has made. */
-export function unresolvedCreate(
+export async function unresolvedCreate(
   run: Run,
   operation: Pick<Operation, 'key' | 'kind' | 'verb'>,
-): Progress | undefined {
-  const other = unresolvedBeside(run, operation);
+): Promise<Progress | undefined> {
+  const subject = run.world.subjects.get(operation.key);
+  const begun = await begunEarlier(run, run.world, subject === undefined ? [] : [subject]);
+  const other = unresolvedBeside(run, operation, isSecondHalf({ begun }, operation.key));
   if (other === undefined) return undefined;
   return other.phase === 'blocked' ? unresolved(other.key) : awaitEnd(other.key);
 }
@@ -222,10 +226,11 @@ export function unresolvedCreate(
 export function unresolvedBeside(
   run: Run,
   { key, verb }: Pick<Operation, 'key' | 'verb'>,
+  isKnown = false,
 ): Intent | undefined {
   if (verb !== 'create') return undefined;
   return confusableWith(key, [...run.intents.values()], {
-    ...{ world: run.world, kinds: run.deps.kinds },
+    ...{ world: run.world, kinds: run.deps.kinds, isKnown },
     register: () => attributionOf(run),
   });
 }

@@ -69,7 +69,7 @@ async function beginAndSend(run: Run, operation: Operation, queuedAt: number): P
   if (not !== undefined) return not;
   const stopped = stoppedBy(run, operation);
   if (stopped !== undefined) return stopped;
-  const unresolved = unresolvedCreate(run, operation) ?? (await unprovenLine(run, operation));
+  const unresolved = (await unresolvedCreate(run, operation)) ?? (await unprovenLine(run, operation));
   if (unresolved !== undefined) return unresolved;
   const token = await run.fence.check();
   const { parent } = world.subjects.get(operation.key) ?? {};

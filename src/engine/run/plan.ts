@@ -2,7 +2,7 @@ import { objectName } from '../../core/claims.ts';
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { digestOf } from '../../core/json.ts';
-import { childKey, type ResourceKey, retiredFrom } from '../../core/keys.ts';
+import { childKey, retiredFrom } from '../../core/keys.ts';
 import type { Subject } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import {
@@ -123,7 +123,6 @@ export async function planFor(
     ...{ world, moves: moves.all, selection, register, destroy, deletedBefore, freedBefore },
     increasedBefore: increaseSo(freedBefore),
     begun: await begunEarlier(run, world, world.subjects.values()),
-    recreated: await recreatedServers(run),
     unreached: await unreachedKeys(run),
     waitingMoves: moves.waiting,
     kinds: deps.kinds,
@@ -133,16 +132,6 @@ export async function planFor(
     now: deps.clock.now(),
   });
   return { ...planned, register };
-}
-
-/** The servers of the spec that existed before, and do not exist now. */
-async function recreatedServers({ deps, world }: Run): Promise<ReadonlySet<ResourceKey>> {
-  const keys = world.serverSubjects().flatMap(({ key, desired }) => {
-    const mayBeReplaced = desired?.managed === true && (desired.value.replace ?? 'never') !== 'never';
-    return mayBeReplaced && !world.isThere(key) ? [key] : [];
-  });
-  const incarnations = await Promise.all(keys.map((key) => deps.store.incarnation(key)));
-  return new Set(keys.filter((_, at) => (incarnations[at] ?? 0) > 0));
 }
 
 /** The prices that begun replacements have freed, if a limit of the settings counts them. */

@@ -42,11 +42,13 @@ interface Given {
   /** Keys of the line of each entry. */
   readonly line?: readonly string[];
   readonly ips?: readonly object[];
+  readonly past?: readonly Intent[];
 }
 
 /** A run over a project in which each resource has the verdict that is given for its key: unchanged by default. */
 function playing(given: Given) {
-  const { declared = [], bound = declared, there = bound, verdicts = {}, inTheWay = {}, open = [] } = given;
+  const { declared = [], bound = declared, there = bound, verdicts = {}, inTheWay = {} } = given;
+  const { open = [], past = [] } = given;
   const names = [...new Set([...declared, ...bound])];
   const subjects = new Map(
     names.map((name) => {
@@ -118,9 +120,9 @@ function playing(given: Given) {
       clock: { now: () => sentAt, monotonic: () => 100_000 },
       store: {
         ...made.run.deps.store,
-        intents: async (filter: object) => {
-          made.calls.push(['intents', filter]);
-          return [];
+        intents: async (filter: { readonly key?: string }) => {
+          if (filter.key === undefined) made.calls.push(['intents', filter]);
+          return past.filter((each) => each.key === filter.key);
         },
       },
     },
@@ -214,7 +216,7 @@ describe('src/engine/intents/revalidate.ts', () => {
     else expect(progress).toMatchObject({ now: 'blocked', code });
   });
 
-  test('a creation waits for an unresolved one, or asks about it first', () => {
+  test('a creation waits for an unresolved one, or asks about it first', async () => {
     const wait = (phase: string, verb: string) => {
       const { run } = playing({ ...whole, verdicts, open: [unresolved(phase)], ...free });
       // The server takes any free address.
@@ -228,11 +230,11 @@ describe('src/engine/intents/revalidate.ts', () => {
         { key: key(web), kind: 'server', verb: verb as Operation['verb'] },
       );
     };
-    expect(wait('blocked', 'create')).toMatchObject({ now: 'blocked', code: 'unresolved_create' });
-    expect(wait('unknown', 'create')).toEqual({ now: 'again', afterMs: 5_000, until: 'ips.a' });
-    expect(wait('blocked', 'delete')).toBeUndefined();
+    expect(await wait('blocked', 'create')).toMatchObject({ now: 'blocked', code: 'unresolved_create' });
+    expect(await wait('unknown', 'create')).toEqual({ now: 'again', afterMs: 5_000, until: 'ips.a' });
+    expect(await wait('blocked', 'delete')).toBeUndefined();
     const { run } = playing({ ...whole, verdicts, open: [] });
-    expect(unresolvedCreate(run, { key: key(web), kind: 'server', verb: 'create' })).toBeUndefined();
+    expect(await unresolvedCreate(run, { key: key(web), kind: 'server', verb: 'create' })).toBeUndefined();
   });
 });
 
@@ -409,9 +411,9 @@ describe('src/engine/intents/revalidate.ts', () => {
   test('the second half of a replacement is no duplicate', async () => {
     const foreign = { ...added(web), ips: [{ id: 51, address: 'a', server_id: 9 }] };
     expect((await check(foreign, operation('create'))).reason).toContain('could be a duplicate');
-    expect(
-      (await check(foreign, operation('create', { replacement: 'delete:servers.web' }))).reason,
-    ).toBeUndefined();
+    const deleted = intentOf({ key: web, verb: 'delete', phase: 'closed', outcome: 'done', basis: 'entry' });
+    const second = operation('create', { replacement: 'delete:servers.web' });
+    expect((await check({ ...foreign, past: [deleted] }, second)).reason).toBeUndefined();
     const withAddress = {
       ...foreign,
       declared: [web, address],
