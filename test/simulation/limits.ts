@@ -77,6 +77,8 @@ function limitOf(truth: Truth, purchase: SecondPurchase): string | undefined {
     return 'an old copy of the state has another key for the resource, and no `moved` names that key';
   if (another && first.kind === 'iso' && isRenamedUnbound(truth, first, intent, running))
     return 'a lost state had another key for the ISO, no `moved` names that key, and no read shows its URL';
+  if ((another || behind) && isIgnoring(first, running) && isOfNoKey(truth, first, intent, running))
+    return 'an earlier state had another key for the resource, which the spec ignores, and no `moved` names that key';
   if (behind && first.kind === 'network' && isRenamedUnbound(truth, first, intent, running))
     return 'an old copy of the state is older than the network and its rename, which no `moved` shows';
   if (another && first.kind === 'network' && isAnotherNetwork(truth, first, execution, intent))
@@ -105,6 +107,12 @@ function limitOf(truth: Truth, purchase: SecondPurchase): string | undefined {
     return 'a clock was set back, and an API without `Date` has forgotten the key';
   if (purchase.isUnreported) return unreportedServer;
   return undefined;
+}
+
+/** Neither the key of the entry nor its `moved` is the one under which the resource was bought. */
+function isOfNoKey(truth: Truth, first: Execution, { key }: Intent, { controller }: Running): boolean {
+  const made = truth.history.writeOf(first)?.key;
+  return made !== key && member(entryOf(controller.file.model, key)?.moved, 'from') !== made;
 }
 
 /** The state has no binding to the resource, and neither its key nor its name shows whose it is. @source API §2 */

@@ -129,6 +129,14 @@ export async function lastCreation(
   return ended.find((each) => isInScope(run, each) && counts(partsOf(each)));
 }
 
+/** Whether the API has refused a creation of this state under the idempotency key, which holds the answer to another one. */
+export async function holdsAnother(run: Run, key: ResourceKey, named: string): Promise<boolean> {
+  const sent = (await creationsOf(run, key)).filter(
+    (each) => each.idempotencyKey === named && each.sends > 0,
+  );
+  return sent.some((each) => partsOf(each).because === 'taken');
+}
+
 /** Newest first. */
 async function creationsOf({ deps }: Run, key: ResourceKey): Promise<readonly Intent[]> {
   return (await deps.store.intents({ key, limit: 2_000 })).filter(({ verb }) => verb === 'create');

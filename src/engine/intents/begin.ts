@@ -8,9 +8,9 @@ import type { Preimage } from '../../core/preimage.ts';
 import type { Intent, KeyQuestion } from '../../core/state.ts';
 import { firewallOf } from '../../core/world.ts';
 import { pricesNow } from '../../plan/totals.ts';
-import { idempotencyKey, incarnationOf, lastAttempt } from '../claims/scope.ts';
+import { holdsAnother, idempotencyKey, incarnationOf, lastAttempt } from '../claims/scope.ts';
 import type { Run } from '../run.ts';
-import { asksKey, sentNow } from './endings.ts';
+import { asksKey, sentNow, unasked } from './endings.ts';
 
 /** The input from which a kind derives a request. */
 export function contextOf(run: Run, operation: WriteContext['operation'], world: World): WriteContext {
@@ -82,6 +82,15 @@ export async function beginIntent(
   const beside = replaces === undefined ? 0 : 1;
   const numbers = await numbersOf(run, operation, subject.parent, { ahead, beside, numbered });
   const id = randomId(random.next);
+  const named = idempotencyKey(run, {
+    key: operation.key,
+    verb: operation.verb,
+    incarnation: numbers.incarnation,
+    attempt: numbers.attempt,
+    ...(kind.setting || operation.verb === 'update' ? { nonce: id } : {}),
+  });
+  const taken = question === undefined && (await holdsAnother(run, operation.key, named));
+  const asked = taken ? ({ ...unasked, stage: 'taken', conflict: true } as const) : question;
   const sent = sentNow(run);
   const now = sent.lastSentAt;
   const parentId = subject.parent && world.idOf(subject.parent);
@@ -92,13 +101,7 @@ export async function beginIntent(
     verb: operation.verb,
     changes: operation.changes,
     ...numbers,
-    idempotencyKey: idempotencyKey(run, {
-      key: operation.key,
-      verb: operation.verb,
-      incarnation: numbers.incarnation,
-      attempt: numbers.attempt,
-      ...(kind.setting || operation.verb === 'update' ? { nonce: id } : {}),
-    }),
+    idempotencyKey: named,
     request,
     sentAs: writes.digest(request),
     basis: digestOf(subject.desired?.value ?? null),
@@ -112,9 +115,9 @@ export async function beginIntent(
     ...(replaces === undefined ? {} : { replaces }),
     ...(freed === undefined ? {} : { freed }),
     ...(recovers === undefined ? {} : { recovers }),
-    ...(question === undefined
+    ...(asked === undefined
       ? { phase: 'sending', sends: 1 }
-      : { phase: 'unknown', unconfirmed: { why: 'lost', question }, sends: 0 }),
+      : { phase: 'unknown', unconfirmed: { why: 'lost', question: asked }, sends: 0 }),
     lost: 0,
     detail: '',
     createdAt: now,

@@ -95,6 +95,7 @@ async function beginAndSend(run: Run, operation: Operation, queuedAt: number): P
   const isSame = holds(observationValidMs) && openNow() === opened;
   if (!isSame) return { now: 'again', afterMs: 0 };
   const intent = await beginIntent(run, operation, request, { world, preimage, queuedAt });
+  if (intent.phase === 'unknown') return { now: 'again', afterMs: 0 };
   return send(run, intent, token, holds);
 }
 

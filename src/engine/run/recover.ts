@@ -71,9 +71,10 @@ export async function recover(run: Run, all: boolean): Promise<boolean> {
   let any = false;
   for (const resource of wanted) {
     if (run.signals.stop.aborted || run.facts.allPaused() !== undefined) break;
-    // The creation itself asks the key of the resource, also about an ignored one, and not its earlier keys.
-    const isIgnored = run.desired.settings.unmanaged === 'ignore' && factsOf(resource.kind).bought;
     const earlier = await unprovenKeys(run, resource);
+    // The creation itself asks the key of the resource, also about an ignored one, and not its earlier keys.
+    const { unmanaged } = run.desired.settings;
+    const isIgnored = unmanaged === 'ignore' && factsOf(resource.kind).bought && earlier.length === 0;
     // An edit with the rename may have replaced the resource, which an earlier key shows then.
     const isRenamed = earlier.some((key) => !run.intents.has(key));
     const mayExist =

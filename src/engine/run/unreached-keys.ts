@@ -4,7 +4,7 @@ import { takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { Binding } from '../../core/state.ts';
 import type { UnreachedKey } from '../../plan/warnings.ts';
-import { isInScope } from '../claims/scope.ts';
+import { incarnationOf, isInScope } from '../claims/scope.ts';
 import { inWriteSlot } from '../intents/begin.ts';
 import { keyMayBeKnown } from '../intents/endings.ts';
 import { requestOf } from '../intents/next-incarnation.ts';
@@ -87,12 +87,14 @@ async function unreachedBy(run: Run, binding: Binding): Promise<Unreached | unde
   const past = await Promise.all(
     [key, ...formerKeys].map((each) => run.deps.store.intents({ key: each, limit: 50 })),
   );
-  // The resource of another creation was replaced.
+  const present = String((await incarnationOf(run, key)).incarnation);
+  // The resource of another creation was replaced, or was found before the entry got this one.
   const creation = past.flat().find((each) => {
     const { outcome, because, answer } = partsOf(each);
     // A failed task may have left the resource.
     const isIts = answer?.id === undefined ? outcome === 'done' : answer.id === id;
-    return each.verb === 'create' && (isIts || because === 'found');
+    const isFound = because === 'found' && (each.key !== key || each.incarnation === present);
+    return each.verb === 'create' && (isIts || isFound);
   });
   const isYoung = keyMayBeKnown(run, { firstSentAt: binding.boundAt, firstSentApiAt: null });
   if (creation === undefined)

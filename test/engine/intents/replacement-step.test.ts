@@ -108,6 +108,7 @@ function playing(given: Given) {
     },
     cache: {
       since: (at: number) => ({
+        apiNow: () => undefined,
         project: async () => {
           ages.push(at);
           return project(given.standing ?? 'Active');

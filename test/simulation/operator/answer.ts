@@ -71,7 +71,7 @@ export const answer: OperatorAnswer = async (operator, blocked, all) => {
   }
   // The bound resource, and the other one with its name, may both be of the line: the entry keeps the second choice.
   const [, other = ''] = blocked.code === 'name_exists' ? (runs(remedies, 'adopt')[0] ?? []) : [];
-  const isSecond = stage.history.releasedFrom('network', other) === key;
+  const isSecond = edited === wish && stage.history.releasedFrom('network', other) === key;
   if (edited !== undefined && (isSecond || entryOf(file, key)?.id !== undefined)) return edited;
   // That it has the size already would be a lie, and a binding to the own resource is not wrong.
   const isOfSize = blocked.code === 'disk_would_shrink' || blocked.code === 'size_unconfirmed';

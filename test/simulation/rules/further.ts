@@ -1,8 +1,10 @@
 import { partsOf } from '../../../src/core/intent.ts';
+import { member } from '../../../src/core/json.ts';
 import type { HttpResponse } from '../../../src/core/transport.ts';
 import { describe } from '../../../src/simulation/exchanges.ts';
 import type { FurtherRules } from '../../../src/simulation/rules/rules.ts';
 import { isWrite, type Truth } from '../../../src/simulation/rules/truth.ts';
+import { entryOf } from '../../../src/simulation/spec-file.ts';
 import type { StoryStage } from '../../../src/simulation/stage.ts';
 import { checkProfiled } from '../profiled-rules.ts';
 import type { StoryObserver } from '../story-observer.ts';
@@ -26,7 +28,14 @@ export function furtherRules(truth: Truth, stage: StoryStage, observer: StoryObs
   const deletions = new Deletions(truth);
   const questions = new QuestionRules({
     ...{ story, observer, elapsed: truth.elapsed, fail: truth.fail },
-    exists: (key) => stage.executionsOf(key).some((each) => truth.history.isLive(each)),
+    exists: (key) => {
+      // No spec names the key before the last rename, and a state asks a later incarnation only after the one before it.
+      const asked = [key, member(entryOf(stage.file.model, key)?.moved, 'from')];
+      return stage.executionsOf(key).some((each) => {
+        const made = truth.history.writeOf(each);
+        return made?.incarnation === '0' && truth.history.isLive(each) && asked.includes(made.key);
+      });
+    },
   });
 
   return {

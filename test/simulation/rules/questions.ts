@@ -14,7 +14,7 @@ export interface Judge {
   /** Time that no machine's clock can bend, in ms. */
   readonly elapsed: () => number;
   readonly fail: (rule: string, message: string) => void;
-  /** Whether a resource exists that was created for the line of the key. */
+  /** Whether a resource exists that was created under the key, or under the one that `moved` names. */
   readonly exists: (key: ResourceKey) => boolean;
 }
 
