@@ -19,7 +19,7 @@ export function cliPage(): string {
   const program = createProgram({} as Io, () => undefined);
   const commands = visibleCommands(program);
   return page('The command line', [
-    '`vdcsync COMMAND --help` and `man vdcsync-COMMAND` show the same flags, with examples. Each command has the common flags, unless its section says otherwise. A flag that several commands have is explained at the first one.',
+    '`vdcsync COMMAND --help` and `man vdcsync-COMMAND` show the same flags, with examples. Each command has the common flags, unless its section says otherwise. A flag of several commands is explained at the first one.',
     `## Common flags\n\n${flagList(withApi(new Command()).options)}\n- \`--format <format>\`: text (default) or json, for each command with a result`,
     ...commandSections(commands),
     `## Environment\n\n${list(environment.filter((each) => !isOfFlag(each)))}\n\nThe same as a flag, which has priority: ${flagVariables}.`,
@@ -172,17 +172,15 @@ function commonSection(properties: Readonly<Record<string, Schema>>): string {
   ].join('\n\n');
 }
 
-const spelling = `The spec is YAML 1.2 (core schema): one document of at most 1 MiB and 32 levels, with at most 1,000 entries in a list. Several files (repeat \`-f\`) form one spec. *Required* in a map means: if you write the map.
+const spelling = `The spec is YAML 1.2 (core schema): one document of at most 1 MiB and 32 levels, with at most 1,000 entries in a list. Several files (repeat \`-f\`) form one spec. *Required* in a map means: if the map exists.
 
-vdcsync does not accept aliases (\`*base\`), merge keys (\`<<\`), directives (\`%YAML\`), tags outside the core schema, or the same name twice in a map. To avoid repetition, use
-[\`defaults\`, an overlay or a program](../how-to/environments.md).
+These are errors: aliases (\`*base\`), merge keys (\`<<\`), directives (\`%YAML\`), tags outside the core schema, the same name twice in a map. To avoid repetition, use [\`defaults\`, an overlay or a program](../how-to/environments.md).
 
 ## Values from the environment
 
 \`\${env:NAME}\` takes the value of the environment variable \`NAME\`, if the command has \`--allow-env NAME\`. Write \`$\${env:\` for the literal characters. It is possible only in the \`url\` of an ISO, and in the \`description\` and the undocumented fields of a firewall rule.
 
-Plans, logs, pages and the state show \`\${env:NAME}\` instead of the value, even if an answer of the API repeats it. Names, ids and statuses of the API stay unchanged. \`vdcsync export\` hides values only
-with \`-f FILE\`.
+Plans, logs, pages and the state show \`\${env:NAME}\` instead of the value, even if an answer of the API repeats it. Names, ids and statuses of the API stay unchanged. \`vdcsync export\` hides values only with \`-f FILE\`.
 
 The state and a saved plan contain a digest of the values, so a reader can test guesses. Use variables only for values that are hard to guess.`;
 
