@@ -315,11 +315,9 @@ export function makerOf({ intents }: Run, live: Live): Intent | undefined {
 
 /** The creation of the current incarnation whose idempotency key was answered with a resource of another holder. */
 export async function answeredCreation(run: Run, key: ResourceKey): Promise<Intent | undefined> {
-  const last = await lastCreation(run, key);
-  if (last === undefined || last.incarnation !== String((await incarnationOf(run, key)).incarnation))
-    return undefined;
-  const { because, outcome } = partsOf(last);
-  return because === 'found' && outcome === 'void' ? last : undefined;
+  const present = String((await incarnationOf(run, key)).incarnation);
+  const last = await lastCreation(run, key, (_parts, { incarnation }) => incarnation === present);
+  return last && partsOf(last).because === 'found' ? last : undefined;
 }
 
 /**

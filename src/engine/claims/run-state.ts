@@ -160,14 +160,18 @@ function transferred(
     if (change.type === 'release') return withNext(change);
     if (change.type !== 'bind') return [change];
     const { key, kind, id } = change.binding;
-    const former = [...(bindings.get(key)?.formerKeys ?? []), ...(change.binding.formerKeys ?? [])];
-    const formerKeys = [...new Set(former)];
-    const binding = formerKeys.length === 0 ? change.binding : { ...change.binding, formerKeys };
     const ended = [...claims.values()].filter(
       (claim) =>
-        objectName(claim) === objectName(binding) ||
+        objectName(claim) === objectName(change.binding) ||
         (factsOf(kind).container && isAddress(claim.kind) && claim.parentId === id),
     );
+    // The key that was answered with the object may be the right one.
+    const answered = ended.flatMap(({ kind: of, holder }) =>
+      holder.is === 'found' && of === kind && holder.key !== key ? [holder.key] : [],
+    );
+    const before = bindings.get(key)?.formerKeys ?? [];
+    const formerKeys = [...new Set([...before, ...(change.binding.formerKeys ?? []), ...answered])];
+    const binding = formerKeys.length === 0 ? change.binding : { ...change.binding, formerKeys };
     const reason = `bound to ${key}`;
     return [...ended.map((object) => ({ type: 'unclaim', object, reason }) as const), { ...change, binding }];
   });

@@ -123,10 +123,10 @@ export async function lastAttempt(run: Run, key: ResourceKey, incarnation: strin
 export async function lastCreation(
   run: Run,
   key: ResourceKey,
-  counts: (parts: ReturnType<typeof partsOf>) => boolean = () => true,
+  counts: (parts: ReturnType<typeof partsOf>, intent: Intent) => boolean = () => true,
 ): Promise<Intent | undefined> {
   const ended = (await creationsOf(run, key)).filter(({ phase }) => phase === 'closed');
-  return ended.find((each) => isInScope(run, each) && counts(partsOf(each)));
+  return ended.find((each) => isInScope(run, each) && counts(partsOf(each), each));
 }
 
 /** Whether the API has refused a creation of this state under the idempotency key, which holds the answer to another one. */
