@@ -171,7 +171,12 @@ describe('src/engine/claims/claims.ts: a key that was answered with the resource
     ['its last creation', [creation()], {}, true],
     ['no creation', [], {}, false],
     ['a creation of an earlier incarnation', [creation()], { gone: 1 }, false],
-    ['a creation that ended otherwise', [creation({ outcome: 'done' })], {}, false],
+    [
+      'a question that found a free resource, which another entry has now',
+      [creation({ outcome: 'absent' })],
+      {},
+      true,
+    ],
     ['a creation with another reason', [creation({ because: undefined })], {}, false],
     ['a deletion', [creation({ verb: 'delete' })], {}, false],
     ['a creation in another scope', [creation({}, 'x')], {}, false],
