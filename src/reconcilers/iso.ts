@@ -215,10 +215,12 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
     const sent = request?.body;
     const seen = world.observed.get(subject.key) as IsoObserved | undefined;
     const live = seen?.id === id ? seen.live : undefined;
-    const name = member(sent, 'name') ?? live?.name ?? subject.desired?.value.name;
+    const { name: declared, url } = subject.desired?.value ?? {};
+    const name = member(sent, 'name') ?? live?.name ?? declared;
+    // No read shows the URL of an adopted ISO: that of the entry counts, so that a later edit of it is a change.
     return {
       identity: typeof name === 'string' ? { name: name.trim() } : {},
-      applied: sent ?? null,
+      applied: sent ?? (url === undefined ? null : { url }),
       keep: false,
     };
   },

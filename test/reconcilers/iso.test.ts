@@ -75,6 +75,8 @@ describe('src/reconcilers/iso.ts', () => {
     await clock.run(engine.adopt(load(own), 'isos.mine' as never, id));
     expect(idsOf(await plan(own))).toEqual([]);
     expect(codesOf(await plan(own))).toEqual({});
+    // No read shows the URL, so the entry had it right.
+    expect((await plan(own.replace('rescue.iso', 'other.iso'))).summary.replace).toBe(1);
   });
 
   test('one that is not managed is left alone, also where its download failed', async () => {

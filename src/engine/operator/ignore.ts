@@ -107,6 +107,13 @@ export function goneAndReused(run: Run, key: ResourceKey): StateChange[] {
 function refuseOurs(run: Run, object: LiveObject, there: boolean, called = object.id): void {
   const noun = `${nounOf(object.kind)} ${called}`;
   if (!there) throw new ConfigError(`The project has no ${noun}.`);
+  const maker = [...run.intents.values()].find(
+    (each) => each.phase === 'accepted' && each.kind === object.kind && each.answer.id === object.id,
+  );
+  if (maker?.verb === 'create') {
+    const text = `${capitalised(noun)} was created for ${maker.key}, and the creation is still open.`;
+    throw new ConfigError(text, false, [runs('apply')]);
+  }
   const key = run.world.keyOf(object);
   // An entry that would take the object back is not bound to it yet.
   const isHeld = key !== undefined && run.world.subjects.get(key)?.desired?.held !== undefined;

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import type { Plan } from '../../../src/core/plan.ts';
 import type { Ip } from '../../../src/core/resources.ts';
+import { faultRule } from '../../../src/emulator/faults.ts';
 import { ignoredObjects } from '../../../src/view/bill.ts';
 import { saidBy } from '../../support/resolve.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
@@ -33,6 +34,14 @@ async function withOthers() {
 }
 
 describe("src/engine/operator/ignore.ts: what was said to be somebody else's", () => {
+  test('is no server whose creation by this state is still open', async () => {
+    const played = rig();
+    played.emulator.setFaults([faultRule({ path: 'create_server' }, { do: 'task', ms: 600_000 })]);
+    await played.apply(web, { stop: played.signalAfter(60_000) });
+    await expect(ignore(played, '2001')).rejects.toThrow('was created for servers.web');
+    expect((await played.apply(web)).outcome).toBe('converged');
+  });
+
   test('is told, and is unmanaged again once that is taken back', async () => {
     const { played, held, free } = await withOthers();
     await ignore(played, '2001', free);
