@@ -209,7 +209,8 @@ export function perhapsRenamed(drafts: readonly Draft[]): Warning[] {
   if (leaving.size === 0) return [];
   const fresh = byLikeness(drafts.filter(isFresh));
   return [...fresh].flatMap(([likeness, keys]) => {
-    const from = leaving.get(likeness) ?? [];
+    // A retiring server has no entry: the new name is that of the entry which it had.
+    const from = [...new Set((leaving.get(likeness) ?? []).map((key) => retiredFrom(key) ?? key))];
     // Addresses have no fields that distinguish them, so their content is empty.
     const isGuess = likeness.endsWith(' ') && (keys.length > 1 || from.length > 1);
     return from.length === 0 || isGuess ? [] : keys.map((key) => renamed(key, from));

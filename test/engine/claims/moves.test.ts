@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { faultRule } from '../../../src/emulator/faults.ts';
 import { resolving, warnedBy } from '../../support/resolve.ts';
 import { load, rig } from '../../support/rig.ts';
 
@@ -85,6 +86,20 @@ describe('src/engine/claims/moves.ts', () => {
       .replace('cores: 1, ', '')
       .replace('web-1:', 'db:');
     expect((await world.plan(another)).warnings).toEqual([]);
+  });
+
+  test('a retiring server has the name of its entry', async () => {
+    const world = rig();
+    const file = (key: string, cores: number) =>
+      `settings: {prune: true}\nservers: {${key}: {${size.replace('cores: 1', `cores: ${cores}`)}, replace: allowed}}\n`;
+    await world.apply(file('a', 1));
+    const refusal = { do: 'answer', status: 403, code: 'insufficient_privileges' } as const;
+    world.emulator.setFaults([faultRule({ path: 'delete_server' }, refusal)]);
+    await world.apply(file('a', 2));
+    const { warnings } = await world.plan(file('b', 1));
+    expect(warnings.filter(({ code }) => code === 'perhaps_renamed').map(warnedBy)).toEqual([
+      expect.stringContaining('moved: {from: servers.a}'),
+    ]);
   });
 
   test('so is an ISO, and a network whose server gets a network interface in the new one', async () => {
