@@ -5,6 +5,14 @@ import type { Forge } from '../daemon/commit-status/forge.ts';
 import { usageError } from './exit.ts';
 import type { Io } from './terminal.ts';
 
+// The defaults of flags. The help and the code that uses a flag read the same constant.
+export const defaultSpec = 'vdcsync.yaml';
+export const defaultState = '.vdcsync/state.db';
+/** The number of writes that `history` shows. */
+export const historyLimit = 50;
+export const runDefaults = { interval: '5m', keep: '90d', listen: '127.0.0.1:9464', parallel: 10 };
+export const gitDefaults = { ref: 'main', interval: '1m', user: 'x-access-token', statusName: 'vdcsync' };
+
 /** Options that every command with a file, a state or the API takes. */
 export interface CommonFlags extends TrustFlags {
   readonly file?: readonly string[];
@@ -114,10 +122,7 @@ export function withFile(command: Command, meaning = spec): Command {
 }
 
 export function withState(command: Command): Command {
-  return command.option(
-    '--state <path>',
-    'path or postgres:// URL of the state (default: .vdcsync/state.db)',
-  );
+  return command.option('--state <path>', `path or postgres:// URL of the state (default: ${defaultState})`);
 }
 
 export function withApi(command: Command, meaning = spec): Command {
@@ -139,15 +144,14 @@ export function withChanges(command: Command): Command {
     .option('-y, --yes', 'do not ask for confirmation')
     .option('--dry-run', 'only show the plan; change nothing')
     .option('--timeout <duration>', 'end after this time, such as 30m, even during a wait', duration)
-    .addOption(checkCommand())
+    .option(...checkCommand)
     .addOption(formatIn(textOrJson));
 }
 
-function checkCommand(): Option {
-  const meaning =
-    'before a plan is applied, give it to this shell command as JSON; any exit code except 0 refuses the plan';
-  return new Option('--check-command <command>', meaning);
-}
+const checkCommand = [
+  '--check-command <command>',
+  'before a plan is applied, give it to this shell command as JSON; any exit code except 0 refuses the plan',
+] as const;
 
 export function withSelection(command: Command): Command {
   return command
@@ -165,14 +169,15 @@ function listed(value: string, values: string[] = []): string[] {
   return [...values, value];
 }
 
+const forges = ['github', 'gitlab', 'gitea'] satisfies Forge[];
+
 export function withRun(command: Command): Command {
+  const { interval, keep, listen, parallel } = runDefaults;
+  const { ref, interval: pollEvery, statusName } = gitDefaults;
   return withPrices(withApi(command, specOrFolder))
-    .option('--interval <duration>', 'time between reconciliations, with jitter (default: 5m)')
-    .option(
-      '--listen <host:port>',
-      'address of health, metrics and status page, or off (default: 127.0.0.1:9464)',
-    )
-    .option('--keep-history <duration>', 'how long ended writes stay in the history (default: 90d)')
+    .option('--interval <duration>', `time between reconciliations, with jitter (default: ${interval})`)
+    .option('--listen <host:port>', `address of health, metrics and status page, or off (default: ${listen})`)
+    .option('--keep-history <duration>', `how long ended writes stay in the history (default: ${keep})`)
     .option('--metrics-per-project', 'for a folder of projects: separate metrics for each project')
     .addOption(
       new Option('--mode <mode>', 'whether to correct differences (default), or only to report them').choices(
@@ -185,32 +190,28 @@ export function withRun(command: Command): Command {
         'plans that always need an approval, even if settings.approval asks for less',
       ).choices(['plan']),
     )
-    .addOption(checkCommand())
+    .option(...checkCommand)
     .option('--git-url <url>', 'take the spec from this Git repository (https or ssh) instead of a file')
-    .option('--git-ref <ref>', 'branch or tag to follow (default: main)')
+    .option('--git-ref <ref>', `branch or tag to follow (default: ${ref})`)
     .option(
       '--git-path <path>',
-      'file or folder in the repository; repeatable like --file (default: vdcsync.yaml)',
+      `file or folder in the repository; repeatable like --file (default: ${defaultSpec})`,
       listed,
     )
-    .option('--git-interval <duration>', 'time between two fetches of the repository (default: 1m)')
+    .option('--git-interval <duration>', `time between two fetches of the repository (default: ${pollEvery})`)
     .option('--git-allow-rewind', 'follow the branch even if its history was rewritten')
     .option('--git-allow-insecure', 'for tests: also allow file:// and http:// on this machine')
     .addOption(
-      new Option('--commit-status <forge>', 'set the status of each commit in this forge').choices([
-        'github',
-        'gitlab',
-        'gitea',
-      ] satisfies Forge[]),
+      new Option('--commit-status <forge>', 'set the status of each commit in this forge').choices(forges),
     )
     .option(
       '--commit-status-url <url>',
       'URL of the repository in the API of the forge (default: derived from --git-url)',
     )
-    .option('--commit-status-name <name>', 'name of the status (default: vdcsync)')
+    .option('--commit-status-name <name>', `name of the status (default: ${statusName})`)
     .option(
       '--parallel <count>',
-      'for a folder of projects with the state in PostgreSQL: number of projects at a time (default: 10)',
+      `for a folder of projects with the state in PostgreSQL: number of projects at a time (default: ${parallel})`,
       wholeNumber(1, 1_000),
     )
     .option(
@@ -219,8 +220,9 @@ export function withRun(command: Command): Command {
     );
 }
 
-export function formatIn(choices: readonly string[], usual = 'text'): Option {
-  return new Option('--format <format>', `format of the result (default: ${usual})`).choices(choices);
+/** The first choice is the default. */
+export function formatIn(choices: readonly string[]): Option {
+  return new Option('--format <format>', `format of the result (default: ${choices[0]})`).choices(choices);
 }
 
 // Parsers of flags with a format. Any other text is a mistake in the call.

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { defaultSpec, defaultState, gitDefaults } from './flags.ts';
 
 /** Examples below the help of each command: the most common calls. */
 export const examples: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
@@ -130,7 +131,7 @@ export const environment: readonly (readonly [name: string, meaning: string])[] 
     'VDCSYNC_GIT_TOKEN',
     'token for --git-url over https; VDCSYNC_GIT_TOKEN_FILE: a file with it; see docs/daemon/git.md',
   ],
-  ['VDCSYNC_GIT_USER', 'user name for VDCSYNC_GIT_TOKEN (default: x-access-token)'],
+  ['VDCSYNC_GIT_USER', `user name for VDCSYNC_GIT_TOKEN (default: ${gitDefaults.user})`],
   ['VDCSYNC_GIT_SSH_KEY_FILE', 'ssh key for --git-url'],
   ['VDCSYNC_GIT_KNOWN_HOSTS_FILE', 'host keys for --git-url over ssh'],
   ['VDCSYNC_GIT_ALLOWED_SIGNERS_FILE', 'ssh keys that must sign each commit'],
@@ -167,8 +168,8 @@ export const endings: readonly (readonly [code: number, meaning: string])[] = [
 
 /** Files with default names. */
 export const files: readonly (readonly [path: string, meaning: string])[] = [
-  ['vdcsync.yaml', 'the default spec; if it is missing: vdcsync.yml, vdc.yaml, vdc.yml'],
-  ['.vdcsync/state.db', 'the state: the bindings of keys to live resources, and every write'],
+  [defaultSpec, 'the default spec; if it is missing: vdcsync.yml, vdc.yaml, vdc.yml'],
+  [defaultState, 'the state: the bindings of keys to live resources, and every write'],
   [
     '.vdcsync/emulator.json',
     'the resources of --emulator; if you delete this file or the state, delete both',

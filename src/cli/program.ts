@@ -6,7 +6,9 @@ import {
   type CommonFlags,
   calendarMonth,
   callFlags,
+  defaultSpec,
   formatIn,
+  historyLimit,
   inOwnForm,
   known,
   outputFormats,
@@ -144,7 +146,7 @@ function addPlanAndApply({ command, calls }: Making): void {
 function addBinding({ command, calls }: Making): void {
   withApi(command('export', 'print a spec of the live project, with the ids of its resources'))
     .option('--out <file>', 'write the spec to a new file')
-    .addOption(formatIn(['yaml', 'json'], 'yaml'))
+    .addOption(formatIn(['yaml', 'json']))
     .action(calls(async () => (await import('./commands/export.ts')).exportProject));
 
   withApi(command('adopt', 'bind a key of the spec to a live resource'))
@@ -216,7 +218,7 @@ function addReports({ command, calls }: Making): void {
     .action(calls(async () => (await import('./commands/explain.ts')).explain));
 
   withApi(command('output', 'print addresses, ids and names of managed resources for other programs'))
-    .addOption(formatIn(outputFormats, 'json'))
+    .addOption(formatIn(outputFormats))
     .option('--key <key>', 'only this resource, such as servers.web-1')
     .option('--offline', 'use the state only; it has no private addresses')
     .option('--out <file>', 'write the result to a file')
@@ -235,7 +237,7 @@ function addReports({ command, calls }: Making): void {
     .argument('[key-or-run]', 'only this resource, or only this run, such as 2026-01-31T12:00:00Z')
     .option(
       '--limit <count>',
-      'maximum number of writes (default: 50; of one run: all)',
+      `maximum number of writes (default: ${historyLimit}; of one run: all)`,
       wholeNumber(1, 100_000),
     )
     .option('--svg <file>', 'write a picture of the run, or of the last one, on a time axis')
@@ -270,7 +272,7 @@ function addTools({ command, calls, io }: Making): void {
     .action(calls(async () => (await import('./commands/emulator.ts')).emulator));
 
   command('init', 'write a first spec to edit: a network, an address and a server')
-    .option('--out <file>', 'new file (default: vdcsync.yaml)')
+    .option('--out <file>', `new file (default: ${defaultSpec})`)
     .option(
       '--project <id>',
       'id of the project (default: the project of the token)',

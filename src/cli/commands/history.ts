@@ -10,7 +10,7 @@ import { time } from '../../view/facts.ts';
 import { barsSvg, timelineOf } from '../../view/timeline.ts';
 import { fromState } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
-import type { CommonFlags } from '../flags.ts';
+import { type CommonFlags, historyLimit } from '../flags.ts';
 import { phaseWord } from '../render/status-text.ts';
 import { endText } from '../render/values.ts';
 import { isRunName, mostWrites, runNamed, runsIn } from '../runs.ts';
@@ -25,9 +25,6 @@ export interface HistoryFlags extends CommonFlags {
   readonly limit?: number;
   readonly svg?: string;
 }
-
-/** Shown where nothing else is asked for. */
-const defaultLimit = 50;
 
 /**
  * Every write ever sent, newest first, by runs. Reads only the state: with a spec, the state of its project.
@@ -44,7 +41,7 @@ export async function history(of: string | undefined, flags: HistoryFlags, io: I
     const runs = runsIn(intents, clockOf(io).now());
     const runOf = new Map(runs.flatMap(({ name, writes }) => writes.map(({ id }) => [id, name] as const)));
     if (wanted !== undefined) runNamed(wanted, runs);
-    const limit = flags.limit ?? (wanted === undefined ? defaultLimit : mostWrites);
+    const limit = flags.limit ?? (wanted === undefined ? historyLimit : mostWrites);
     const shown = intents
       .map((intent) => ({ run: runOf.get(intent.id) ?? '', intent }))
       .filter(

@@ -6,7 +6,7 @@ import type { ReadPort } from '../../core/ports.ts';
 import { loadSpec } from '../../spec/load.ts';
 import { inSession } from '../compose.ts';
 import { type ExitCode, exitCodes, usageError } from '../exit.ts';
-import type { CommonFlags } from '../flags.ts';
+import { type CommonFlags, defaultSpec } from '../flags.ts';
 import { type Io, packaged, specSchema } from '../terminal.ts';
 import { writeOut } from './output.ts';
 
@@ -20,7 +20,7 @@ const schemaFile = 'vdcsync.schema.json';
 
 /** Writes a first spec to edit: a network, an address, and a server of a type that the project can order. */
 export async function init(flags: InitFlags, io: Io): Promise<ExitCode> {
-  const file = flags.out ?? 'vdcsync.yaml';
+  const file = flags.out ?? defaultSpec;
   if (existsSync(resolve(io.cwd, file))) {
     throw new ConfigError(`${file} exists, and init does not overwrite it. Name another file with --out`);
   }
@@ -36,7 +36,7 @@ export async function init(flags: InitFlags, io: Io): Promise<ExitCode> {
   if (!existsSync(resolve(io.cwd, ignored))) writeOut(ignored, '# The state of vdcsync.\n.vdcsync/\n', io);
   const schema = join(dirname(file), schemaFile);
   if (!existsSync(resolve(io.cwd, schema))) writeOut(schema, packaged(specSchema), io);
-  const more = file === 'vdcsync.yaml' ? '' : ` -f ${file}`;
+  const more = file === defaultSpec ? '' : ` -f ${file}`;
   io.stderr.write(
     `vdcsync: ${file} is written. Edit it, and show the plan:\n  → vdcsync plan${flags.emulator ? ' --emulator' : ''}${more}\n`,
   );

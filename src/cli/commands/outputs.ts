@@ -9,7 +9,7 @@ import { shellWord } from '../../core/text.ts';
 import { refuseOtherProject } from '../../engine/observe.ts';
 import { fromState, inSession } from '../compose.ts';
 import { type ExitCode, exitCodes, usageError } from '../exit.ts';
-import type { CommonFlags, OutputFormat } from '../flags.ts';
+import { type CommonFlags, type OutputFormat, outputFormats } from '../flags.ts';
 import { isShown, type LiveFacts, type Outputs, outputsOf, type ServerOutput } from '../outputs/outputs.ts';
 import { refuseNoState } from '../settings/own-state.ts';
 import { readSpecWithState } from '../settings/spec-source.ts';
@@ -40,7 +40,7 @@ export async function outputs(flags: OutputsFlags, io: Io): Promise<ExitCode> {
       `vdcsync: ${key} is left out, because the project has no server ${id}. \`vdcsync plan\` shows the difference.\n`,
     );
   }
-  const format = flags.format ?? 'json';
+  const format = flags.format ?? outputFormats[0];
   const needsAddress = format !== 'json' && format !== 'env';
   for (const server of needsAddress ? Object.values(made.servers) : []) {
     if (addressOf(server) !== undefined) continue;

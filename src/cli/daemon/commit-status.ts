@@ -2,6 +2,7 @@ import { ConfigError } from '../../core/errors.ts';
 import { isLoopbackHost } from '../../core/text.ts';
 import { type Forge, forges, type StatusTarget } from '../../daemon/commit-status/forge.ts';
 import { usageError } from '../exit.ts';
+import { gitDefaults } from '../flags.ts';
 import { secretOf } from '../settings/secret.ts';
 import type { Io } from '../terminal.ts';
 
@@ -18,7 +19,8 @@ export function statusTargetOf(
   io: Io,
   pageUrl: string | undefined,
 ): StatusTarget | undefined {
-  const { commitStatus: forge, commitStatusUrl: address, commitStatusName: name = 'vdcsync' } = flags;
+  const { commitStatus: forge, commitStatusUrl: address } = flags;
+  const name = flags.commitStatusName ?? gitDefaults.statusName;
   if (forge === undefined) {
     if (address === undefined) return undefined;
     throw usageError(`--commit-status-url needs --commit-status: ${forges.join(', ')}`);

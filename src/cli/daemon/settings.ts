@@ -16,7 +16,7 @@ import { SourceError, type SpecSource } from '../../daemon/sources/source.ts';
 import { scaledClock } from '../../platform/system.ts';
 import { createFolder } from '../../state/sqlite-file.ts';
 import { usageError } from '../exit.ts';
-import { type CommonFlags, isUrl } from '../flags.ts';
+import { type CommonFlags, defaultSpec, gitDefaults, isUrl, runDefaults } from '../flags.ts';
 import { baseUrlOf, profileOf, readText, specFiles, stateLocation } from '../settings/config.ts';
 import { loadFleetConfig } from '../settings/fleet-config.ts';
 import { guardOf, secretOf } from '../settings/secret.ts';
@@ -48,10 +48,10 @@ export type DaemonSettings = ReturnType<typeof readDaemonSettings>;
 /** Flags and environment of the daemon. All their errors are reported before the daemon opens anything. */
 export function readDaemonSettings(flags: RunFlags, io: Io) {
   const mode: Mode = flags.mode ?? 'correct';
-  const intervalMs = durationOf('--interval', flags.interval ?? '5m');
+  const intervalMs = durationOf('--interval', flags.interval ?? runDefaults.interval);
   // Journal entries that ended longer ago are deleted.
-  const keepMs = keepOf(flags.keepHistory ?? '90d');
-  const listen = listenOf(flags.listen ?? '127.0.0.1:9464');
+  const keepMs = keepOf(flags.keepHistory ?? runDefaults.keep);
+  const listen = listenOf(flags.listen ?? runDefaults.listen);
   if (flags.emulator !== true) baseUrlOf(io);
   const { timeScale } = profileOf(flags, io).profile;
   const git = flags.gitUrl === undefined ? undefined : gitSettings(flags.gitUrl, flags, io);
@@ -71,7 +71,7 @@ export function readDaemonSettings(flags: RunFlags, io: Io) {
   // `many`: each file is a project of its own, with a state of its own.
   const projects: 'one' | 'many' = many ? 'many' : 'one';
   // The most projects at a time, if several processes share the projects.
-  const parallel = flags.parallel ?? 10;
+  const parallel = flags.parallel ?? runDefaults.parallel;
   // The variables and files of this machine that the specs may use.
   const trust = trustOf(flags, io);
   // The repository whose commits get a status.
@@ -126,12 +126,11 @@ function filesOf(flags: RunFlags, io: Io): readonly GivenFile[] {
 function rolloutOf(flags: RunFlags, io: Io, timeScale: number): RolloutPolicy {
   const file = flags.fleetConfig ?? io.env.VDCSYNC_FLEET_CONFIG ?? '';
   const policy = file === '' ? defaultPolicy : loadFleetConfig(readText(file, 'the fleet file', io), file);
-  const { stayMs, deadlineMs, supersedeMs } = policy;
   return {
     ...policy,
-    stayMs: stayMs / timeScale,
-    deadlineMs: deadlineMs / timeScale,
-    supersedeMs: supersedeMs / timeScale,
+    stayMs: policy.stayMs / timeScale,
+    deadlineMs: policy.deadlineMs / timeScale,
+    supersedeMs: policy.supersedeMs / timeScale,
   };
 }
 
@@ -143,9 +142,9 @@ function gitSettings(url: string, flags: RunFlags, io: Io): GitSettings {
   if (flags.file !== undefined)
     throw usageError('-f and --git-url cannot be used together: give one of them');
   const { env } = io;
-  const ref = flags.gitRef ?? 'main';
+  const ref = flags.gitRef ?? gitDefaults.ref;
   const files = [
-    ...(flags.gitPath ?? ['vdcsync.yaml']).map((path) => ({ path })),
+    ...(flags.gitPath ?? [defaultSpec]).map((path) => ({ path })),
     ...(flags.overlay ?? []).map((path) => ({ path, overlay: true as const })),
   ];
   const location = stateLocation(flags, io);
@@ -155,7 +154,7 @@ function gitSettings(url: string, flags: RunFlags, io: Io): GitSettings {
     access: {
       url: asConfigured(() => parseGitUrl(url, flags.gitAllowInsecure === true), { misuse: false }),
       token: secretOf('VDCSYNC_GIT_TOKEN', io),
-      user: env.VDCSYNC_GIT_USER || 'x-access-token',
+      user: env.VDCSYNC_GIT_USER || gitDefaults.user,
       sshKeyFile: pathOf('VDCSYNC_GIT_SSH_KEY_FILE'),
       sshKnownHostsFile: pathOf('VDCSYNC_GIT_KNOWN_HOSTS_FILE'),
       allowedSignersFile: pathOf('VDCSYNC_GIT_ALLOWED_SIGNERS_FILE'),
@@ -163,7 +162,7 @@ function gitSettings(url: string, flags: RunFlags, io: Io): GitSettings {
     },
     ...{ ref, files, allowRewind: flags.gitAllowRewind === true },
     folder: join(isUrl(location) ? resolve(io.cwd, '.vdcsync') : dirname(location), 'git'),
-    intervalMs: durationOf('--git-interval', flags.gitInterval ?? '1m'),
+    intervalMs: durationOf('--git-interval', flags.gitInterval ?? gitDefaults.interval),
   };
 }
 

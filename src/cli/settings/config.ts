@@ -19,7 +19,7 @@ import { type Remedy, run } from '../../core/remedy.ts';
 import { type LogFormat, type LogLevel, logFormats, logLevels } from '../../platform/log-levels.ts';
 import { systemClock, systemRandom } from '../../platform/system.ts';
 import { usageError } from '../exit.ts';
-import { type CommonFlags, isUrl, stateNameOf } from '../flags.ts';
+import { type CommonFlags, defaultSpec, defaultState, isUrl, stateNameOf } from '../flags.ts';
 import type { Io } from '../terminal.ts';
 import { loadPrices, loadProfile } from './profile.ts';
 
@@ -27,19 +27,19 @@ import { loadPrices, loadProfile } from './profile.ts';
 export function writingSpec(): readonly Remedy[] {
   return [
     run('init', [], { when: 'to write a first one' }),
-    run('export', ['--out', 'vdcsync.yaml'], { when: 'to write the spec of an existing project' }),
+    run('export', ['--out', defaultSpec], { when: 'to write the spec of an existing project' }),
   ];
 }
 
 /** The default files, in order of preference, in the working folder. */
-const defaultFiles = ['vdcsync.yaml', 'vdcsync.yml', 'vdc.yaml', 'vdc.yml'];
+const defaultFiles = [defaultSpec, 'vdcsync.yml', 'vdc.yaml', 'vdc.yml'];
 
 /** The spec files that a call means. */
 export function specFiles(flags: CommonFlags, io: Io): readonly string[] {
   if (flags.file !== undefined && flags.file.length > 0) return flags.file;
   const found = defaultFiles.find((name) => existsSync(join(io.cwd, name)));
   if (found !== undefined) return [found];
-  throw usageError(`no spec: name it with -f FILE, or put a vdcsync.yaml into ${io.cwd}`, writingSpec());
+  throw usageError(`no spec: name it with -f FILE, or put a ${defaultSpec} into ${io.cwd}`, writingSpec());
 }
 
 /** Where the state is; flags over environment. */
@@ -54,7 +54,7 @@ export function stateLocation(flags: CommonFlags, io: Io): string {
   }
   if (named === ':memory:')
     throw usageError('the state needs a file or a database: a state in memory would be lost');
-  const location = named ?? join('.vdcsync', 'state.db');
+  const location = named ?? defaultState;
   return isUrl(location) ? location : resolve(io.cwd, location);
 }
 
