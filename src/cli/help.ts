@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Help } from 'commander';
 import { defaultSpec, defaultState, gitDefaults } from './flags.ts';
 
 /** Examples below the help of each command: the most common calls. */
@@ -184,28 +184,27 @@ export function programHelp(program: Command): string {
     ...rows(environment, program),
     '',
     'Exit codes:',
-    ...rows(
-      endings.map(([code, meaning]) => [String(code), meaning]),
-      program,
-    ),
+    ...rows(endings, program),
     '',
     'Files:',
     ...rows(files, program),
     '',
-    'Try it without an API:  vdcsync init --emulator && vdcsync apply --emulator',
+    'Try it without an API:\n  vdcsync init --emulator && vdcsync apply --emulator',
   ].join('\n');
 }
 
-/** Two columns, wrapped to the width of the help. A long name has its meaning on the next line. */
-function rows(pairs: readonly (readonly [string, string])[], command: Command): string[] {
+/** Names with their meanings, in two columns. */
+function rows(pairs: readonly (readonly [string | number, string])[], command: Command): string[] {
   const help = command.createHelp();
-  const helpWidth = command.configureOutput().getOutHelpWidth?.() ?? 80;
-  help.prepareContext({ helpWidth });
-  const width = Math.max(...pairs.map(([name]) => name.length));
-  if (helpWidth - width - 4 >= help.minWidthToWrap)
-    return pairs.map(([name, meaning]) => help.formatItem(name, width, meaning, help));
-  return pairs.flatMap(([name, meaning]) => {
-    const lines = help.boxWrap(meaning, helpWidth - 6).split('\n');
-    return [`  ${name}`, ...lines.map((line) => `      ${line}`)];
-  });
+  help.prepareContext({ helpWidth: command.configureOutput().getOutHelpWidth?.() ?? 80 });
+  const width = Math.max(...pairs.map(([name]) => String(name).length));
+  return pairs.map(([name, meaning]) => help.formatItem(String(name), width, meaning, help));
 }
+
+/** Wraps a meaning next to its name; if there is little space, below its name. */
+export const formatItem: Help['formatItem'] = (name, width, meaning, help) => {
+  const { helpWidth = 80, minWidthToWrap } = help;
+  const isWide = helpWidth - width - 4 >= minWidthToWrap;
+  if (isWide) return Help.prototype.formatItem.call(help, name, width, meaning, help);
+  return `  ${name}\n${help.boxWrap(meaning, helpWidth - 6)}`.replaceAll('\n', '\n      ');
+};

@@ -29,7 +29,7 @@ import {
   withSelection,
   withState,
 } from './flags.ts';
-import { exampleText, programHelp } from './help.ts';
+import { exampleText, formatItem, programHelp } from './help.ts';
 import { type Io, packaged, specSchema, version } from './terminal.ts';
 
 // A command's own modules are loaded when it runs: most calls need a small part of the whole.
@@ -84,6 +84,7 @@ export function createProgram(io: Io, end: (code: ExitCode) => void): Command {
     .version(version)
     .exitOverride()
     .configureOutput(outputTo(io))
+    .configureHelp({ formatItem })
     .showHelpAfterError('  → vdcsync --help  # to list the commands')
     .addHelpText('after', ({ command }) => programHelp(command));
   program.commandsGroup('Plan and apply:');

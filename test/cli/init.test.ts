@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { examples } from '../../src/cli/help.ts';
+import { createProgram } from '../../src/cli/program.ts';
+import type { Io } from '../../src/cli/terminal.ts';
 import { loadSpec } from '../../src/spec/load.ts';
 import { emulated, Workspace } from './workspace.ts';
 
@@ -31,5 +33,19 @@ describe('src/cli/help.ts', () => {
     for (const [call] of examples[name] ?? []) {
       for (const [flag] of call.matchAll(/--[a-z-]+/g)) expect(stdout, call).toContain(flag);
     }
+  });
+
+  test.each([
+    60, 66, 72, 80,
+  ])('in a terminal of %i columns, only the command of an example is longer than a line', (width) => {
+    let text = '';
+    const io = { stdout: { write: (part: string) => (text += part) } } as unknown as Io;
+    const program = createProgram(io, () => {});
+    for (const each of [program, ...program.commands]) {
+      each.configureOutput({ getOutHelpWidth: () => width }).outputHelp();
+    }
+    const lines = text.split('\n').filter((line) => !line.startsWith('  vdcsync '));
+    expect(lines.filter((line) => line.length > width)).toEqual([]);
+    expect(lines.length).toBeGreaterThan(400);
   });
 });
