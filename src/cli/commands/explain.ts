@@ -13,10 +13,10 @@ import { moment } from '../../core/time.ts';
 import { viewOf } from '../../view/build.ts';
 import { knownIn, type ProjectFacts, time } from '../../view/facts.ts';
 import type { ProjectView, ResourceView } from '../../view/project-view.ts';
+import { phaseWord, statusWord } from '../../view/words.ts';
 import { type ExitCode, exitCodes, usageError } from '../exit.ts';
 import { blockedLines, warningLines } from '../render/plan-text.ts';
 import { remedyLines } from '../render/remedies.ts';
-import { looks, phaseWord } from '../render/status-text.ts';
 import { changeLines, endText } from '../render/values.ts';
 import { type Io, type Paint, paintFor } from '../terminal.ts';
 import { type StatusFlags, statusFacts } from './status.ts';
@@ -137,7 +137,7 @@ function observedText({ observed_at: observed, offline, bound }: KeyStory): stri
   if (observed === null) return `not now (${offline ?? 'the API was not read'})`;
   if (bound === null) return `${moment(observed)}: the key is bound to no resource`;
   const addresses = bound.addresses.length === 0 ? '' : `, ${bound.addresses.join(', ')}`;
-  return `${moment(observed)}: ${looks[bound.standing][1]}${addresses}`;
+  return `${moment(observed)}: ${statusWord(bound.standing)}${addresses}`;
 }
 
 const labelWidth = 'Last writes'.length;

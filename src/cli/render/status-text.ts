@@ -7,30 +7,25 @@ import { moment } from '../../core/time.ts';
 import { ignoredName } from '../../view/bill.ts';
 import { pendingOperations } from '../../view/build.ts';
 import type { BilledView, ProjectView, ResourceView } from '../../view/project-view.ts';
+import { phaseWord, statusWord } from '../../view/words.ts';
 import { present } from '../present.ts';
 import type { Paint, Style } from '../terminal.ts';
 import { blockedLines, section, warningLines } from './plan-text.ts';
 import { remedyLines } from './remedies.ts';
 import { span } from './values.ts';
 
-/** The colour and the word of each status. */
-export const looks: Readonly<Record<KeyStatus, readonly [Style, string]>> = {
-  converged: ['green', 'converged'],
-  pending: ['yellow', 'pending'],
-  differs: ['yellow', 'differs'],
-  retiring: ['yellow', 'retiring'],
-  in_flight: ['cyan', 'open write'],
-  waiting: ['yellow', 'waiting'],
-  blocked: ['red', 'blocked'],
-  tainted: ['red', 'tainted'],
-  undeclared: ['yellow', 'left the spec'],
-  unknown: ['dim', 'recorded'],
+const styles: Readonly<Record<KeyStatus, Style>> = {
+  converged: 'green',
+  pending: 'yellow',
+  differs: 'yellow',
+  retiring: 'yellow',
+  in_flight: 'cyan',
+  waiting: 'yellow',
+  blocked: 'red',
+  tainted: 'red',
+  undeclared: 'yellow',
+  unknown: 'dim',
 };
-
-/** The phase of an open write, for an operator. */
-export function phaseWord(phase: string): string {
-  return phase === 'unknown' ? 'unconfirmed' : phase;
-}
 
 /** The status for an operator. @param timeScale how many times faster than the wall's clock the clock of all times runs */
 export function statusText(view: ProjectView, paint: Paint, timeScale = 1): string {
@@ -67,10 +62,10 @@ export function statusText(view: ProjectView, paint: Paint, timeScale = 1): stri
     ...resources.map((resource) => {
       const { key, id, standing, protect, bound_at: since } = resource;
       const began = since ?? '';
-      const [style, look] = looks[standing];
-      const word = standing === 'unknown' ? `${look} ${moment(began)}${age(began, now)}` : look;
+      const word =
+        standing === 'unknown' ? `recorded ${moment(began)}${age(began, now)}` : statusWord(standing);
       const open = view.exposed?.includes(key) === true ? paint('red', ', exposed') : '';
-      const status = `${paint(style, word)}${open}${protect ? paint('dim', ', protected') : ''}`;
+      const status = `${paint(styles[standing], word)}${open}${protect ? paint('dim', ', protected') : ''}`;
       return line(key, printable(id ?? ''), addressOf(resource), status);
     }),
     ...(resources.length === 0 ? ['  no managed resources'] : []),

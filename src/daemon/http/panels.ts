@@ -18,6 +18,7 @@ import { consequences, shownIds } from '../../view/consequences.ts';
 import type { Commit } from '../../view/facts.ts';
 import { type ProjectView, type ResourceView, resourcesIn } from '../../view/project-view.ts';
 import { barsPicture, timelineOf } from '../../view/timeline.ts';
+import { phaseWord, statusWord } from '../../view/words.ts';
 import { firstChanges } from '../notifications/drift.ts';
 import { approvalOf, waysOfError } from '../notifications/notification.ts';
 import type { SourceState } from '../sources/spec-reader.ts';
@@ -34,7 +35,6 @@ import {
   sentence,
   since,
   span,
-  statusText,
   timeAgo,
   timeAhead,
 } from './text.ts';
@@ -227,12 +227,7 @@ function runningItem({ key, verb, step, detail, ...times }: Flight, at: string):
 }
 
 function openItem({ key, verb, phase, since: began, task_id: task, detail }: Flight, at: string): Html {
-  return html`<li><strong>${verb} ${keyText(key)}</strong> ${phaseText(phase ?? 'sending')}, sent ${timeAgo(began, at)}${task === null ? '' : html` <code>${task}</code>`}${detail === null ? '' : html`<p class="dim">${marked(sentence(detail))}</p>`}</li>`;
-}
-
-/** The outcome of a write in the phase `unknown` is not known yet. */
-function phaseText(phase: string): string {
-  return phase === 'unknown' ? 'unconfirmed' : phase.replaceAll('_', ' ');
+  return html`<li><strong>${verb} ${keyText(key)}</strong> ${phaseWord(phase ?? 'sending')}, sent ${timeAgo(began, at)}${task === null ? '' : html` <code>${task}</code>`}${detail === null ? '' : html`<p class="dim">${marked(sentence(detail))}</p>`}</li>`;
 }
 
 export function differencesPanel(view: ProjectView, pager: Pager): Html {
@@ -311,7 +306,7 @@ export function resourcesPanel(view: ProjectView, pager: Pager): Html {
   const row = (each: ResourceView): Html => {
     const { key, standing, id, protect } = each;
     const known = id !== null ? `id ${id}` : plan === null ? 'no id' : absenceText(each);
-    return html`<li><span class="row-key">${keyText(key)}</span> <span class="${standing}">${statusText(standing)}</span> <span class="dim">${known}${protect ? ', protected' : ''}</span></li>`;
+    return html`<li><span class="row-key">${keyText(key)}</span> <span class="${standing}">${statusWord(standing)}</span> <span class="dim">${known}${protect ? ', protected' : ''}</span></li>`;
   };
   const label =
     folded === 'unknown'
@@ -357,7 +352,7 @@ export function journalPanel({ writes, at }: ProjectView): Html {
     since: began,
     request_id: request,
   }: (typeof writes)[number]) =>
-    html`<li><span class="row-key">${verb} ${keyText(key)}<span class="dim">${takeApart(key).kind === kind ? '' : ` ${kind}`}</span></span> <span class="${levels[phase] ?? ''}">${phaseText(outcome ?? phase)}</span> <span class="dim">${timeAgo(began, at)}${request === null ? '' : html`, request <span class="nowrap">${request}</span>`}</span>${detail === null ? '' : html`<p class="dim">${marked(sentence(detail))}</p>`}</li>`;
+    html`<li><span class="row-key">${verb} ${keyText(key)}<span class="dim">${takeApart(key).kind === kind ? '' : ` ${kind}`}</span></span> <span class="${levels[phase] ?? ''}">${phaseWord(outcome ?? phase)}</span> <span class="dim">${timeAgo(began, at)}${request === null ? '' : html`, request <span class="nowrap">${request}</span>`}</span>${detail === null ? '' : html`<p class="dim">${marked(sentence(detail))}</p>`}</li>`;
   const bars = timelineOf(writes, Date.parse(at));
   const picture = raw(barsPicture(bars, 'Writes of the last run'));
   return html`<section class="wide" id="journal"><h2>Last writes</h2><div class="scroll timeline wide-screen">${picture}</div>${folded(writes.map(row), 'older-writes')}</section>`;

@@ -5,7 +5,8 @@ import { containersOf, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf, isAddress } from '../../core/kind-facts.ts';
 import { cut } from '../../core/text.ts';
 import { type ProjectView, type ResourceView, resourcesIn } from '../../view/project-view.ts';
-import { absenceText, statusText } from './text.ts';
+import { statusWord } from '../../view/words.ts';
+import { absenceText } from './text.ts';
 
 /** One box of the picture. */
 interface Box {
@@ -169,7 +170,7 @@ function drawLink(from: Placed | undefined, to: Placed | undefined) {
 }
 
 function drawBox({ box, x, y }: Placed) {
-  const { title, note, standing, idle, says = statusText(standing) } = box;
+  const { title, note, standing, idle, says = statusWord(standing) } = box;
   return html`<g class="box ${standing}${idle ? ' idle' : ''}"><title>${title}: ${says}${note === '' ? '' : `, ${note}`}</title>
 <rect x="${x + 0.5}" y="${y + 0.5}" width="${size.box - 1}" height="${size.height}" rx="7"/>
 <circle cx="${x + 15}" cy="${y + 17}" r="4.5"/>

@@ -1,5 +1,4 @@
 import { html } from 'hono/html';
-import type { KeyStatus } from '../../core/key-status.ts';
 import { collections } from '../../core/kind-facts.ts';
 import { capitalised } from '../../core/text.ts';
 import { moment } from '../../core/time.ts';
@@ -92,13 +91,6 @@ export function span(ms: number): string {
 
 export function ago(ms: number): string {
   return `${span(ms)} ago`;
-}
-
-/** A standing in words. */
-export function statusText(standing: KeyStatus): string {
-  // Includes an operation that is still queued, so its write may not be open yet.
-  if (standing === 'in_flight') return 'in progress';
-  return standing === 'undeclared' ? 'left the spec' : standing;
 }
 
 const absences: Readonly<Record<ResourceView['presence'], string>> = {
