@@ -17,31 +17,31 @@ export class PostgresConnection {
   readonly label: string;
   /** The server's process on the other end: another one would not have our locks. */
   backendPid = 0;
-  private readonly client: pg.Client;
-  private readonly turns = new Turns();
+  readonly #client: pg.Client;
+  readonly #turns = new Turns();
   /** Why nothing goes through any more. */
-  private broken: string | undefined;
-  private readonly loss = new AbortController();
-  private ended = false;
+  #broken: string | undefined;
+  readonly #loss = new AbortController();
+  #ended = false;
 
   /** @throws StateError where the server cannot be reached or used. No message holds a password. */
   static async open(location: PostgresLocation, mode: 'read' | 'write'): Promise<PostgresConnection> {
     let connection: PostgresConnection | undefined;
     try {
       connection = new PostgresConnection(location);
-      if (!location.allowInsecure) refuseUnverified(connection.client, location.label);
-      await connection.client.connect();
-      await connection.configure(mode);
+      if (!location.allowInsecure) refuseUnverified(connection.#client, location.label);
+      await connection.#client.connect();
+      await connection.#configure(mode);
       return connection;
     } catch (error) {
-      connection?.abandon();
+      if (connection !== undefined) connection.#abandon();
       throw postgresFailure(error, location.label, 'be opened');
     }
   }
 
   private constructor({ connectionString, label }: PostgresLocation) {
     this.label = label;
-    this.client = new pg.Client({
+    this.#client = new pg.Client({
       application_name: 'vdcsync',
       connectionTimeoutMillis: connectMs,
       query_timeout: longestAnswerMs,
@@ -50,8 +50,8 @@ export class PostgresConnection {
       connectionString,
     });
     // Without a listener an error on an idle connection would end the process.
-    this.client.on('error', (error) => void this.lose(error));
-    this.client.on('end', () => void this.lose(new Error('it was closed')));
+    this.#client.on('error', (error) => void this.#lose(error));
+    this.#client.on('end', () => void this.#lose(new Error('it was closed')));
   }
 
   /**
@@ -59,18 +59,18 @@ export class PostgresConnection {
    * a check and the change that the check guards.
    */
   exclusive<T>(work: () => Promise<T>): Promise<T> {
-    return this.turns.take(work);
+    return this.#turns.take(work);
   }
 
   /** Runs one statement. Only inside `exclusive`, or while no other caller has the connection. */
   async query(sql: string, ...values: readonly Value[]): Promise<readonly Row[]> {
-    const { rows } = await this.send(() => this.client.query(sql, [...values]));
+    const { rows } = await this.#send(() => this.#client.query(sql, [...values]));
     return rows as Row[];
   }
 
   /** Several statements without values. Where one fails, the rest is not run. */
   async script(sql: string): Promise<void> {
-    await this.send(() => this.client.query(sql));
+    await this.#send(() => this.#client.query(sql));
   }
 
   /**
@@ -84,10 +84,10 @@ export class PostgresConnection {
       await this.query('BEGIN');
       result = await changes();
     } catch (error) {
-      await this.rollBack();
+      await this.#rollBack();
       throw postgresFailure(error, this.label, doing);
     }
-    await this.commit();
+    await this.#commit();
     return result;
   }
 
@@ -98,7 +98,7 @@ export class PostgresConnection {
    */
   async durable(doing: string, sql: string, ...values: readonly Value[]): Promise<readonly Row[]> {
     const rows = await this.failingAs(doing, () => this.query(sql, ...values));
-    await this.heardOut();
+    await this.#heardOut();
     return rows;
   }
 
@@ -115,45 +115,45 @@ export class PostgresConnection {
    * Receives the notifications on a channel, until the connection ends. Only while no other caller has the connection.
    */
   async listen(channel: string, onCall: (text: string) => void): Promise<void> {
-    this.client.on('notification', ({ payload = '' }) => onCall(payload));
+    this.#client.on('notification', ({ payload = '' }) => onCall(payload));
     await this.script(`LISTEN ${channel}`);
   }
 
   /** Aborts with a `StateError` when the connection ends by anything but `close`. */
   get lost(): AbortSignal {
-    return this.loss.signal;
+    return this.#loss.signal;
   }
 
   /** Whether no end of the connection is known. The lock ends with the connection. */
   isOpen(): boolean {
-    return this.broken === undefined;
+    return this.#broken === undefined;
   }
 
   /** Closes the connection after all earlier requests. */
   async close(): Promise<void> {
-    if (this.ended) return;
-    await this.turns.end();
-    this.ended = true;
-    this.broken ??= `The connection to the state ${this.label} is closed.`;
-    await this.hangUp();
+    if (this.#ended) return;
+    await this.#turns.end();
+    this.#ended = true;
+    this.#broken ??= `The connection to the state ${this.label} is closed.`;
+    await this.#hangUp();
   }
 
   /** Closes without a farewell, which the server may never answer. */
-  private abandon(): void {
-    this.client.end().catch(() => undefined);
-    const { stream } = this.client.connection;
+  #abandon(): void {
+    this.#client.end().catch(() => undefined);
+    const { stream } = this.#client.connection;
     if (stream instanceof Socket) stream.destroy();
   }
 
   /** A silent server does not close its end, and the driver alone would wait for that end forever. */
-  private async hangUp(): Promise<void> {
-    const ended = this.client.end().catch(() => undefined);
-    const { stream } = this.client.connection;
+  async #hangUp(): Promise<void> {
+    const ended = this.#client.end().catch(() => undefined);
+    const { stream } = this.#client.connection;
     if (stream instanceof Socket) stream.setTimeout(goodbyeMs, () => stream.destroy());
     await ended;
   }
 
-  private async configure(mode: 'read' | 'write'): Promise<void> {
+  async #configure(mode: 'read' | 'write'): Promise<void> {
     // First, and without a function: the database may name a schema in which another user has made functions.
     await this.script('SET search_path TO pg_catalog');
     const [server] = await this.query(
@@ -175,27 +175,27 @@ export class PostgresConnection {
     );
   }
 
-  private async send<T>(ask: () => Promise<T>): Promise<T> {
-    if (this.broken !== undefined) throw new StateError(this.broken);
+  async #send<T>(ask: () => Promise<T>): Promise<T> {
+    if (this.#broken !== undefined) throw new StateError(this.#broken);
     try {
       return await ask();
     } catch (error) {
       if (!endsConnection(error)) throw error;
-      throw new StateError(this.lose(error), { cause: error });
+      throw new StateError(this.#lose(error), { cause: error });
     }
   }
 
-  private async commit(): Promise<void> {
+  async #commit(): Promise<void> {
     try {
-      const { command } = await this.send(() => this.client.query('COMMIT'));
+      const { command } = await this.#send(() => this.#client.query('COMMIT'));
       // A transaction that has failed inside ends in ROLLBACK, without an error.
       if (command !== 'COMMIT') throw new Error(`the server answered ${command}`);
-      await this.heardOut();
+      await this.#heardOut();
     } catch (error) {
       const { message } = postgresFailure(error, this.label, 'be written');
-      this.broken = `${message} Whether the last change was recorded is not known: start again to continue from the recorded state.`;
-      const failure = new StateError(this.broken, { cause: error });
-      this.loss.abort(failure);
+      this.#broken = `${message} Whether the last change was recorded is not known: start again to continue from the recorded state.`;
+      const failure = new StateError(this.#broken, { cause: error });
+      this.#loss.abort(failure);
       throw failure;
     }
   }
@@ -204,29 +204,29 @@ export class PostgresConnection {
    * Handles messages that arrived after an answer. A process that was stopped in between would otherwise act on a
    * change that is older than the end of its lock.
    */
-  private async heardOut(): Promise<void> {
+  async #heardOut(): Promise<void> {
     await setImmediate();
-    if (this.broken !== undefined) throw new StateError(this.broken);
+    if (this.#broken !== undefined) throw new StateError(this.#broken);
   }
 
-  private async rollBack(): Promise<void> {
-    if (this.broken !== undefined) return;
+  async #rollBack(): Promise<void> {
+    if (this.#broken !== undefined) return;
     try {
       await this.query('ROLLBACK');
     } catch (error) {
-      this.lose(error);
+      this.#lose(error);
     }
   }
 
   /** Returns the reason. If there are several reasons, returns the first. */
-  private lose(error: unknown): string {
-    if (this.broken !== undefined) return this.broken;
+  #lose(error: unknown): string {
+    if (this.#broken !== undefined) return this.#broken;
     const { message } = postgresFailure(error, this.label, 'be reached any more');
-    this.broken = `${message} The lock is gone with the connection, so nothing more is recorded; start again to continue.`;
-    this.loss.abort(new StateError(this.broken, { cause: error }));
+    this.#broken = `${message} The lock is gone with the connection, so nothing more is recorded; start again to continue.`;
+    this.#loss.abort(new StateError(this.#broken, { cause: error }));
     // After a time-out the server may still answer. No later question may take that answer for its own.
-    void this.hangUp();
-    return this.broken;
+    void this.#hangUp();
+    return this.#broken;
   }
 }
 

@@ -59,158 +59,158 @@ const few = 100;
  * is awaited.
  */
 export class SqlStore implements StateStore {
-  private readonly driver: SqlDriver;
+  readonly #driver: SqlDriver;
   /**
    * The rows that the owner has read. No other process changes them: the fence of the next write would detect it. Each
    * own write drops the rows when it is called.
    */
-  private readonly known = new Map<string, Promise<readonly Row[]>>();
-  private closed = false;
+  readonly #known = new Map<string, Promise<readonly Row[]>>();
+  #closed = false;
 
   constructor(driver: SqlDriver) {
-    this.driver = driver;
-    if (driver.owner !== undefined) this.known.set('head', Promise.resolve([driver.owner.head]));
+    this.#driver = driver;
+    if (driver.owner !== undefined) this.#known.set('head', Promise.resolve([driver.owner.head]));
   }
 
   isOwned(): boolean {
-    return !this.closed && this.driver.isOwned?.() !== false;
+    return !this.#closed && this.#driver.isOwned?.() !== false;
   }
 
   get lost(): AbortSignal | undefined {
-    return this.driver.lost;
+    return this.#driver.lost;
   }
 
   async info(): Promise<StateInfo> {
-    const [row = {}] = await this.knowing('head', `SELECT ${headColumns} FROM vdcsync.states WHERE id = $1`);
-    const { owner } = this.driver;
+    const [row = {}] = await this.#knowing('head', `SELECT ${headColumns} FROM vdcsync.states WHERE id = $1`);
+    const { owner } = this.#driver;
     if (owner === undefined) return infoOf(row);
     // In its turn, after the writes that were called before.
-    return this.driver.reading(async () => ({ ...infoOf(row), serial: owner.serial }));
+    return this.#driver.reading(async () => ({ ...infoOf(row), serial: owner.serial }));
   }
 
   async claimProject(projectId: number): Promise<void> {
-    await this.claimOnce('project_id', (await this.info()).projectId, projectId, refuseOtherProject);
+    await this.#claimOnce('project_id', (await this.info()).projectId, projectId, refuseOtherProject);
   }
 
   async claimService(service: string): Promise<void> {
-    await this.claimOnce('service', (await this.info()).service, service, refuseOtherService);
+    await this.#claimOnce('service', (await this.info()).service, service, refuseOtherService);
   }
 
   async bindings(): Promise<readonly Binding[]> {
-    return (await this.held()).filter(({ key }) => key !== null).map(bindingOf);
+    return (await this.#held()).filter(({ key }) => key !== null).map(bindingOf);
   }
 
   async claims(): Promise<readonly Claim[]> {
-    return (await this.held()).filter(({ key }) => key === null).map(claimOf);
+    return (await this.#held()).filter(({ key }) => key === null).map(claimOf);
   }
 
   async incarnation(key: ResourceKey): Promise<number> {
     const sql = 'SELECT gone FROM vdcsync.incarnations WHERE state_id = $1 AND key = $2';
-    return Number((await this.read(() => this.run(sql, key)))[0]?.gone ?? 0);
+    return Number((await this.#read(() => this.#run(sql, key)))[0]?.gone ?? 0);
   }
 
   async change(changes: readonly StateChange[], at: number): Promise<void> {
-    this.checkWritable();
+    this.#checkWritable();
     validTime(at, 'A change');
     const copies = throughJson(changes, 'A change');
     if (copies.length === 0) return;
-    await this.write(() => this.apply(copies, at));
+    await this.#write(() => this.#apply(copies, at));
   }
 
   async beginIntent(intent: Intent): Promise<void> {
-    this.checkWritable();
+    this.#checkWritable();
     const copy = begun(intent);
-    await this.write(async () => {
-      if ((await this.find(copy.id)) !== undefined) refuseUsedId(copy.id);
-      const [open] = await this.run(
+    await this.#write(async () => {
+      if ((await this.#find(copy.id)) !== undefined) refuseUsedId(copy.id);
+      const [open] = await this.#run(
         `SELECT id, body FROM vdcsync.intents WHERE state_id = $1 AND key = $2 AND phase <> 'closed'`,
         copy.key,
       );
       if (open !== undefined) refuseSecondIntent(intentOf(open), copy);
       const { id, key, verb, incarnation, attempt, phase } = copy;
-      await this.run(
+      await this.#run(
         `INSERT INTO vdcsync.intents (state_id, id, key, verb, incarnation, attempt, phase, body)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
         ...[id, key, verb, incarnation, attempt, phase, JSON.stringify(copy)],
       );
-      await this.append(begunEntry(copy));
+      await this.#append(begunEntry(copy));
     });
   }
 
   async updateIntent(id: string, patch: IntentPatch, at: number, note?: Json): Promise<void> {
-    this.checkWritable();
+    this.#checkWritable();
     const copy = throughJson(
       { patch, ...(note === undefined ? {} : { note }) },
       `The update of intent ${id}`,
     );
-    await this.write(async () => {
-      const intent = stillOpen(id, await this.find(id));
+    await this.#write(async () => {
+      const intent = stillOpen(id, await this.#find(id));
       checkPatch(intent, copy.patch);
       validTime(at, `The update of intent ${id}`);
-      await this.put(patched(intent, copy.patch));
-      await this.append(updatedEntry(intent, copy.patch, at, copy.note));
+      await this.#put(patched(intent, copy.patch));
+      await this.#append(updatedEntry(intent, copy.patch, at, copy.note));
     });
   }
 
   async closeIntent(id: string, how: Ended, changes: readonly StateChange[], at: number): Promise<void> {
-    this.checkWritable();
+    this.#checkWritable();
     const copies = throughJson(changes, `The end of intent ${id}`);
-    await this.write(async () => {
-      const intent = stillOpen(id, await this.find(id));
+    await this.#write(async () => {
+      const intent = stillOpen(id, await this.#find(id));
       validTime(at, `The end of intent ${id}`);
-      await this.put(ended(intent, how, at));
-      await this.append(closedEntry(intent, how, at));
-      await this.apply(copies, at, intent);
+      await this.#put(ended(intent, how, at));
+      await this.#append(closedEntry(intent, how, at));
+      await this.#apply(copies, at, intent);
     });
   }
 
   async openIntents(): Promise<readonly Intent[]> {
-    const newest = await this.newestIntents();
+    const newest = await this.#newestIntents();
     const sql = `SELECT id, body FROM vdcsync.intents WHERE state_id = $1 AND phase <> 'closed' ORDER BY seq`;
     const rows =
       newest.length < few
         ? newest.filter(({ phase }) => phase !== 'closed').toReversed()
-        : await this.knowing('open intents', sql);
+        : await this.#knowing('open intents', sql);
     return rows.map(intentOf);
   }
 
   async lastAttempt(key: ResourceKey, verb: Verb, incarnation: string): Promise<number> {
     const sql = `SELECT max(attempt) AS last FROM vdcsync.intents
       WHERE state_id = $1 AND key = $2 AND verb = $3 AND incarnation = $4 AND outcome IS DISTINCT FROM 'void'`;
-    return Number((await this.read(() => this.run(sql, key, verb, incarnation)))[0]?.last ?? -1);
+    return Number((await this.#read(() => this.#run(sql, key, verb, incarnation)))[0]?.last ?? -1);
   }
 
   async intents(filter: IntentFilter): Promise<readonly Intent[]> {
     const { key, outcome, limit } = filter;
     const select = 'SELECT id, body FROM vdcsync.intents';
-    if (key !== undefined) return (await this.newest(select, filter)).map(intentOf);
-    const newest = await this.newestIntents();
+    if (key !== undefined) return (await this.#newest(select, filter)).map(intentOf);
+    const newest = await this.#newestIntents();
     const found = newest.filter((row) => outcome === undefined || row.outcome === outcome);
     const isAll = newest.length < few || found.length >= limit;
     const ended = outcome === undefined ? '' : ` AND outcome = '${outcome}'`;
     const sql = `${select} WHERE state_id = $1${ended} ORDER BY seq DESC LIMIT ${Math.min(limit, all)}`;
-    return (isAll ? found.slice(0, limit) : await this.knowing(sql, sql)).map(intentOf);
+    return (isAll ? found.slice(0, limit) : await this.#knowing(sql, sql)).map(intentOf);
   }
 
   /** Most states have no other ones: one statement then answers every question of a run that changes nothing. */
-  private newestIntents(): Promise<readonly Row[]> {
+  #newestIntents(): Promise<readonly Row[]> {
     const sql = `SELECT id, phase, outcome, body FROM vdcsync.intents WHERE state_id = $1 ORDER BY seq DESC LIMIT ${few}`;
-    return this.knowing('newest intents', sql);
+    return this.#knowing('newest intents', sql);
   }
 
   async journal(filter: JournalFilter): Promise<readonly JournalEntry[]> {
-    const rows = await this.newest('SELECT at, key, event, intent_id, data FROM vdcsync.journal', filter);
+    const rows = await this.#newest('SELECT at, key, event, intent_id, data FROM vdcsync.journal', filter);
     return rows.toReversed().map(journalEntryOf);
   }
 
   async prune(before: number): Promise<number> {
-    this.checkWritable();
+    this.#checkWritable();
     validTime(before, 'The moment to prune before');
-    const { intents, lines, detached } = await this.driver.reading(async () => {
-      const past = await this.run(
+    const { intents, lines, detached } = await this.#driver.reading(async () => {
+      const past = await this.#run(
         'SELECT id, key, verb, incarnation, attempt, phase, outcome FROM vdcsync.intents WHERE state_id = $1 ORDER BY seq',
       );
-      const all = await this.run(
+      const all = await this.#run(
         `SELECT seq, at, key, event, intent_id, CASE WHEN event IN ('released', 'note') THEN data ELSE '{}' END AS data
          FROM vdcsync.journal WHERE state_id = $1 ORDER BY seq`,
       );
@@ -221,12 +221,12 @@ export class SqlStore implements StateStore {
       );
     });
     if (intents.length + lines.length === 0) return 0;
-    await this.write(async () => {
+    await this.#write(async () => {
       const each = async (sql: string, values: readonly SqlValue[]) => {
         for (let at = 0; at < values.length; at += atOnce) {
           const some = values.slice(at, at + atOnce);
           const list = some.map((_, index) => `$${index + 2}`).join(', ');
-          await this.run(`${sql} IN (${list})`, ...some);
+          await this.#run(`${sql} IN (${list})`, ...some);
         }
       };
       await each('DELETE FROM vdcsync.journal WHERE state_id = $1 AND seq', lines);
@@ -237,22 +237,22 @@ export class SqlStore implements StateStore {
   }
 
   async note(name: string): Promise<Json | undefined> {
-    if (this.driver.owner === undefined) {
+    if (this.#driver.owner === undefined) {
       const sql = 'SELECT value FROM vdcsync.notes WHERE state_id = $1 AND name = $2';
-      return noteOf((await this.read(() => this.run(sql, name)))[0]);
+      return noteOf((await this.#read(() => this.#run(sql, name)))[0]);
     }
-    const all = await this.knowing('notes', 'SELECT name, value FROM vdcsync.notes WHERE state_id = $1');
+    const all = await this.#knowing('notes', 'SELECT name, value FROM vdcsync.notes WHERE state_id = $1');
     return noteOf(all.find((row) => row.name === name));
   }
 
   async putNote(name: string, value: Json): Promise<void> {
-    this.checkWritable();
+    this.#checkWritable();
     const text = JSON.stringify(throughJson(value, `The note ${name}`));
-    const before = this.known.get('notes');
-    const writing = this.driver.writeNote(name, text);
+    const before = this.#known.get('notes');
+    const writing = this.#driver.writeNote(name, text);
     if (before !== undefined) {
       const others = Promise.all([before, writing]).then(([rows]) => rows.filter((row) => row.name !== name));
-      this.remember(
+      this.#remember(
         'notes',
         others.then((rows) => [...rows, { name, value: text }]),
       );
@@ -261,133 +261,133 @@ export class SqlStore implements StateStore {
   }
 
   async close(): Promise<void> {
-    if (this.closed) return;
-    this.closed = true;
-    await this.driver.close();
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.#driver.close();
   }
 
-  private newest(select: string, { key, event, limit }: JournalFilter) {
+  #newest(select: string, { key, event, limit }: JournalFilter) {
     const asked = Object.entries({ key, event }).flatMap(([name, value]) =>
       value === undefined ? [] : [[name, value] as const],
     );
     const also = asked.map(([name], at) => ` AND ${name} = $${at + 3}`).join('');
     const sql = `${select} WHERE state_id = $1${also} ORDER BY seq DESC LIMIT $2`;
-    return this.read(() => this.run(sql, Math.min(limit, all), ...asked.map(([, value]) => value)));
+    return this.#read(() => this.#run(sql, Math.min(limit, all), ...asked.map(([, value]) => value)));
   }
 
   /** Records a value of the head that never changes. `known` may be older than the row. */
-  private async claimOnce<Value extends string | number>(
+  async #claimOnce<Value extends string | number>(
     column: 'project_id' | 'service',
     known: Value | null,
     value: Value,
     refuse: (recorded: Value, asked: Value) => never,
   ): Promise<void> {
-    this.checkWritable();
+    this.#checkWritable();
     if (isRecorded(known, value, refuse)) return;
-    this.known.delete('head');
-    await this.write(async () => {
-      const [row] = await this.run(`SELECT ${column} AS recorded FROM vdcsync.states WHERE id = $1`);
+    this.#known.delete('head');
+    await this.#write(async () => {
+      const [row] = await this.#run(`SELECT ${column} AS recorded FROM vdcsync.states WHERE id = $1`);
       if (row !== undefined && row.recorded !== null) refuse(row.recorded as Value, value);
-      await this.run(`UPDATE vdcsync.states SET ${column} = $2 WHERE id = $1`, value);
+      await this.#run(`UPDATE vdcsync.states SET ${column} = $2 WHERE id = $1`, value);
     });
   }
 
-  private async apply(changes: readonly StateChange[], at: number, intent?: Intent): Promise<void> {
+  async #apply(changes: readonly StateChange[], at: number, intent?: Intent): Promise<void> {
     for (const change of changes) {
       if (change.type === 'bind') {
-        await this.run(release, change.binding.key);
-        await this.hold(change.binding, change.binding.key);
+        await this.#run(release, change.binding.key);
+        await this.#hold(change.binding, change.binding.key);
       } else if (change.type === 'release') {
-        await this.run(release, change.key);
+        await this.#run(release, change.key);
       } else if (change.type === 'claim') {
-        await this.run(unclaim, objectName(change.claim));
-        await this.hold(change.claim, null);
+        await this.#run(unclaim, objectName(change.claim));
+        await this.#hold(change.claim, null);
       } else if (change.type === 'unclaim') {
-        await this.run(unclaim, objectName(change.object));
+        await this.#run(unclaim, objectName(change.object));
       }
       if (change.type === 'next_incarnation' || (change.type === 'release' && change.gone)) {
-        await this.run(nextIncarnation, change.key);
+        await this.#run(nextIncarnation, change.key);
       }
-      await this.append(changeEntry(change, at, intent));
+      await this.#append(changeEntry(change, at, intent));
     }
   }
 
-  private async hold(body: LiveObject, key: ResourceKey | null): Promise<void> {
+  async #hold(body: LiveObject, key: ResourceKey | null): Promise<void> {
     const object = objectName(body);
-    const [holder] = await this.run(
+    const [holder] = await this.#run(
       'SELECT key FROM vdcsync.claims WHERE state_id = $1 AND object = $2',
       object,
     );
     if (holder !== undefined) refuseSecondHolder(object, holder.key as ResourceKey | null);
-    await this.run(
+    await this.#run(
       'INSERT INTO vdcsync.claims (state_id, object, key, body) VALUES ($1, $2, $3, $4)',
       ...[object, key, JSON.stringify(body)],
     );
   }
 
   /** Bindings by key, then claims by object. */
-  private held(): Promise<readonly Row[]> {
-    return this.knowing(
+  #held(): Promise<readonly Row[]> {
+    return this.#knowing(
       'claims',
       'SELECT key, object, body FROM vdcsync.claims WHERE state_id = $1 ORDER BY key, object',
     );
   }
 
-  private async append({ at, key, event, intentId, data }: JournalEntry): Promise<void> {
-    await this.run(
+  async #append({ at, key, event, intentId, data }: JournalEntry): Promise<void> {
+    await this.#run(
       `INSERT INTO vdcsync.journal (state_id, at, key, event, intent_id, data) VALUES ($1, $2, $3, $4, $5, $6)`,
       ...[at, key, event, intentId ?? null, JSON.stringify(data)],
     );
   }
 
   /** Updates only the columns that change: phase, outcome and body. */
-  private async put(intent: Intent): Promise<void> {
-    await this.run(
+  async #put(intent: Intent): Promise<void> {
+    await this.#run(
       'UPDATE vdcsync.intents SET phase = $3, outcome = $4, body = $5 WHERE state_id = $1 AND id = $2',
       ...[intent.id, intent.phase, partsOf(intent).outcome ?? null, JSON.stringify(intent)],
     );
   }
 
-  private async find(id: string): Promise<Intent | undefined> {
-    const rows = await this.run('SELECT id, body FROM vdcsync.intents WHERE state_id = $1 AND id = $2', id);
+  async #find(id: string): Promise<Intent | undefined> {
+    const rows = await this.#run('SELECT id, body FROM vdcsync.intents WHERE state_id = $1 AND id = $2', id);
     return rows.map(intentOf)[0];
   }
 
-  private run(sql: string, ...values: readonly SqlValue[]): Promise<readonly Row[]> {
-    return this.driver.run(sql, ...values);
+  #run(sql: string, ...values: readonly SqlValue[]): Promise<readonly Row[]> {
+    return this.#driver.run(sql, ...values);
   }
 
-  private read<T>(work: () => Promise<T>): Promise<T> {
-    if (this.closed) refuseClosedStore();
-    return this.driver.reading(work);
+  #read<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#closed) refuseClosedStore();
+    return this.#driver.reading(work);
   }
 
   /** Reads once, where this is the owner. */
-  private knowing(what: string, sql: string): Promise<readonly Row[]> {
-    if (this.closed) refuseClosedStore();
-    const known = this.known.get(what);
-    if (known !== undefined && this.driver.isOpen()) return known;
-    const reading = this.read(() => this.run(sql));
-    if (this.driver.owner !== undefined) this.remember(what, reading);
+  #knowing(what: string, sql: string): Promise<readonly Row[]> {
+    if (this.#closed) refuseClosedStore();
+    const known = this.#known.get(what);
+    if (known !== undefined && this.#driver.isOpen()) return known;
+    const reading = this.#read(() => this.#run(sql));
+    if (this.#driver.owner !== undefined) this.#remember(what, reading);
     return reading;
   }
 
   /** Until the next write of it, and where it could be read. */
-  private remember(what: string, rows: Promise<readonly Row[]>): void {
-    this.known.set(what, rows);
-    rows.catch(() => this.known.get(what) === rows && this.known.delete(what));
+  #remember(what: string, rows: Promise<readonly Row[]>): void {
+    this.#known.set(what, rows);
+    rows.catch(() => this.#known.get(what) === rows && this.#known.delete(what));
   }
 
   /** Checks and changes in one transaction, behind the fence. */
-  private write(work: () => Promise<void>): Promise<void> {
-    this.checkWritable();
-    for (const what of this.known.keys()) if (what !== 'head' && what !== 'notes') this.known.delete(what);
-    return this.driver.writing(work);
+  #write(work: () => Promise<void>): Promise<void> {
+    this.#checkWritable();
+    for (const what of this.#known.keys()) if (what !== 'head' && what !== 'notes') this.#known.delete(what);
+    return this.#driver.writing(work);
   }
 
-  private checkWritable(): void {
-    if (this.closed) refuseClosedStore();
-    if (this.driver.owner === undefined) refuseReadOnly();
+  #checkWritable(): void {
+    if (this.#closed) refuseClosedStore();
+    if (this.#driver.owner === undefined) refuseReadOnly();
   }
 }
 

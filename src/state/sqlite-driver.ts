@@ -165,21 +165,21 @@ const inMemory = ':memory:';
  * versions.
  */
 export class SqliteWriter {
-  private readonly path: string;
-  private readonly db: DatabaseSync;
+  readonly #path: string;
+  readonly #db: DatabaseSync;
   /** `undefined`: the database is in memory. */
-  private readonly inode: bigint | undefined;
-  private readonly statements = new Map<string, StatementSync>();
+  readonly #inode: bigint | undefined;
+  readonly #statements = new Map<string, StatementSync>();
   /** As the owner found the state. */
   readonly head: Row;
   serial: number;
   /** Why nothing is written any more. */
-  private broken: string | undefined;
+  #broken: string | undefined;
 
   constructor(db: DatabaseSync, path: string, inode?: bigint) {
-    this.db = db;
-    this.path = path;
-    this.inode = inode;
+    this.#db = db;
+    this.#path = path;
+    this.#inode = inode;
     this.head = db.prepare(`SELECT ${headColumns} FROM states`).get() ?? {};
     this.serial = Number(this.head.serial);
   }
@@ -201,7 +201,7 @@ export class SqliteWriter {
 
   /** One statement inside `reading` or `transaction`. */
   all(sql: string, ...values: readonly SQLInputValue[]): readonly Row[] {
-    return this.statement(sql).all(...values);
+    return this.#statement(sql).all(...values);
   }
 
   /** @throws StateError that says which file cannot be read */
@@ -209,7 +209,7 @@ export class SqliteWriter {
     try {
       return await work();
     } catch (error) {
-      throw stateFailure(error, this.path, 'be read');
+      throw stateFailure(error, this.#path, 'be read');
     }
   }
 
@@ -220,70 +220,70 @@ export class SqliteWriter {
    * written since, or where the file is no longer the one that was opened.
    */
   async transaction(changes: () => Promise<void>): Promise<void> {
-    if (this.broken !== undefined) throw new StateError(this.broken);
+    if (this.#broken !== undefined) throw new StateError(this.#broken);
     try {
-      this.checkFile();
-      this.db.exec('BEGIN IMMEDIATE');
-      this.moveSerial();
+      this.#checkFile();
+      this.#db.exec('BEGIN IMMEDIATE');
+      this.#moveSerial();
       await changes();
-      this.db.exec('COMMIT');
+      this.#db.exec('COMMIT');
       this.serial += 1;
     } catch (error) {
-      this.rollBack();
-      const failure = stateFailure(error, this.path, 'be written');
+      this.#rollBack();
+      const failure = stateFailure(error, this.#path, 'be written');
       const code = codeOf(error);
       // After a failed fsync the kernel may report success without the data being on the disk.
-      if (code === sqliteCode.ioError || code === sqliteCode.corrupt) this.broken = failure.message;
+      if (code === sqliteCode.ioError || code === sqliteCode.corrupt) this.#broken = failure.message;
       throw failure;
     }
   }
 
   /** Leaves one file, with everything in it, unless a reader is still there. */
   close(): void {
-    if (!this.db.isOpen) return;
+    if (!this.#db.isOpen) return;
     try {
-      this.db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+      this.#db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     } catch {
       // Committed changes are in the WAL. The next owner reads them from the WAL.
     }
-    this.db.close();
+    this.#db.close();
   }
 
-  private statement(sql: string): StatementSync {
-    const known = this.statements.get(sql);
+  #statement(sql: string): StatementSync {
+    const known = this.#statements.get(sql);
     if (known !== undefined) return known;
-    const prepared = this.db.prepare(sql);
-    this.statements.set(sql, prepared);
+    const prepared = this.#db.prepare(sql);
+    this.#statements.set(sql, prepared);
     return prepared;
   }
 
-  private moveSerial(): void {
-    const { changes } = this.statement('UPDATE states SET serial = serial + 1 WHERE serial = ?').run(
+  #moveSerial(): void {
+    const { changes } = this.#statement('UPDATE states SET serial = serial + 1 WHERE serial = ?').run(
       this.serial,
     );
     if (changes === 1) return;
     throw new StateError(
-      `Another process has changed the state ${this.path} (its serial is no longer ${this.serial}). ` +
+      `Another process has changed the state ${this.#path} (its serial is no longer ${this.serial}). ` +
         'Nothing was recorded. Stop the other process, then start again.',
     );
   }
 
   /** A file that was deleted or put back from a copy would take every write and keep none. */
-  private checkFile(): void {
-    if (this.inode === undefined) return;
-    const now = statSync(this.path, { bigint: true, throwIfNoEntry: false });
-    if (now?.ino === this.inode) return;
+  #checkFile(): void {
+    if (this.#inode === undefined) return;
+    const now = statSync(this.#path, { bigint: true, throwIfNoEntry: false });
+    if (now?.ino === this.#inode) return;
     throw new StateError(
-      `The state ${this.path} was ${now === undefined ? 'deleted' : 'replaced'} while it was in use. Nothing was recorded. ` +
+      `The state ${this.#path} was ${now === undefined ? 'deleted' : 'replaced'} while it was in use. Nothing was recorded. ` +
         'Stop, restore the file, then start again.',
     );
   }
 
-  private rollBack(): void {
+  #rollBack(): void {
     try {
-      if (this.db.isTransaction) this.db.exec('ROLLBACK');
+      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
     } catch (error) {
-      this.broken = stateFailure(error, this.path, 'be rolled back').message;
+      this.#broken = stateFailure(error, this.#path, 'be rolled back').message;
     }
   }
 }

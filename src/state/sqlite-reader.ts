@@ -16,25 +16,25 @@ import type { Row } from './sql-driver.ts';
  * its own: an idle connection would keep the writer from deleting the two files at its end.
  */
 export class SqliteReader {
-  private readonly path: string;
-  private frozen: { readonly db: DatabaseSync; readonly signature: string } | undefined;
+  readonly #path: string;
+  #frozen: { readonly db: DatabaseSync; readonly signature: string } | undefined;
 
   constructor(path: string) {
-    this.path = path;
+    this.#path = path;
   }
 
   all(sql: string, ...values: readonly SQLInputValue[]): readonly Row[] {
     for (let tries = 1; ; tries += 1) {
       try {
-        const signature = signatureOf(this.path);
-        if (signature === undefined) return this.askLive(sql, values);
-        const rows = this.askFrozen(signature, sql, values);
-        if (signatureOf(this.path) === signature) return rows;
+        const signature = signatureOf(this.#path);
+        if (signature === undefined) return this.#askLive(sql, values);
+        const rows = this.#askFrozen(signature, sql, values);
+        if (signatureOf(this.#path) === signature) return rows;
         if (tries === mostTries) throw new Error('it changes faster than it can be read');
       } catch (error) {
         // A writer that started or ended in between makes a query fail for no fault of the file.
-        const moved = this.frozen !== undefined && signatureOf(this.path) !== this.frozen.signature;
-        if (!moved || tries === mostTries) throw stateFailure(error, this.path, 'be read');
+        const moved = this.#frozen !== undefined && signatureOf(this.#path) !== this.#frozen.signature;
+        if (!moved || tries === mostTries) throw stateFailure(error, this.#path, 'be read');
       }
     }
   }
@@ -45,13 +45,13 @@ export class SqliteReader {
   }
 
   close(): void {
-    this.frozen?.db.close();
-    this.frozen = undefined;
+    this.#frozen?.db.close();
+    this.#frozen = undefined;
   }
 
-  private askLive(sql: string, values: readonly SQLInputValue[]): readonly Row[] {
+  #askLive(sql: string, values: readonly SQLInputValue[]): readonly Row[] {
     this.close();
-    const db = new DatabaseSync(this.path, { readOnly: true, timeout: busyMs });
+    const db = new DatabaseSync(this.#path, { readOnly: true, timeout: busyMs });
     try {
       return db.prepare(sql).all(...values);
     } finally {
@@ -59,14 +59,14 @@ export class SqliteReader {
     }
   }
 
-  private askFrozen(signature: string, sql: string, values: readonly SQLInputValue[]): readonly Row[] {
-    if (this.frozen?.signature !== signature) {
+  #askFrozen(signature: string, sql: string, values: readonly SQLInputValue[]): readonly Row[] {
+    if (this.#frozen?.signature !== signature) {
       this.close();
-      const url = pathToFileURL(this.path);
+      const url = pathToFileURL(this.#path);
       url.searchParams.set('immutable', '1');
-      this.frozen = { db: new DatabaseSync(url, { readOnly: true }), signature };
+      this.#frozen = { db: new DatabaseSync(url, { readOnly: true }), signature };
     }
-    return this.frozen.db.prepare(sql).all(...values);
+    return this.#frozen.db.prepare(sql).all(...values);
   }
 }
 

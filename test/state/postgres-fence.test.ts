@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { StateStore } from '../../src/core/state.ts';
 import { openPostgresState } from '../../src/state/postgres.ts';
 import { PostgresSessions } from '../../src/state/postgres-sessions.ts';
@@ -68,7 +68,10 @@ async function stoppedAt(
     replica: { id: 'hung', isAlive: () => true, sessions },
   });
   const connection = await sessions.take();
-  const { client } = connection as unknown as { client: { query: (...args: unknown[]) => Promise<unknown> } };
+  const spy = vi.spyOn(pg.Client.prototype, 'query');
+  await connection.query('SELECT 1');
+  const client = spy.mock.contexts[0] as unknown as { query: (...args: unknown[]) => Promise<unknown> };
+  spy.mockRestore();
   const query = client.query.bind(client);
   let seen = 0;
   let stopped: { readonly content: string; readonly end: (() => Promise<void>) | undefined } | undefined;
