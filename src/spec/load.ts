@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { resolve, sep } from 'node:path';
 import equal from 'fast-deep-equal';
-import type { Desired, Position, Settings, TokenPlace } from '../core/desired.ts';
+import type { Desired, Position, TokenPlace } from '../core/desired.ts';
 import { type Diagnostic, formatDiagnostic, SpecError } from '../core/errors.ts';
 import { canonicalJson } from '../core/json.ts';
 import { type ResourceKey, topLevelKey } from '../core/keys.ts';
@@ -102,7 +102,7 @@ export function loadSpec(
     projectId: projectId?.value as number,
     ...(typeof scope === 'string' ? { scope } : {}),
     ...(typeof expires === 'string' ? { expires } : {}),
-    settings: settingsSchema.parse(given) as Settings,
+    settings: settingsSchema.parse(given),
     resources: entries.map(({ resource }) => resource),
   };
   const shown = { ...wanted, ...written.environment() };

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, expectTypeOf, test } from 'vitest';
+import type { z } from 'zod';
+import type { Settings } from '../../src/core/desired.ts';
 import { editDistance, nearMiss } from '../../src/core/suggest.ts';
 import { settingsSchema } from '../../src/spec/schemas.ts';
 import { read, spec } from './read.ts';
@@ -20,6 +22,8 @@ describe('src/spec: desired', () => {
       suspend: null,
     });
     expect(read(spec()).settings).toEqual(settingsSchema.parse({}));
+    // The compiler checks that the type of the settings has every field of the schema, and no other one.
+    expectTypeOf<keyof Settings>().toEqualTypeOf<keyof z.infer<typeof settingsSchema>>();
   });
 
   test('makes resources of a server and of its parts', () => {

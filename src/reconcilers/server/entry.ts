@@ -1,31 +1,10 @@
 import { z } from 'zod';
-import type { ReplacementOrder, Seen } from '../../core/kind.ts';
+import type { Seen } from '../../core/kind.ts';
 import type { EntryIssue } from '../../core/kind-entry.ts';
 import type { Ip, NetworkInterface, Server } from '../../core/resources.ts';
 
 /** A server, with the parts of its entry that are no resources of their own. */
-export type ServerEntry = {
-  readonly name: string;
-  readonly server_type?: string | number | undefined;
-  readonly image?: string | undefined;
-  readonly cores?: number | undefined;
-  readonly memory_mb?: number | undefined;
-  readonly disk_gb?: number | undefined;
-  readonly plan_id?: number | undefined;
-  readonly gpu_package?: string | readonly string[] | undefined;
-  readonly ssh_keys?: readonly number[] | undefined;
-  readonly public_ipv4?: PublicIpv4 | undefined;
-  readonly gpus?: number | undefined;
-  readonly disk_type?: string | undefined;
-  readonly replace?:
-    | 'never'
-    | 'allowed'
-    | { readonly order?: ReplacementOrder | undefined; readonly at_once?: number | undefined }
-    | undefined;
-  readonly keep_ip?: boolean | undefined;
-};
-
-export type PublicIpv4 = { readonly new: true } | { readonly reuse: true } | { readonly ip: string };
+export type ServerEntry = Readonly<z.infer<typeof serverSchema>> & { readonly name: string };
 
 /**
  * There is no documented read of a server: it exists while its network interfaces answer 200 or an
