@@ -94,7 +94,7 @@ export function createReads(options: ReadsOptions, priority: ReadPriority, halt?
     }
   }
 
-  async function readOnce<T>(path: string, schema: z.ZodType<T>, signal?: AbortSignal): Promise<Outcome<T>> {
+  async function readOnce<T>(path: string, schema: z.ZodType<T>, signal?: AbortSignal): Promise<Decoded<T>> {
     let answer: ApiAnswer;
     try {
       answer = await pipeline.exchange({ method: 'GET', path, bucket: 'reads', priority, signal });
@@ -197,7 +197,7 @@ const lists = {
   images: z.array(imageEntrySchema),
 };
 
-type Outcome<T> = { readonly data: T } | Failure;
+type Decoded<T> = { readonly data: T } | Failure;
 
 interface Failure {
   readonly error: unknown;
@@ -207,7 +207,7 @@ interface Failure {
   readonly elsewhere?: boolean;
 }
 
-function judge<T>(path: string, answer: ApiAnswer, schema: z.ZodType<T>, hidden: HiddenTexts): Outcome<T> {
+function judge<T>(path: string, answer: ApiAnswer, schema: z.ZodType<T>, hidden: HiddenTexts): Decoded<T> {
   const { status } = answer;
   const wait = answer.retryAfterMs === undefined ? {} : { retryAfterMs: answer.retryAfterMs };
   const what = `GET ${path}`;

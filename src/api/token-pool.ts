@@ -43,7 +43,7 @@ const checkValidMs = 60_000;
 const outMs = 5 * 60_000;
 const unknownMs = 5_000;
 
-interface Member extends PooledToken {
+interface PoolMember extends PooledToken {
   standing: 'unchecked' | 'in service' | 'out';
   foreign: boolean;
   /** Monotonic ms: when its project was read, and when it may be checked again. */
@@ -71,7 +71,7 @@ interface Member extends PooledToken {
  */
 export class TokenPool {
   readonly #options: TokenPoolOptions;
-  #members: readonly Member[] = [];
+  #members: readonly PoolMember[] = [];
   #mark = '';
   /** The one that had room for the write to come. */
   #claimed: PooledToken | undefined;
@@ -110,7 +110,7 @@ export class TokenPool {
   }
 
   get only(): PooledToken {
-    return this.#members[0] as Member;
+    return this.#members[0] as PoolMember;
   }
 
   /** Whether the token is still one of them, and may serve the call. */
@@ -165,11 +165,11 @@ export class TokenPool {
     );
   }
 
-  #usable(): readonly Member[] {
+  #usable(): readonly PoolMember[] {
     return this.#members.filter(({ standing }) => !this.isShared || standing === 'in service');
   }
 
-  #next(call: Call, tried: ReadonlySet<PooledToken>): Member | undefined {
+  #next(call: Call, tried: ReadonlySet<PooledToken>): PoolMember | undefined {
     const able = this.#able(call).filter((member) => !tried.has(member));
     const claimed = call.bucket === 'writes' ? able.find((each) => each === this.#claimed) : undefined;
     return claimed ?? soonest(able, call);
@@ -198,7 +198,7 @@ export class TokenPool {
     return status === 429 && others.some(({ budgets }) => !budgets[call.bucket].isClosed());
   }
 
-  #able({ bucket, sort = '' }: Call): Member[] {
+  #able({ bucket, sort = '' }: Call): PoolMember[] {
     return this.#members.filter(
       ({ standing, refuses }) =>
         standing === 'in service' && (bucket === 'reads' || !(refuses.has('*') || refuses.has(sort))),
@@ -206,9 +206,9 @@ export class TokenPool {
   }
 
   /** For a call without a usable token: the answer names the cause. No write uses the token of another project. */
-  #lastResort({ bucket, sort = '' }: Call): Member {
+  #lastResort({ bucket, sort = '' }: Call): PoolMember {
     const right = this.#members.filter(({ foreign }) => !foreign);
-    if (bucket === 'reads') return (right[0] ?? this.#members[0]) as Member;
+    if (bucket === 'reads') return (right[0] ?? this.#members[0]) as PoolMember;
     // The operator has to see its refusal, for example that of a read-only token.
     const refused = right.find(
       ({ standing, refuses }) => standing === 'in service' && (refuses.has('*') || refuses.has(sort)),
@@ -228,14 +228,14 @@ export class TokenPool {
     await Promise.all(due.map((member) => this.#check(member)));
   }
 
-  #check(member: Member): Promise<void> {
+  #check(member: PoolMember): Promise<void> {
     member.checking ??= this.#checkOnce(member).finally(() => {
       member.checking = undefined;
     });
     return member.checking;
   }
 
-  async #checkOnce(member: Member): Promise<void> {
+  async #checkOnce(member: PoolMember): Promise<void> {
     const { clock, check, level, projectId } = this.#options;
     const startedAt = clock.monotonic();
     const [found, { passed, refused }] = await Promise.all([
@@ -264,7 +264,7 @@ export class TokenPool {
     else this.#warn(member, 'the API refuses a token: vdcsync uses the other tokens');
   }
 
-  #warn(member: Member, message: string): void {
+  #warn(member: PoolMember, message: string): void {
     if (member.told.has(message)) return;
     member.told.add(message);
     // Counted from one, like the lines of a file: no log shows the token itself.
@@ -272,7 +272,7 @@ export class TokenPool {
     this.#options.logger.warn({ tokenNumber, tokens: this.#members.length }, message);
   }
 
-  #member(secret: string): Member {
+  #member(secret: string): PoolMember {
     const name = nameOf(`${this.#options.baseUrl}\n${secret}`);
     return {
       ...{
@@ -288,8 +288,8 @@ export class TokenPool {
   }
 }
 
-function soonest(members: readonly Member[], { bucket, priority }: Call): Member | undefined {
-  let best: { readonly member: Member; readonly waitMs: number } | undefined;
+function soonest(members: readonly PoolMember[], { bucket, priority }: Call): PoolMember | undefined {
+  let best: { readonly member: PoolMember; readonly waitMs: number } | undefined;
   for (const member of members) {
     const waitMs = member.budgets[bucket].expectedWaitMs(priority);
     if (best === undefined || waitMs < best.waitMs) best = { member, waitMs };

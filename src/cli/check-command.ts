@@ -4,7 +4,7 @@ import { type Plan, planJson } from '../core/plan.ts';
 import { isOwnVariable } from '../spec/environment.ts';
 import type { Io } from './terminal.ts';
 
-interface Call {
+interface CheckCall {
   readonly command: string;
   readonly io: Pick<Io, 'cwd' | 'env'>;
   /** The place of the project's token, which the command must not get. */
@@ -18,7 +18,7 @@ interface Call {
  * and exits with 0 to accept it. A command that does not start, or ends by a signal, refuses the plan. The command gets no
  * variable of vdcsync and not the token of the project. Returns why the command refuses the plan.
  */
-export async function refusalOf(plan: Plan, call: Call): Promise<string | undefined> {
+export async function refusalOf(plan: Plan, call: CheckCall): Promise<string | undefined> {
   const { command, io, token, signal, onOutput } = call;
   const env = Object.fromEntries(
     Object.entries(io.env).filter(([name]) => !isOwnVariable(name) && name !== token?.env),

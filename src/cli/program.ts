@@ -57,13 +57,13 @@ export async function main(args: readonly string[], own: Io): Promise<ExitCode> 
   }
 }
 
-type Action = (...given: unknown[]) => Promise<void>;
+type CommandAction = (...given: unknown[]) => Promise<void>;
 
 /** The parts that each command needs. */
 interface Making {
   readonly command: (name: string, description: string) => Command;
   /** The action that runs a function of a command's own module, with the arguments, the flags and `io`. */
-  readonly calls: (load: () => Promise<(...given: never[]) => Promise<ExitCode>>) => Action;
+  readonly calls: (load: () => Promise<(...given: never[]) => Promise<ExitCode>>) => CommandAction;
   readonly io: Io;
 }
 
@@ -138,7 +138,7 @@ function addPlanAndApply({ command, calls }: Making): void {
     calls(async () => {
       const { keepYoungHeapSmall } = await import('../platform/system.ts');
       keepYoungHeapSmall();
-      return (await import('./commands/run.ts')).run;
+      return (await import('./commands/run.ts')).runDaemon;
     }),
   );
 }

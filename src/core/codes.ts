@@ -1,4 +1,4 @@
-import { decisions } from './codes/decisions.ts';
+import { decisionCodes } from './codes/decisions.ts';
 import { type BlockingCode, type Explained, type QuestionClass, questionClasses } from './codes/explained.ts';
 import { outcomes } from './codes/outcomes.ts';
 import { refusals } from './codes/refusals.ts';
@@ -6,7 +6,7 @@ import { warnings } from './codes/warnings.ts';
 import { newToken } from './remedy.ts';
 
 /** The codes under which a plan or a run reports an operation as blocked. */
-export const questions = { ...decisions, ...refusals, ...outcomes } as const;
+export const questions = { ...decisionCodes, ...refusals, ...outcomes } as const;
 
 /** Every code of vdcsync in plans, reports and warnings. Other codes are the API's own. */
 export const codes = { ...questions, ...warnings } as const;

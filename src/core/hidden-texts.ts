@@ -27,7 +27,7 @@ const sentences: ReadonlySet<string> = new Set([
 ]);
 
 /** A spec, the same spec with stand-ins, and its real texts and stand-ins by their digest. */
-interface Known {
+interface KnownTexts {
   readonly spec: Desired;
   readonly sealed: Desired;
   readonly real: ReadonlyMap<string, string>;
@@ -46,7 +46,7 @@ const keptSpecs = 2;
  * the real texts.
  */
 export class HiddenTexts {
-  #known: readonly Known[] = [];
+  #known: readonly KnownTexts[] = [];
   #salt = '';
   /** Stand-ins of the state for texts that no spec has any more, by their digest. */
   readonly #former = new Map<string, string>();
@@ -74,7 +74,7 @@ export class HiddenTexts {
     return known.sealed;
   }
 
-  #read(spec: Desired): Known {
+  #read(spec: Desired): KnownTexts {
     const texts = [...(spec.environment?.texts ?? [])].map(
       ([shown, real]) => [shown, real, this.#digest(real)] as const,
     );
@@ -150,7 +150,7 @@ export class HiddenTexts {
     return this.#known[0]?.standIns.get(digest) ?? this.#inFile(digest);
   }
 
-  #find(of: (known: Known) => ReadonlyMap<string, string>, digest: string): string | undefined {
+  #find(of: (known: KnownTexts) => ReadonlyMap<string, string>, digest: string): string | undefined {
     return this.#known.map((each) => of(each).get(digest)).find((each) => each !== undefined);
   }
 

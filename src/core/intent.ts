@@ -54,7 +54,7 @@ export function partsOf(intent: Stage): StageParts {
 }
 
 /** The word for the end of a write. */
-export function endOf(intent: Intent): string | undefined {
+export function endWord(intent: Intent): string | undefined {
   const { outcome, because } = partsOf(intent);
   return because === 'found' ? 'found' : outcome;
 }

@@ -132,12 +132,12 @@ export type Collection = CollectionOf<(typeof table)[KindName]>;
 export const kindNames: readonly KindName[] = namesIn(table);
 
 /** The facts of a kind of the table, whose maps are maps of the spec. */
-interface KnownFacts extends KindFacts {
+interface FactsOfKind extends KindFacts {
   readonly collection?: Collection;
   readonly namedAfter?: Collection;
 }
 
-export function factsOf(kind: KindName | 'project'): KnownFacts {
+export function factsOf(kind: KindName | 'project'): FactsOfKind {
   return kind === 'project' ? {} : table[kind];
 }
 

@@ -22,15 +22,15 @@ const undocumented = {
   resize_server: { method: 'PUT', path: '/servers/{server_id}/resources' },
 } as const satisfies Readonly<Record<string, UndocumentedCall>>;
 
-type Call = keyof typeof undocumented;
+type CallName = keyof typeof undocumented;
 
 /** `named_address` is a form of a body, and no call of its own. */
-export type UndocumentedOperation = Call | 'named_address';
+export type UndocumentedOperation = CallName | 'named_address';
 
 /** The undocumented operations that change something. */
 export type UndocumentedWrite = {
-  [Name in Call]: (typeof undocumented)[Name]['method'] extends 'GET' ? never : Name;
-}[Call];
+  [Name in CallName]: (typeof undocumented)[Name]['method'] extends 'GET' ? never : Name;
+}[CallName];
 
 export const undocumentedOperations: readonly UndocumentedOperation[] = [
   ...namesIn(undocumented),

@@ -43,7 +43,7 @@ export interface DaemonOptions extends Omit<ProjectOptions, 'id' | 'onEvent' | '
   readonly onReconciliation: (project: number, reconciliation: ReconciliationRecord) => void;
 }
 
-type Shared = NonNullable<DaemonOptions['fleet']>;
+type FleetParts = NonNullable<DaemonOptions['fleet']>;
 
 /** Why a daemon is not ready. */
 export interface NotReady {
@@ -273,7 +273,7 @@ export class Daemon {
     this.#options.onNotification(notification);
   }
 
-  async #share({ fleet, intake, lead }: Shared, stop: AbortSignal): Promise<void> {
+  async #share({ fleet, intake, lead }: FleetParts, stop: AbortSignal): Promise<void> {
     const open = (spec: SpecInForce, trigger: Trigger) => this.#openFor(spec, trigger, intake);
     await fleet.run({ open, lead }, stop).catch((error: unknown) => this.#fail(error));
   }

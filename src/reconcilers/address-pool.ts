@@ -6,7 +6,7 @@ import type { Warning } from '../core/plan.ts';
 import { edit, outside, run } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
 import { expiredEntry } from '../core/world.ts';
-import { blocked, unchanged } from './existence.ts';
+import { blocking, unchanged } from './existence.ts';
 import { findType } from './prices.ts';
 import type { ServerEntry } from './server/entry.ts';
 
@@ -30,7 +30,7 @@ export function diffPool(subject: Subject<IpEntry>, entry: IpEntry, live: Ip): D
     pool === undefined
       ? (["the project's own location", edit(subject.key, { remove: ['server_type_id'] })] as const)
       : ([`server_type_id ${pool}`, edit(subject.key, { set: { server_type_id: pool } })] as const);
-  return blocked(
+  return blocking(
     'update',
     'immutable',
     `an address cannot move to another pool (this one comes from the pool of ${was})`,

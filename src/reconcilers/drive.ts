@@ -7,7 +7,7 @@ import type { ReadPort } from '../core/ports.ts';
 import { edit, outside } from '../core/remedy.ts';
 import type { Iso, ServerId } from '../core/resources.ts';
 import { contentOf, type DriveEntry, type DriveObserved, drivesWith, isoWanted } from './drive-content.ts';
-import { blocked, observeInside, serverOf, unchanged } from './existence.ts';
+import { blocking, observeInside, serverOf, unchanged } from './existence.ts';
 
 const isoId = /^uiso-\d{1,10}$/;
 
@@ -61,7 +61,7 @@ export const drive: ResourceKind<DriveEntry, DriveObserved> = {
     const failed = failedIso(desired.value, world);
     if (failed !== undefined && parent !== undefined) {
       const reason = `the download of ${desired.value.iso} failed: ${failed.reason ?? 'the API gives no reason'}`;
-      return blocked('update', 'tainted', reason, [
+      return blocking('update', 'tainted', reason, [
         edit(parent, { remove: ['iso'], when: 'to leave the drive unchanged' }),
         edit(parent, { choose: { iso: [] }, when: 'to insert another ISO' }),
         outside(`delete ISO ${failed.id}, and add it again`),

@@ -99,7 +99,7 @@ function diffUnmanaged(
       const when = `if ${key} is ${noun} ${named}: ${noun} ${binding.id} stays, no longer managed`;
       // In either setting: with `prune`, each bound resource without an entry would be deleted in between.
       const forgotten = wayToForget(key, { isDeclared: true, when, prune: true });
-      return blocked(
+      return blocking(
         'update',
         'id_conflict',
         `${key} is bound to ${noun} ${binding.id}, but the spec has \`id: ${named}\` and \`managed: false\``,
@@ -120,7 +120,7 @@ function diffUnmanaged(
   }
   if (live !== undefined) return unchanged;
   const wanted = desired?.id === undefined ? `no ${noun} with that name` : `no ${noun} ${desired.id}`;
-  return blocked(
+  return blocking(
     'adopt',
     'not_found',
     `an entry with \`managed: false\` needs an existing ${noun}, and the project has ${wanted}`,
@@ -141,7 +141,7 @@ function diffBound(
   const { key, desired } = subject;
   const named = idInSpec(desired);
   if (named !== undefined && named !== binding.id) {
-    return blocked(
+    return blocking(
       'update',
       'id_conflict',
       `${key} is bound to ${noun} ${binding.id}, but the spec has \`id: ${named}\``,
@@ -160,7 +160,7 @@ function diffBound(
   const differs = Object.entries(binding.identity).find(([field, value]) => live.identity[field] !== value);
   if (differs !== undefined) {
     const [field, value] = differs;
-    return blocked(
+    return blocking(
       desired === undefined ? 'delete' : 'update',
       'identity_changed',
       `${noun} ${binding.id} had ${field} ${value} when ${key} was bound to it, and has ${live.identity[field] ?? 'none'} now: the id may belong to another ${noun} now`,
@@ -168,7 +168,7 @@ function diffBound(
     );
   }
   if (binding.tainted === undefined || desired === undefined) return undefined;
-  return blocked(
+  return blocking(
     'create',
     'tainted',
     `a failed write left ${noun} ${binding.id}, which may not work: ${binding.tainted}`,
@@ -206,7 +206,7 @@ export function incomplete(
   const differs = changes.map(
     ({ path, from, to }) => `${path} is ${JSON.stringify(from)}, not ${JSON.stringify(to)}`,
   );
-  return blocked(
+  return blocking(
     'update',
     'entry_incomplete',
     `${differs.join('; ')}. This change needs a replacement, and the entry lacks ${missing.join(' and ')}`,
@@ -224,7 +224,7 @@ export const unchanged: Diff = { verdict: { verdict: 'unchanged' } };
 
 /** A resource that the spec names by id is never created. */
 function notFound({ key }: Subject, noun: string, id: string, lacking: readonly string[]): Diff {
-  return blocked(
+  return blocking(
     'adopt',
     'not_found',
     `the spec has \`id: ${id}\` in ${key}, and the project has no ${noun} ${id}`,
@@ -246,7 +246,7 @@ export function chosen(fields: readonly string[]): Readonly<Record<string, reado
   return Object.fromEntries(fields.map((field) => [field, []]));
 }
 
-export function blocked(verb: Verb, code: BlockCode, reason: string, remedies: readonly Remedy[]): Diff {
+export function blocking(verb: Verb, code: BlockCode, reason: string, remedies: readonly Remedy[]): Diff {
   return { verdict: { verdict: 'blocked', verb, code, reason, remedies } };
 }
 

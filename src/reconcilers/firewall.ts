@@ -6,7 +6,7 @@ import type { WriteRequest } from '../core/ports.ts';
 import { edit, outside, run } from '../core/remedy.ts';
 import type { Firewall, ServerId } from '../core/resources.ts';
 import type { Binding } from '../core/state.ts';
-import { blocked, fromNothing, observeInside, serverOf, unchanged } from './existence.ts';
+import { blocking, fromNothing, observeInside, serverOf, unchanged } from './existence.ts';
 import { firewallCautions, firewallErrors } from './firewall/checks.ts';
 import { diffDeclared } from './firewall/compare.ts';
 import { type FirewallEntry, firewallSchema } from './firewall/rules.ts';
@@ -16,7 +16,7 @@ import {
   type ReturnedFields,
   returnedFields,
   sendable,
-  shown,
+  shownFirewall,
   type UndocumentedFields,
   undocumentedFields,
 } from './firewall/undocumented.ts';
@@ -63,7 +63,7 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
       return diffNew(subject, entry, replaced?.live, world);
     }
     const fields = undocumentedFields(entry, observed.live, appliedOf(binding));
-    const live = shown(observed.live, fields);
+    const live = shownFirewall(observed.live, fields);
     const changes = diffDeclared(entry, live);
     if (changes.length === 0) return unchanged;
     if (entry.enabled === true && !observed.publicCard) return noPublicCard(subject, world);
@@ -140,7 +140,7 @@ function diffNew(
   if (replaced === undefined)
     return { verdict: { verdict: 'create', changes }, traffic: trafficOf(unfiltered, after) };
   const fields = undocumentedFields(entry, replaced, appliedOf(subject.binding));
-  const old = shown(replaced, fields);
+  const old = shownFirewall(replaced, fields);
   const fromOld = changes.map((change) => ({ ...change, from: old[change.path as keyof Firewall] ?? null }));
   const lost = lockout(subject.key, old, after).map((warning) => ({
     ...warning,
@@ -191,7 +191,7 @@ function noPublicCard(subject: Subject, world: World): Diff {
   const why = isExpected
     ? ' yet: its creation has not ended, or it lacks the `public_ipv4` of its entry'
     : '';
-  return blocked(
+  return blocking(
     'update',
     'firewall_no_public_iface',
     `a firewall filters only the public network interface, and the API refuses to enable it without one. The server has none${why}`,
@@ -249,7 +249,7 @@ function lostByReplacing(
   { foreign }: UndocumentedFields,
 ): Diff | undefined {
   if (live.policy_out !== null && live.policy_out !== 'accept') {
-    return blocked(
+    return blocking(
       'update',
       'firewall_would_lose',
       `the live firewall has policy_out ${live.policy_out}. The API does not document how to set it, so a change could reset it`,
@@ -258,7 +258,7 @@ function lostByReplacing(
   }
   if (foreign === undefined) return undefined;
   const [field, value] = foreign;
-  return blocked(
+  return blocking(
     'update',
     'firewall_would_lose',
     `a live rule has the undocumented field ${field}: ${JSON.stringify(value)}. New rules would lose that field`,

@@ -21,7 +21,7 @@ import {
   unseenPool,
 } from './address-pool.ts';
 import {
-  blocked,
+  blocking,
   diffExistence,
   fromNothing,
   integerIdIn,
@@ -318,7 +318,7 @@ function diffLeaving(subject: Subject<IpEntry>, live: Ip, world: World): Diff {
       const reason = `address ${live.address} is attached to ${holder} now`;
       return { verdict: { verdict: 'release', gone: false, reason } };
     }
-    return blocked(
+    return blocking(
       'delete',
       'ip_in_use',
       `${live.address} is attached to ${holder ?? `server ${server}, which this spec does not manage`}`,
@@ -339,5 +339,5 @@ function diffLeaving(subject: Subject<IpEntry>, live: Ip, world: World): Diff {
 
 function unknownAddress(subject: Subject, { id, address }: Ip): Diff {
   const reason = `the state has only the id ${id} of this address, and that is ${address} now: the id may belong to another address now`;
-  return withIdentityOpen(blocked('delete', 'identity_changed', reason, whoseItIs(subject, String(id))));
+  return withIdentityOpen(blocking('delete', 'identity_changed', reason, whoseItIs(subject, String(id))));
 }

@@ -7,7 +7,7 @@ import type { Iso } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
 import { drivesWith, isLeaving, letsGo } from './drive-content.ts';
 import {
-  blocked,
+  blocking,
   diffExistence,
   fieldsLacking,
   fromNothing,
@@ -267,7 +267,7 @@ function inDrive({ key, desired }: Subject, { id }: Iso, world: World): Diff | u
   if (world.profile.operations.eject_iso === undefined) return undefined;
   const drive = drivesWith(id, world).find((each) => !letsGo(each, id, world));
   if (drive === undefined) return undefined;
-  return blocked(
+  return blocking(
     desired === undefined ? 'delete' : 'update',
     'iso_in_use',
     `${key} is in the drive of ${drive.parent}`,
@@ -291,9 +291,8 @@ function diffLive(subject: Subject<IsoEntry>, live: Iso, sameName: readonly Iso[
     ? failure
     : `${changes.map(({ path }) => path).join(' and ')} cannot be changed in place`;
   if (url === undefined) {
-    return blocked('update', 'url_missing', `${reason}, and an entry without \`url\` cannot be added again`, [
-      edit(key, { choose: { url: [] } }),
-    ]);
+    const why = `${reason}, and an entry without \`url\` cannot be added again`;
+    return blocking('update', 'url_missing', why, [edit(key, { choose: { url: [] } })]);
   }
   const all = [...along, ...changes];
   return (

@@ -6,7 +6,7 @@ import type { Network, NetworkId } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
 import { cidrPattern, cidrProblem, isSameNetwork, normalCidr } from './cidr.ts';
 import {
-  blocked,
+  blocking,
   diffExistence,
   fieldsLacking,
   fromNothing,
@@ -122,7 +122,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
     );
     const [taken, another] = observed?.sameName ?? [];
     if (desired?.managed === false && desired.id === undefined && another !== undefined) {
-      return blocked(
+      return blocking(
         'adopt',
         'name_ambiguous',
         `several networks are named "${another.name}"`,
@@ -305,7 +305,7 @@ function diffLive(
   ];
   if (changes.length === 0) return { verdict: 'unchanged' } as const;
   if (live.is_default) {
-    return blocked('update', 'default_network', 'vdcsync never changes the default network', [
+    return blocking('update', 'default_network', 'vdcsync never changes the default network', [
       edit(subject.key, { set: { managed: false } }),
     ]).verdict;
   }

@@ -3,7 +3,7 @@ import { member } from '../core/json.ts';
 import { type ResourceKey, takeApart, topLevelKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import { edit, outside, run } from '../core/remedy.ts';
-import { blocked, fromNothing, idIn, unchanged } from './existence.ts';
+import { blocking, fromNothing, idIn, unchanged } from './existence.ts';
 
 /**
  * An image taken from a server, once. Neither its payload nor a list of images is documented:
@@ -69,7 +69,7 @@ export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = 
     }
     const server = serverOf(desired.value);
     if (server !== undefined && isPackaged(world.subjects.get(server))) {
-      return blocked(
+      return blocking(
         'create',
         'server_type_not_supported',
         `the API takes no image from a packaged graphics-card server such as ${server}`,
@@ -163,7 +163,7 @@ function diffTaken({ key, desired, binding }: Subject, entry: ServerImageEntry, 
   const taken = (binding?.applied ?? null) !== null;
   const called = !taken || name === undefined || desired?.named === false || name === entry.name;
   if (same && called) return unchanged;
-  return blocked(
+  return blocking(
     'update',
     'immutable',
     `the image was taken as "${name}"${from === undefined ? '' : ` from servers.${from}`}: for another image, add a new entry`,

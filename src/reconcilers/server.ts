@@ -26,7 +26,7 @@ import {
 } from './server/evidence.ts';
 import { permitted } from './server/existing.ts';
 import { isSizeKnown, rebound, resizeRequest, withUnconfirmed } from './server/resize.ts';
-import { unchecked, unseen } from './server/warnings.ts';
+import { unchecked, unreadFields } from './server/warnings.ts';
 
 export const server: ResourceKind<ServerEntry, ServerObserved, ServerBefore> = {
   name: 'server',
@@ -226,7 +226,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved, ServerBefore> = {
   },
 
   unseen: {
-    fields: unseen,
+    fields: unreadFields,
     believe({ desired, binding }, fields) {
       const applied = (binding?.applied ?? {}) as { readonly entry?: Readonly<Record<string, Json>> };
       const value = desired?.value as unknown as Readonly<Record<string, Json>>;

@@ -4,7 +4,7 @@ import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Change } from '../core/plan.ts';
 import { edit, type Remedy, run } from '../core/remedy.ts';
 import { restoring } from '../core/restoring.ts';
-import { blocked } from './existence.ts';
+import { blocking } from './existence.ts';
 
 type Named<Live> = Live & { readonly id: number | string; readonly name: string };
 
@@ -86,9 +86,9 @@ export function nameExists(
   const whose =
     holder === undefined ? `the project already has an unmanaged ${noun}` : `${holder} is bound to ${noun}`;
   const reason = `${whose} "${taken.name}" (${called})`;
-  if (holder === undefined) return blocked('create', 'name_exists', reason, ways);
+  if (holder === undefined) return blocking('create', 'name_exists', reason, ways);
   const isLeft = world.subjects.get(holder)?.desired === undefined;
-  return blocked('create', 'name_exists', reason, [
+  return blocking('create', 'name_exists', reason, [
     ...(isLeft ? [asRenamed(key, holder)] : []),
     asAnother({ key, desired }, taken, 'to keep both'),
   ]);
@@ -116,7 +116,7 @@ export function nameTaken(
     const frees = entry === undefined || (entry.named !== false && entry.value.name?.trim() !== name);
     if (holder !== undefined && frees) continue;
     const whose = holder === undefined ? 'this spec does not manage' : `is bound to ${holder}`;
-    return blocked(
+    return blocking(
       'update',
       'name_exists',
       `${key} would be deleted and created again as "${name}", but ${noun} ${id}, which ${whose}, has that name`,

@@ -11,11 +11,11 @@ import type { serverSchema } from '../reconcilers/server/entry.ts';
 import type { serverImageSchema } from '../reconcilers/server-image.ts';
 import type { commonSchema, projectSchema, settingsSchema } from './schemas.ts';
 
-type Entry<Own extends z.ZodType, Id = number> = z.input<Own> & z.input<typeof commonSchema> & { id?: Id };
-type Entries<Value> = Record<string, Value>;
+type Input<Own extends z.ZodType, Id = number> = z.input<Own> & z.input<typeof commonSchema> & { id?: Id };
+type Inputs<Value> = Record<string, Value>;
 
 /** An entry under `servers`, with the resources inside the server. */
-export type ServerInput = Entry<typeof serverSchema> & {
+export type ServerInput = Input<typeof serverSchema> & {
   network_interfaces?: z.input<typeof networkInterfacesSchema>;
   firewall?: z.input<typeof firewallSchema>;
   backup?: z.input<typeof backupSchema>;
@@ -29,11 +29,11 @@ export interface ProjectInput {
   project: z.input<typeof projectSchema>;
   settings?: z.input<typeof settingsSchema>;
   defaults?: { servers?: Omit<ServerInput, 'id' | 'name' | 'moved' | 'managed'> };
-  networks?: Entries<Entry<typeof networkSchema>>;
-  ips?: Entries<Entry<typeof ipSchema>>;
-  isos?: Entries<Entry<typeof isoSchema, string>>;
-  servers?: Entries<ServerInput>;
-  server_images?: Entries<Entry<typeof serverImageSchema, number | string>>;
+  networks?: Inputs<Input<typeof networkSchema>>;
+  ips?: Inputs<Input<typeof ipSchema>>;
+  isos?: Inputs<Input<typeof isoSchema, string>>;
+  servers?: Inputs<ServerInput>;
+  server_images?: Inputs<Input<typeof serverImageSchema, number | string>>;
 }
 
 /** The spec of a project, checked by the compiler. `vdcsync render FILE` prints it as YAML. */

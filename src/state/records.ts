@@ -26,17 +26,17 @@ import type { Row } from './sql-driver.ts';
  *
  * @throws StateError if a field that this version reads is missing, or has another type
  */
-export function bindingOf({ key, body }: Row): Binding {
+export function bindingIn({ key, body }: Row): Binding {
   return recordOf<Binding>(binding, body, `the binding of ${String(key)}`);
 }
 
-/** @throws StateError as `bindingOf` */
-export function claimOf({ object, body }: Row): Claim {
+/** @throws StateError as `bindingIn` */
+export function claimIn({ object, body }: Row): Claim {
   return recordOf<Claim>(claim, body, `the claim on ${String(object)}`);
 }
 
-/** @throws StateError as `bindingOf` */
-export function intentOf({ id, body }: Row): Intent {
+/** @throws StateError as `bindingIn` */
+export function intentIn({ id, body }: Row): Intent {
   return recordOf<Intent>(intent, body, `the write ${String(id)}`);
 }
 
@@ -316,7 +316,7 @@ export function refuseOtherService(recorded: string, asked: string): never {
 }
 
 /** Whether the value is recorded already. `refuse`: another value is recorded. */
-export function isRecorded<Value>(
+export function isAlreadyRecorded<Value>(
   recorded: Value | null,
   asked: Value,
   refuse: (recorded: Value, asked: Value) => never,
@@ -359,7 +359,7 @@ export function refuseUsedId(id: string): never {
 }
 
 /** The intent, if there is one and it is open. */
-export function stillOpen(id: string, intent: Intent | undefined): Intent {
+export function openIntent(id: string, intent: Intent | undefined): Intent {
   if (intent === undefined) {
     throw new StateError(`The state has no intent ${id}.`, {
       remedies: [run('history', [], { when: 'to see its writes' })],

@@ -19,18 +19,19 @@ import { type PastIntent, pastLine, pruning } from './prune.ts';
 import {
   begun,
   begunEntry,
-  bindingOf,
+  bindingIn,
   changeEntry,
   checkPatch,
-  claimOf,
+  claimIn,
   closedEntry,
   ended,
   headColumns,
   infoOf,
-  intentOf,
-  isRecorded,
+  intentIn,
+  isAlreadyRecorded,
   journalEntryOf,
   noteOf,
+  openIntent,
   refuseClosedStore,
   refuseOtherProject,
   refuseOtherService,
@@ -38,7 +39,6 @@ import {
   refuseSecondHolder,
   refuseSecondIntent,
   refuseUsedId,
-  stillOpen,
   throughJson,
   updatedEntry,
   validTime,
@@ -97,11 +97,11 @@ export class SqlStore implements StateStore {
   }
 
   async bindings(): Promise<readonly Binding[]> {
-    return (await this.#held()).filter(({ key }) => key !== null).map(bindingOf);
+    return (await this.#held()).filter(({ key }) => key !== null).map(bindingIn);
   }
 
   async claims(): Promise<readonly Claim[]> {
-    return (await this.#held()).filter(({ key }) => key === null).map(claimOf);
+    return (await this.#held()).filter(({ key }) => key === null).map(claimIn);
   }
 
   async incarnation(key: ResourceKey): Promise<number> {
@@ -126,7 +126,7 @@ export class SqlStore implements StateStore {
         `SELECT id, body FROM vdcsync.intents WHERE state_id = $1 AND key = $2 AND phase <> 'closed'`,
         copy.key,
       );
-      if (open !== undefined) refuseSecondIntent(intentOf(open), copy);
+      if (open !== undefined) refuseSecondIntent(intentIn(open), copy);
       const { id, key, verb, incarnation, attempt, phase } = copy;
       await this.#run(
         `INSERT INTO vdcsync.intents (state_id, id, key, verb, incarnation, attempt, phase, body)
@@ -144,7 +144,7 @@ export class SqlStore implements StateStore {
       `The update of intent ${id}`,
     );
     await this.#write(async () => {
-      const intent = stillOpen(id, await this.#find(id));
+      const intent = openIntent(id, await this.#find(id));
       checkPatch(intent, copy.patch);
       validTime(at, `The update of intent ${id}`);
       await this.#put(patched(intent, copy.patch));
@@ -156,7 +156,7 @@ export class SqlStore implements StateStore {
     this.#checkWritable();
     const copies = throughJson(changes, `The end of intent ${id}`);
     await this.#write(async () => {
-      const intent = stillOpen(id, await this.#find(id));
+      const intent = openIntent(id, await this.#find(id));
       validTime(at, `The end of intent ${id}`);
       await this.#put(ended(intent, how, at));
       await this.#append(closedEntry(intent, how, at));
@@ -171,7 +171,7 @@ export class SqlStore implements StateStore {
       newest.length < few
         ? newest.filter(({ phase }) => phase !== 'closed').toReversed()
         : await this.#knowing('open intents', sql);
-    return rows.map(intentOf);
+    return rows.map(intentIn);
   }
 
   async lastAttempt(key: ResourceKey, verb: Verb, incarnation: string): Promise<number> {
@@ -183,13 +183,13 @@ export class SqlStore implements StateStore {
   async intents(filter: IntentFilter): Promise<readonly Intent[]> {
     const { key, outcome, limit } = filter;
     const select = 'SELECT id, body FROM vdcsync.intents';
-    if (key !== undefined) return (await this.#newest(select, filter)).map(intentOf);
+    if (key !== undefined) return (await this.#newest(select, filter)).map(intentIn);
     const newest = await this.#newestIntents();
     const found = newest.filter((row) => outcome === undefined || row.outcome === outcome);
     const isAll = newest.length < few || found.length >= limit;
     const ended = outcome === undefined ? '' : ` AND outcome = '${outcome}'`;
     const sql = `${select} WHERE state_id = $1${ended} ORDER BY seq DESC LIMIT ${Math.min(limit, all)}`;
-    return (isAll ? found.slice(0, limit) : await this.#knowing(sql, sql)).map(intentOf);
+    return (isAll ? found.slice(0, limit) : await this.#knowing(sql, sql)).map(intentIn);
   }
 
   /** Most states have no other ones: one statement then answers every question of a run that changes nothing. */
@@ -283,7 +283,7 @@ export class SqlStore implements StateStore {
     refuse: (recorded: Value, asked: Value) => never,
   ): Promise<void> {
     this.#checkWritable();
-    if (isRecorded(known, value, refuse)) return;
+    if (isAlreadyRecorded(known, value, refuse)) return;
     this.#known.delete('head');
     await this.#write(async () => {
       const [row] = await this.#run(`SELECT ${column} AS recorded FROM vdcsync.states WHERE id = $1`);
@@ -350,7 +350,7 @@ export class SqlStore implements StateStore {
 
   async #find(id: string): Promise<Intent | undefined> {
     const rows = await this.#run('SELECT id, body FROM vdcsync.intents WHERE state_id = $1 AND id = $2', id);
-    return rows.map(intentOf)[0];
+    return rows.map(intentIn)[0];
   }
 
   #run(sql: string, ...values: readonly SqlValue[]): Promise<readonly Row[]> {

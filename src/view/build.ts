@@ -1,6 +1,6 @@
 import { publicDigest } from '../core/desired.ts';
 import { type Diagnostic, messageOf } from '../core/errors.ts';
-import { endOf, partsOf } from '../core/intent.ts';
+import { endWord, partsOf } from '../core/intent.ts';
 import { keyStatuses } from '../core/key-status.ts';
 import {
   type Blocked,
@@ -14,7 +14,7 @@ import {
 import type { Intent } from '../core/state.ts';
 import { waysOut } from '../plan/open-writes.ts';
 import { billOf, leaksIn } from './bill.ts';
-import { conditionOf, differences, exposedServers } from './condition.ts';
+import { conditionOf, differences, exposedKeys } from './condition.ts';
 import { type ClientFacts, knownIn, type ProjectFacts, time, timeOrNull } from './facts.ts';
 import type { ProjectView } from './project-view.ts';
 import { resourcesOf } from './resources.ts';
@@ -79,7 +79,7 @@ export function viewWithoutResources(facts: ProjectFacts, blocked = blockedIn(fa
     blocked: blocked.map((each) => blockedJson(each, facts.flags)),
     warnings: plan?.warnings ?? [],
     differs: differences(plan),
-    exposed: plan === undefined ? null : exposedServers(plan),
+    exposed: plan === undefined ? null : exposedKeys(plan),
     in_flight: flightsIn(facts, blocked),
     ...billOf(facts),
     writes: history.slice(0, mostWrites).map(writeView),
@@ -93,7 +93,7 @@ export function writeView(intent: Intent): ProjectView['writes'][number] {
   const { key, verb, kind, phase, detail, changes, sends, queuedAt, createdAt, lastSentAt, requestId } =
     intent;
   const { closedAt } = partsOf(intent);
-  const outcome = endOf(intent) ?? null;
+  const outcome = endWord(intent) ?? null;
   return {
     ...{ key, verb, kind, phase, outcome, detail: detail || null, request_id: requestId ?? null },
     queued_at: timeOrNull(queuedAt),

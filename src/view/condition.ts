@@ -147,6 +147,6 @@ export function plannedIn(plan: Plan | undefined): readonly string[] {
 }
 
 /** The exposed servers by a plan. */
-export function exposedServers(plan: Pick<Plan, 'warnings'> | undefined): readonly ResourceKey[] {
+export function exposedKeys(plan: Pick<Plan, 'warnings'> | undefined): readonly ResourceKey[] {
   return (plan?.warnings ?? []).flatMap(({ code, key }) => (code === 'exposed' && key !== null ? [key] : []));
 }

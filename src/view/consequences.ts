@@ -44,7 +44,7 @@ function knownBy({ key, changes }: Operation): string[] {
 }
 
 /** The dotted address that a deletion releases. */
-export function releasedAddress({ kind, verb, changes }: Operation): string | undefined {
+export function addressInDeletion({ kind, verb, changes }: Operation): string | undefined {
   const { knownBy } = factsOf(kind);
   if (knownBy === undefined || verb !== 'delete') return undefined;
   const from = changes.find(({ path }) => path === knownBy)?.from;
@@ -73,7 +73,7 @@ function addressChange({ key: oldKey, target = '' }: Operation, operations: Plan
   const isOwn = ({ key, kind, verb }: Operation) =>
     verb === 'delete' && factsOf(kind).independent === true && takeApart(key).parent === retired;
   const release = operations.find(isOwn);
-  const address = release && releasedAddress(release);
+  const address = release && addressInDeletion(release);
   // Changes of a replacement are those of the entry.
   const dropped = operations.some(
     ({ key, changes }) =>

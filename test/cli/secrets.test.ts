@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import { waitingFor } from '../../src/cli/commands/approve-commit.ts';
+import { waitingRollout } from '../../src/cli/commands/approve-commit.ts';
 import { secretOf } from '../../src/cli/settings/secret.ts';
 import type { Io } from '../../src/cli/terminal.ts';
 import type { Rollout } from '../../src/daemon/fleet/rollout.ts';
@@ -40,9 +40,9 @@ describe('src/cli/commands/approve-commit.ts', () => {
   );
 
   test('a beginning of a commit means it only if it is long, and of no other commit', () => {
-    expect(waitingFor(rollouts, 'bbbbbbbbbbbb').change).toBe('bbbbbbbbbbbb33');
-    expect(waitingFor(rollouts, 'aaaaaaaaaaaa2').change).toBe('aaaaaaaaaaaa22');
+    expect(waitingRollout(rollouts, 'bbbbbbbbbbbb').change).toBe('bbbbbbbbbbbb33');
+    expect(waitingRollout(rollouts, 'aaaaaaaaaaaa2').change).toBe('aaaaaaaaaaaa22');
     for (const change of ['bbbbbbb', 'bbbbbbbbbbb', 'aaaaaaaaaaaa', ''])
-      expect(() => waitingFor(rollouts, change)).toThrow(/at least 12/);
+      expect(() => waitingRollout(rollouts, change)).toThrow(/at least 12/);
   });
 });

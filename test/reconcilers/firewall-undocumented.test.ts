@@ -3,7 +3,7 @@ import type { Firewall, FirewallRule } from '../../src/core/resources.ts';
 import {
   returnedFields,
   sendable,
-  shown,
+  shownFirewall,
   undocumentedFields,
 } from '../../src/reconcilers/firewall/undocumented.ts';
 import { rig } from '../support/rig.ts';
@@ -40,7 +40,7 @@ describe('src/reconcilers/firewall/undocumented.ts', () => {
     const fields = undocumentedFields(entry, live([source]), before);
     expect(fields).toEqual({ added: new Set(['source']), doubtful: new Map([['source', '10.0.0.1']]) });
     // The plan shows that the write opens the port to every source.
-    expect(shown(live([source]), fields).rules).toEqual([source]);
+    expect(shownFirewall(live([source]), fields).rules).toEqual([source]);
     expect(sendable(live([source]), fields).rules).toEqual([ssh]);
   });
 
@@ -52,7 +52,7 @@ describe('src/reconcilers/firewall/undocumented.ts', () => {
     ]);
     const fields = undocumentedFields(entry, moved, before);
     expect(fields).toEqual({ added: new Set(['position', 'source']), doubtful: new Map() });
-    expect(shown(moved, fields).rules).toEqual([https, ssh]);
+    expect(shownFirewall(moved, fields).rules).toEqual([https, ssh]);
 
     const narrowed = live([{ ...source, position: 0 }, https]);
     expect(undocumentedFields(entry, narrowed, before)).toEqual({

@@ -26,7 +26,7 @@ export async function approveCommit(change: string, flags: CommonFlags, io: Io):
   const options = { mode: 'read', now: 0, lineage: '' } as const;
   const publications = await openPublications(ownState(location, 'fleet'), options);
   try {
-    const rollout = waitingFor(await rolloutsIn(publications), change);
+    const rollout = waitingRollout(await rolloutsIn(publications), change);
     await askLeader(location, rollout);
     for (const endsAt = performance.now() + answerMs; performance.now() < endsAt; await pause(200)) {
       const now = await rolloutsIn(publications);
@@ -55,7 +55,7 @@ async function askLeader(location: string, { change }: Rollout): Promise<void> {
 }
 
 /** @throws ConfigError where this change does not wait for an approval */
-export function waitingFor(rollouts: readonly Rollout[], change: string): Rollout {
+export function waitingRollout(rollouts: readonly Rollout[], change: string): Rollout {
   // In the order in which a leader takes an approval: for the next wave, for deletions, for a start before others.
   const waiting = ['stopped', 'waiting', 'queued'].flatMap((phase) =>
     rollouts.filter((each) => each.phase === phase),

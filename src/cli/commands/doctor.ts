@@ -3,7 +3,7 @@ import { ConfigError, StateError } from '../../core/errors.ts';
 import { run } from '../../core/remedy.ts';
 import { counted, printable } from '../../core/text.ts';
 import { openSession, type Session } from '../compose.ts';
-import { type Diagnosis, type Finding, findingJson, found } from '../doctor/findings.ts';
+import { check, type Diagnosis, type Finding, findingJson } from '../doctor/findings.ts';
 import { probeKeys } from '../doctor/keys.ts';
 import { checkProfile, checkSpec, checkState } from '../doctor/local.ts';
 import { probeOperations } from '../doctor/probes.ts';
@@ -44,8 +44,8 @@ async function checkRemote(
   desired: Desired | undefined,
   recorded: number | null,
 ): Promise<Pick<Diagnosis, 'project' | 'findings'>> {
-  const unread = (...problem: Parameters<typeof found.error>) => {
-    return { project: null, findings: [found.error(...problem)] };
+  const unread = (...problem: Parameters<typeof check.error>) => {
+    return { project: null, findings: [check.error(...problem)] };
   };
   if (flags.emulator !== true && !io.env.VDC_BASE_URL) {
     const advice = 'set VDC_BASE_URL and VDC_TOKEN, or try --emulator';
@@ -106,7 +106,7 @@ function grouped(findings: readonly Finding[]): readonly Finding[] {
   const advice = [run('doctor', ['--format', 'json'], { when })];
   return [
     ...findings.filter((each) => !isOpen(each)),
-    found.unknown('undocumented_operations', message, advice),
+    check.unknown('undocumented_operations', message, advice),
   ];
 }
 

@@ -2,7 +2,7 @@ import { questionClasses } from '../../core/codes/explained.ts';
 import { apiCodes, codes, conditionCodes, explanationOf } from '../../core/codes.ts';
 import type { DesiredResource } from '../../core/desired.ts';
 import type { ConfigError } from '../../core/errors.ts';
-import { endOf, partsOf } from '../../core/intent.ts';
+import { endWord, partsOf } from '../../core/intent.ts';
 import { given } from '../../core/json.ts';
 import { parseKey, type ResourceKey } from '../../core/keys.ts';
 import { run } from '../../core/remedy.ts';
@@ -31,7 +31,7 @@ export async function explain(topic: string, flags: StatusFlags, io: Io): Promis
   const { json, text, isKnown } =
     code === undefined
       ? await keyTexts(topic, flags, io)
-      : { json: code, text: codeText(code, paint), isKnown: true };
+      : { json: code, text: explanationText(code, paint), isKnown: true };
   io.stdout.write(flags.format === 'json' ? `${JSON.stringify(json, null, 2)}\n` : text);
   return isKnown ? exitCodes.done : exitCodes.misuse;
 }
@@ -65,7 +65,7 @@ function knownKeys(facts: ProjectFacts): readonly ResourceKey[] {
 }
 
 /** The explanation of a code, for an operator. */
-export function codeText(explanation: CodeExplanation, paint: Paint): string {
+export function explanationText(explanation: CodeExplanation, paint: Paint): string {
   const { code, meaning, cause, next_step: next, example } = explanation;
   return lines([
     paint('bold', code),
@@ -202,7 +202,7 @@ function storyOf(key: ResourceKey, facts: ProjectFacts, view: ProjectView) {
     warnings: view.warnings.filter(isOf),
     past_writes: past.slice(0, mostPastWrites).map((intent) => ({
       ...writeOf(intent),
-      outcome: endOf(intent) ?? 'unknown',
+      outcome: endWord(intent) ?? 'unknown',
       closed_at: time(partsOf(intent).closedAt ?? intent.createdAt),
     })),
   };

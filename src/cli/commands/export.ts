@@ -10,7 +10,7 @@ import { worldFile } from '../embedded.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { readInventory } from '../export/inventory.ts';
 import { Names } from '../export/names.ts';
-import { specOf } from '../export/spec.ts';
+import { exportedSpec } from '../export/spec.ts';
 import { exportedValue, exportedYaml } from '../export/yaml.ts';
 import { type CommonFlags, callFlags } from '../flags.ts';
 import { stateLocation } from '../settings/config.ts';
@@ -44,7 +44,7 @@ export async function exportProject(flags: ExportFlags, io: Io): Promise<ExitCod
       hidden.learn(desired, (await store.info()).lineage);
     }
     const inventory = await readInventory(reads, progressOn(io, live));
-    const spec = specOf(inventory, new Names(await store.bindings()));
+    const spec = exportedSpec(inventory, new Names(await store.bindings()));
     const json = () => `${escapeUnseenInLines(JSON.stringify(exportedValue(spec), null, 2))}\n`;
     const text = flags.format === 'json' ? json() : exportedYaml(spec);
     if (out === undefined) io.stdout.write(text);

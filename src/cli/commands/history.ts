@@ -1,4 +1,4 @@
-import { endOf, partsOf } from '../../core/intent.ts';
+import { endWord, partsOf } from '../../core/intent.ts';
 import { member } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { Intent, JournalFilter, ProofRecord, StateStore } from '../../core/state.ts';
@@ -204,7 +204,7 @@ function intentLines({ intent, resourceId }: Past, dim: (text: string) => string
   const taskId = partsOf(intent).answer?.taskId;
   const end =
     intent.phase === 'closed'
-      ? endText(endOf(intent) ?? intent.outcome, intent.closedAt - intent.createdAt)
+      ? endText(endWord(intent) ?? intent.outcome, intent.closedAt - intent.createdAt)
       : phaseWord(intent.phase);
   const facts = [
     ...(resourceId === undefined ? [] : [`id ${resourceId}`]),

@@ -29,7 +29,7 @@ import { type Io, listenForDaemonSignals, version } from '../terminal.ts';
 const specsOfTurns = 1_000;
 
 /** The daemon: makes each project match its spec, until a signal stops the daemon. */
-export async function run(flags: RunFlags, io: Io): Promise<ExitCode> {
+export async function runDaemon(flags: RunFlags, io: Io): Promise<ExitCode> {
   const settings = readDaemonSettings(flags, io);
   const { listen, token, webhookSecret, approveToken } = settings;
   const log = daemonLogger(io);

@@ -24,7 +24,7 @@ function atLevel(level: Finding['level']) {
 }
 
 /** Findings of each level. */
-export const found = {
+export const check = {
   ...{ ok: atLevel('ok'), info: atLevel('info'), unknown: atLevel('unknown') },
   ...{ warning: atLevel('warning'), error: atLevel('error') },
 };

@@ -6,7 +6,7 @@ import { told } from '../../engine/intents/outcome.ts';
 import { type KeyBehaviour, observeKeys } from '../../engine/intents/probe-key.ts';
 import { systemRandom } from '../../platform/system.ts';
 import type { Session } from '../compose.ts';
-import { type Finding, found } from './findings.ts';
+import { check, type Finding } from './findings.ts';
 import { levelAdvice } from './remote.ts';
 
 /**
@@ -21,7 +21,7 @@ export async function probeKeys(session: Session, project: number | undefined): 
   if (project === undefined) {
     const reason =
       'vdcsync sends no write here, because neither a spec nor a state names the project of the token';
-    return [found.unknown('idempotency_keys', reason, [run('doctor', ['--probe-writes', '-f', 'FILE'])])];
+    return [check.unknown('idempotency_keys', reason, [run('doctor', ['--probe-writes', '-f', 'FILE'])])];
   }
   const findings: Finding[] = [];
   for (const request of await requestsFor(session)) {
@@ -61,7 +61,7 @@ async function probeOne(
     },
   );
   if (accepted)
-    return found.error(
+    return check.error(
       id,
       `the API accepted ${request.name} with an invalid body, and may have created a resource`,
       'check the client area, and report this to the provider: vdcsync is not safe with this API',
@@ -73,8 +73,8 @@ function inconclusive(id: string, result: WriteResult): Finding {
   const reason = result.type === 'answer' ? told(result) : result.reason;
   const name = id.replace('keys:', '');
   if (result.type === 'answer' && result.status === 403)
-    return found.error('token_level', `the API refused ${name} with ${reason}`, levelAdvice);
-  return found.unknown(id, `the API did not judge the request: ${reason}`, [
+    return check.error('token_level', `the API refused ${name} with ${reason}`, levelAdvice);
+  return check.unknown(id, `the API did not judge the request: ${reason}`, [
     run('doctor', ['--probe-writes']),
   ]);
 }
@@ -89,14 +89,14 @@ function judge(id: string, { storesRefusals, reuse, deviation }: KeyBehaviour): 
       reuse === undefined
         ? 'the API checks the body before the key'
         : `the API checks the key before the body, and refuses a reused key with ${reuse.status} ${reuse.code}`;
-    return found.ok(
+    return check.ok(
       id,
       `vdcsync can find out the outcome after a lost answer: the API stores refusals and answers with them again. ${capitalised(order)}`,
     );
   }
   const advice =
     'write `unconfirmed_servers: ask` under `settings`, if you create servers without a public address';
-  return found.warning(id, `${deviations[deviation ?? 'unnamed']}. So ${byReads}`, advice);
+  return check.warning(id, `${deviations[deviation ?? 'unnamed']}. So ${byReads}`, advice);
 }
 
 const differs = 'which differs from the API document';

@@ -15,22 +15,22 @@ import { present } from '../present.ts';
 import { profileOf, specFiles, stateLocation, writingSpec } from '../settings/config.ts';
 import { readSpec } from '../settings/spec-source.ts';
 import type { Io } from '../terminal.ts';
-import { type Finding, found } from './findings.ts';
+import { check, type Finding } from './findings.ts';
 
 /** The spec, if there is one. */
 export async function checkSpec(flags: CommonFlags, io: Io): Promise<{ spec: Finding; desired?: Desired }> {
   try {
     const desired = await readSpec(flags, io);
     const message = `the spec ${specFiles(flags, io).join(', ')} is valid: project ${desired.projectId}, ${counted(desired.resources.length, 'resource')}`;
-    return { spec: found.ok('spec', message), desired };
+    return { spec: check.ok('spec', message), desired };
   } catch (error) {
     if (error instanceof SpecError) {
       const count = counted(error.count, 'error');
       const first = error.message.split('\n')[0] ?? '';
-      return { spec: found.error('spec', `the spec has ${count}, the first: ${first}`, [run('validate')]) };
+      return { spec: check.error('spec', `the spec has ${count}, the first: ${first}`, [run('validate')]) };
     }
     if (error instanceof ConfigError && flags.file === undefined)
-      return { spec: found.info('spec', 'there is no spec yet', writingSpec()) };
+      return { spec: check.info('spec', 'there is no spec yet', writingSpec()) };
     throw error;
   }
 }
@@ -40,7 +40,7 @@ export function checkProfile(flags: CommonFlags, io: Io): Finding[] {
   try {
     const { profile, text } = profileOf(flags, io);
     const none = 'no API profile: vdcsync uses the documented limits and operations only';
-    if (text === '') return [found.info('profile', none)];
+    if (text === '') return [check.info('profile', none)];
     const { limits, timeScale, operations } = profile;
     const names = Object.keys(operations).join(', ') || 'no undocumented operation';
     const documented = documentedProfile.limits;
@@ -48,18 +48,18 @@ export function checkProfile(flags: CommonFlags, io: Io): Finding[] {
     const isScaled = timeScale !== 1 && !flags.emulator;
     const pace = `the clock of vdcsync runs ${timeScale} times faster`;
     return present(
-      found.ok('profile', `the API profile is valid, and enables ${names}`),
+      check.ok('profile', `the API profile is valid, and enables ${names}`),
       isHigher &&
-        found.warning(
+        check.warning(
           'profile',
           'its limits are higher than the documented ones',
           'make sure that the API really allows that: 429 costs more time than it saves',
         ),
-      isScaled && found.info('profile', `\`time_scale: ${timeScale}\`, for an emulator: ${pace}`),
+      isScaled && check.info('profile', `\`time_scale: ${timeScale}\`, for an emulator: ${pace}`),
     );
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    return [found.error('profile', error.message, 'correct the API profile')];
+    return [check.error('profile', error.message, 'correct the API profile')];
   }
 }
 
@@ -78,12 +78,12 @@ export async function checkState(
       return { state: present(findings, isFile && checkFolder(location)), recorded };
     });
   } catch (error) {
-    return { state: [found.error('state', messageOf(error))], recorded: null };
+    return { state: [check.error('state', messageOf(error))], recorded: null };
   }
 }
 
 async function told(store: StateStore, location: string, exists: boolean): Promise<Finding[]> {
-  if (!exists) return [found.info('state', `there is no state yet; it will be at ${location}`)];
+  if (!exists) return [check.info('state', `there is no state yet; it will be at ${location}`)];
   const { projectId, serial } = await store.info();
   const bound = (await store.bindings()).length;
   const open = await store.openIntents();
@@ -95,13 +95,13 @@ async function told(store: StateStore, location: string, exists: boolean): Promi
   const seeing = run('status', [], { when: 'to see the commands' });
   const finishing = run('apply', [], { when: 'to finish them' });
   return present(
-    found.ok(
+    check.ok(
       'state',
       `the state ${location} belongs to ${project}: ${counted(bound, 'binding')}, serial ${serial}`,
     ),
-    held && found.warning('paused', `new spending is ${held.reason}`, held.remedies),
-    keys !== '' && found.warning('state', `blocked, manual decision needed: ${keys}`, [seeing]),
-    left > 0 && found.info('state', counted(left, 'open write'), [finishing]),
+    held && check.warning('paused', `new spending is ${held.reason}`, held.remedies),
+    keys !== '' && check.warning('state', `blocked, manual decision needed: ${keys}`, [seeing]),
+    left > 0 && check.info('state', counted(left, 'open write'), [finishing]),
   );
 }
 
@@ -111,12 +111,12 @@ function checkFolder(location: string): Finding {
     accessSync(folder, constants.W_OK | constants.X_OK);
   } catch (error) {
     const problem = `${folder} cannot be written: ${reasonOf(error)}`;
-    return found.error('state_folder', problem, 'name another place with --state');
+    return check.error('state_folder', problem, 'name another place with --state');
   }
   const why = whyFolderEphemeral(folder);
-  if (why === undefined) return found.ok('state_folder', `${folder} can be written`);
+  if (why === undefined) return check.ok('state_folder', `${folder} can be written`);
   const advice = 'put the state on a volume, with --state or VDCSYNC_STATE';
-  return found.warning('state_folder', `the state would be lost with a restart: ${why}`, advice);
+  return check.warning('state_folder', `the state would be lost with a restart: ${why}`, advice);
 }
 
 function nearestFolder(folder: string): string {

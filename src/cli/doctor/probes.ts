@@ -5,7 +5,7 @@ import type { UndocumentedOperation } from '../../core/profile.ts';
 import type { ServerId } from '../../core/resources.ts';
 import { TransportError } from '../../core/transport.ts';
 import type { Session } from '../compose.ts';
-import { type Finding, found } from './findings.ts';
+import { check, type Finding } from './findings.ts';
 
 /** Where an operation may be, and the method that would carry it out. */
 interface Candidate {
@@ -46,7 +46,7 @@ export async function probeOperations(session: Session): Promise<Finding[]> {
     values.interface = (await session.reads.findNetworkInterfaces(server))?.[0]?.id;
     values.backup = (await session.reads.findBackups(server))?.[0]?.id;
   }
-  const asked = new Map<string, Seen>();
+  const asked = new Map<string, ProbeResult>();
   for (const each of candidatesFor(session)) {
     const path = filled(each.path, values);
     const enabled = session.profile.operations[each.operation] !== undefined;
@@ -55,7 +55,7 @@ export async function probeOperations(session: Session): Promise<Finding[]> {
     findings.push(seen === undefined ? untried(each) : judge(each, seen, enabled));
   }
   findings.push(
-    found.unknown('probe:update_backup_policy', 'a read cannot show whether the API changes backup policies'),
+    check.unknown('probe:update_backup_policy', 'a read cannot show whether the API changes backup policies'),
   );
   return findings;
 }
@@ -107,16 +107,16 @@ function filled(path: string, values: PathValues): string | undefined {
 
 function untried({ operation, method, path }: Candidate): Finding {
   const lacking = path.includes('{backup}') ? 'server with a backup' : 'server with a public address';
-  return found.unknown(
+  return check.unknown(
     `probe:${operation}`,
     `${method} ${path} was not tried, because the project has no ${lacking}`,
   );
 }
 
 /** The result of a GET: an answer, or the code of the reason why there is none. */
-type Seen = ApiAnswer | { readonly lost: string };
+type ProbeResult = ApiAnswer | { readonly lost: string };
 
-async function look({ probe }: Session, path: string): Promise<Seen> {
+async function look({ probe }: Session, path: string): Promise<ProbeResult> {
   try {
     const answer = await probe(path);
     // Its budget is closed until it is over, so that the second one waits.
@@ -127,27 +127,27 @@ async function look({ probe }: Session, path: string): Promise<Seen> {
   }
 }
 
-function judge(candidate: Candidate, seen: Seen, enabled: boolean): Finding {
+function judge(candidate: Candidate, seen: ProbeResult, enabled: boolean): Finding {
   const { operation, method, path, body } = candidate;
   const id = `probe:${operation}`;
   const what = `${method} ${path}`;
-  if ('lost' in seen) return found.unknown(id, `${what}: no answer (${seen.lost})`);
+  if ('lost' in seen) return check.unknown(id, `${what}: no answer (${seen.lost})`);
   const { status, allow } = seen;
   const takes = allow === undefined ? '' : `; the path accepts ${allow.join(', ')}`;
   switch (verdictOf(seen, method)) {
     case 'there':
-      if (enabled) return found.ok(id, `${what} is available, and the API profile enables ${operation}`);
-      return found.info(id, `${what} is available, ${unsure(candidate)}`, entryFor(candidate));
+      if (enabled) return check.ok(id, `${what} is available, and the API profile enables ${operation}`);
+      return check.info(id, `${what} is available, ${unsure(candidate)}`, entryFor(candidate));
     case 'unknown':
-      return found.unknown(
+      return check.unknown(
         id,
         `${what}: a GET of this path answers ${status}, which does not show whether the operation exists`,
       );
     case 'absent': {
       const message = `${what} is not available (${status}${takes})${body === undefined ? '' : ', although it is documented'}`;
-      if (!enabled) return found.info(id, message);
+      if (!enabled) return check.info(id, message);
       // Every refresh sends the read, so nothing runs without it.
-      return found[method === 'GET' ? 'error' : 'warning'](
+      return check[method === 'GET' ? 'error' : 'warning'](
         id,
         message,
         'the API profile enables the operation at this path: correct the path, or remove the operation',

@@ -5,7 +5,7 @@ import type { Session } from '../compose.ts';
 import { whyFailed } from '../exit.ts';
 import { present } from '../present.ts';
 import { span } from '../render/values.ts';
-import { type Finding, found } from './findings.ts';
+import { check, type Finding } from './findings.ts';
 
 /** Whether the API answers this token at all. */
 export async function checkReach(session: Session): Promise<{ findings: Finding[]; project?: Project }> {
@@ -25,9 +25,9 @@ export async function checkReach(session: Session): Promise<{ findings: Finding[
     const advice = 'the API refuses new spending until the project is Active';
     const status =
       project.status === 'Active'
-        ? found.ok('project', `the token belongs to ${name}, which is Active`)
-        : found.warning('project', `${name} is ${project.status}`, advice);
-    return { findings: [found.ok('api', 'the API answers'), status], project };
+        ? check.ok('project', `the token belongs to ${name}, which is Active`)
+        : check.warning('project', `${name} is ${project.status}`, advice);
+    return { findings: [check.ok('api', 'the API answers'), status], project };
   } catch (error) {
     const why = whyFailed(error);
     if (why !== undefined)
@@ -37,7 +37,7 @@ export async function checkReach(session: Session): Promise<{ findings: Finding[
 }
 
 function failed(id: string, message: string, advice: string) {
-  return { findings: [found.error(id, message, advice)] };
+  return { findings: [check.error(id, message, advice)] };
 }
 
 /** The three that have to be about the same project. */
@@ -45,14 +45,14 @@ export function checkFence({ id }: Project, wanted: number | undefined, recorded
   return present(
     wanted !== undefined &&
       wanted !== id &&
-      found.error(
+      check.error(
         'project',
         `the spec is for project ${wanted}, and the token belongs to project ${id}`,
         `use a token of project ${wanted}, or correct project.id`,
       ),
     recorded !== null &&
       recorded !== id &&
-      found.error(
+      check.error(
         'project',
         `the state belongs to project ${recorded}, and the token to project ${id}`,
         'name another state with --state',
@@ -80,8 +80,8 @@ export async function checkLevel({ tokenLevels }: Session): Promise<Finding> {
       : `the API refused ${refused.write} at ${moment(refused.at)} with ${refused.code ?? 'no code'}`;
   if (passed === undefined) {
     if (refused !== undefined)
-      return found.error('token_level', `${refusal}, and has accepted no write with this token`, levelAdvice);
-    return found.unknown(
+      return check.error('token_level', `${refusal}, and has accepted no write with this token`, levelAdvice);
+    return check.unknown(
       'token_level',
       'a read cannot show whether the token may write, and this state has no write with this token yet',
       'the first apply shows it; for a plan, a read token is enough',
@@ -89,8 +89,8 @@ export async function checkLevel({ tokenLevels }: Session): Promise<Finding> {
   }
   const accepted = `the API accepted ${passed.write} at ${moment(passed.at)}`;
   if (refused === undefined || refused.at <= passed.at)
-    return found.ok('token_level', `the token may write: ${accepted}`);
-  return found.warning(
+    return check.ok('token_level', `the token may write: ${accepted}`);
+  return check.warning(
     'token_level',
     `the token may write: ${accepted}. But ${refusal}`,
     'use a token that may do this, or change the permissions of its team member in the client area',
@@ -103,13 +103,13 @@ const secondMs = 1000;
 export async function checkClock(session: Session): Promise<Finding> {
   const { reads, clock, timeScale } = session;
   const apiNow = reads.apiNow();
-  if (apiNow === undefined) return found.ok('clock', 'the API does not show its clock');
+  if (apiNow === undefined) return check.ok('clock', 'the API does not show its clock');
   const skew = clock.now() - apiNow;
   if (timeScale === 1 && Math.abs(skew) <= 5 * secondMs)
-    return found.ok('clock', 'the local clock agrees with that of the API');
+    return check.ok('clock', 'the local clock agrees with that of the API');
   const speed = await apiSpeed(session);
   if (Math.abs(speed - timeScale) > Math.max(speedErrorAtMost, timeScale / 10)) {
-    return found.error(
+    return check.error(
       'clock',
       `the API's clock runs about ${Math.round(speed)} times as fast as the clock of this machine, and vdcsync expects ${timeScale} times`,
       speed > 1 + speedErrorAtMost
@@ -118,8 +118,8 @@ export async function checkClock(session: Session): Promise<Finding> {
     );
   }
   if (timeScale !== 1)
-    return found.ok('clock', `the API's clock runs ${timeScale} times faster, as expected`);
-  return found[Math.abs(skew) > 10 * 60 * secondMs ? 'error' : 'warning'](
+    return check.ok('clock', `the API's clock runs ${timeScale} times faster, as expected`);
+  return check[Math.abs(skew) > 10 * 60 * secondMs ? 'error' : 'warning'](
     'clock',
     `the local clock is ${span(Math.abs(skew))} ${skew < 0 ? 'behind' : 'ahead of'} the clock of the API`,
     'synchronise the clock with NTP: vdcsync computes the ages of idempotency keys with it',
@@ -143,8 +143,8 @@ export async function checkBudgets({ profile, counts }: Session): Promise<Findin
   const { reads, throttled } = counts();
   const each = `${limits.reads} reads and ${limits.writes} writes in ${span(limits.windowMs)}`;
   return throttled === 0
-    ? found.ok('budgets', `vdcsync stays within ${each}; this command used ${reads} reads`)
-    : found.warning(
+    ? check.ok('budgets', `vdcsync stays within ${each}; this command used ${reads} reads`)
+    : check.warning(
         'budgets',
         `the API refused ${throttled} of ${reads} reads because of its request limits, although vdcsync stays within ${each}`,
         'another program uses this token, or the limits of the API profile are too high',

@@ -26,7 +26,7 @@ export interface ExportedSpec {
  * The live project as a spec. Every entry carries its id, so that an apply binds the resource and never
  * creates it. The entry declares only values that were read, so that it plans nothing but `adopt`.
  */
-export function specOf(inventory: Inventory, names: Names): ExportedSpec {
+export function exportedSpec(inventory: Inventory, names: Names): ExportedSpec {
   const { project, ips } = inventory;
   const leftOut: string[] = [];
   const servers = inventory.servers.map((server) => ({

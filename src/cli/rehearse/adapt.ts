@@ -3,7 +3,7 @@ import type { SpecModel } from '../../simulation/story.ts';
 import { plainFiles, type Source } from '../../spec/load.ts';
 import { type Section, sections } from '../../spec/schemas.ts';
 
-type Fields = Record<string, unknown>;
+type Values = Record<string, unknown>;
 
 /** The spec in a form that the emulator can play. `notes` lists the values that were substituted. */
 export interface Adapted {
@@ -32,8 +32,8 @@ export function adapt(
   const notes = new Set<string>();
   // A rehearsal needs no value of the environment: this one is a valid URL, and valid inside of one.
   const values = Object.keys(environment).map((name) => [name, `https://env.invalid/${name}`]);
-  const files = plainFiles(sources, Object.fromEntries(values)) as Fields[];
-  const merged = (name: string): Fields => Object.assign({}, ...files.map((file) => file[name] ?? {}));
+  const files = plainFiles(sources, Object.fromEntries(values)) as Values[];
+  const merged = (name: string): Values => Object.assign({}, ...files.map((file) => file[name] ?? {}));
   const settings = { ...merged('settings'), suspend: null, drift: 'correct', windows: [] };
   // The emulator of a rehearsal has no undocumented operation.
   const isPlayed = ({ kind }: Section) => !factsOf(kind.name).unlisted;
@@ -51,7 +51,7 @@ export function adapt(
   return { spec: { settings, ...(entries as unknown as Omit<SpecModel, 'settings'>) }, notes: [...notes] };
 }
 
-type Adapter = (entry: Fields, name: string, at: number) => Fields | undefined;
+type Adapter = (entry: Values, name: string, at: number) => Values | undefined;
 
 function adaptersOf(notes: Set<string>): Readonly<Record<string, Adapter>> {
   return {
@@ -63,32 +63,32 @@ function adaptersOf(notes: Set<string>): Readonly<Record<string, Adapter>> {
 
 /** An entry with `id:` may lack the fields of a creation: they are taken from the example of the kind. */
 function completed({ kind, example }: Section): Adapter {
-  const [usual = {}] = Object.values(example) as Fields[];
+  const [usual = {}] = Object.values(example) as Values[];
   const needed = (kind.entry.neededToCreate ?? []).map((field) => [field, usual[field]] as const);
   return (entry) => ({ ...Object.fromEntries(needed), ...untied(entry) });
 }
 
-function mapped(entries: Fields, change: Adapter) {
+function mapped(entries: Values, change: Adapter) {
   return Object.fromEntries(
     Object.entries(entries).flatMap(([name, entry], at) => {
-      const adapted = change((entry ?? {}) as Fields, name, at);
+      const adapted = change((entry ?? {}) as Values, name, at);
       return adapted === undefined ? [] : [[name, adapted] as const];
     }),
   );
 }
 
-function untied({ id: _id, managed: _managed, moved: _moved, expires: _end, ...entry }: Fields): Fields {
+function untied({ id: _id, managed: _managed, moved: _moved, expires: _end, ...entry }: Values): Values {
   return entry;
 }
 
-function adaptNetwork(entry: Fields, name: string, at: number, notes: Set<string>): Fields {
+function adaptNetwork(entry: Values, name: string, at: number, notes: Set<string>): Values {
   if (entry.managed === false && name === 'default') return { managed: false };
   if (entry.managed === false)
     notes.add(`networks.${name}, which is not managed, is created for the rehearsal`);
   return { cidr: `10.250.${at}.0/24`, ...untied(entry) };
 }
 
-function adaptServer(entry: Fields, name: string, notes: Set<string>): Fields | undefined {
+function adaptServer(entry: Values, name: string, notes: Set<string>): Values | undefined {
   if (entry.managed === false) {
     notes.add(`servers.${name}, which is not managed, is left out`);
     return undefined;
@@ -108,7 +108,7 @@ function adaptServer(entry: Fields, name: string, notes: Set<string>): Fields | 
   };
 }
 
-function sizeOf(mode: keyof typeof stock, entry: Fields, notes: Set<string>): Fields {
+function sizeOf(mode: keyof typeof stock, entry: Values, notes: Set<string>): Values {
   if (mode === 'sliders') {
     const { cores = 1, memory_mb = 1024, disk_gb = 20 } = entry;
     return { cores, memory_mb, disk_gb };

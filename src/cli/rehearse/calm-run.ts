@@ -84,7 +84,7 @@ function barsOf(
   start: number,
   taskEnds: ReadonlyMap<string, number>,
 ): Bar[] {
-  const begun = new Map<OperationId, { readonly at: number; readonly steps: Step[] }>();
+  const begun = new Map<OperationId, { readonly at: number; readonly steps: TimedStep[] }>();
   return events.flatMap((event): Bar[] => {
     if (event.type === 'started') {
       begun.set(event.operation.id, { at: event.at, steps: [{ at: event.at, worksUntil: event.at }] });
@@ -107,7 +107,7 @@ function barsOf(
 }
 
 /** From `at` until the next step the operation works, or only until `worksUntil`. */
-interface Step {
+interface TimedStep {
   readonly at: number;
   readonly worksUntil: number | undefined;
 }

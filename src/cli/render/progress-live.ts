@@ -6,7 +6,7 @@ import { eventLines, type Progressed, type ProgressView, stepText, subject, Tall
 import { span } from './values.ts';
 
 /** One operation in flight. Times are those of the run's clock, in ms. */
-interface Row {
+interface ProgressRow {
   readonly since: number;
   readonly last: Pick<Progressed, 'step' | 'detail' | 'untilMs' | 'code' | 'at'>;
 }
@@ -24,7 +24,7 @@ export function liveProgress(io: Io, clock: () => Pick<Clock, 'now'>): ProgressV
   const tally = new Tally();
   // The rows show the other steps.
   const linesOf = eventLines(paint, tally, ({ step }) => step === 'failed');
-  const rows = new Map<string, Row>();
+  const rows = new Map<string, ProgressRow>();
   let drawn = 0;
   let frame = 0;
   let paused = false;
@@ -74,7 +74,7 @@ export function liveProgress(io: Io, clock: () => Pick<Clock, 'now'>): ProgressV
     if (rows.size === 0) halt();
   }
 
-  function rowText([name, { since, last }]: [string, Row]): string {
+  function rowText([name, { since, last }]: [string, ProgressRow]): string {
     const now = clock().now();
     const mark =
       last.step === 'queued' ? paint('dim', '·') : paint('cyan', spinner[frame % spinner.length] ?? '');

@@ -1,7 +1,7 @@
 import type { BlockingCode } from './explained.ts';
 
 /** Codes of operations that wait for a decision of the operator. */
-export const decisions = {
+export const decisionCodes = {
   address_not_as_declared: {
     meaning: 'a server has another address than its entry declares',
     next: 'change the entry, or the server in the client area',

@@ -55,7 +55,7 @@ interface Head {
 }
 
 /** A published spec, parsed once. The value stays the same object until the spec changes. */
-interface Known {
+interface KnownSpec {
   readonly name: string;
   readonly project: number | null;
   readonly spec: SpecText;
@@ -78,7 +78,7 @@ export class Board {
    */
   readonly #turns = new Turns();
   /** Of the leader: the specs in force. */
-  readonly #specs = new Map<string, Known>();
+  readonly #specs = new Map<string, KnownSpec>();
   readonly #names = new Map<number, string>();
   /** The version that `#specs` have. */
   #version = 0;

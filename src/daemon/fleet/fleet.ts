@@ -71,7 +71,7 @@ export interface FleetWork {
 }
 
 /** A job in hand. */
-interface Turn {
+interface FleetTurn {
   readonly claim: JobClaim;
   readonly over: AbortController;
   done: Promise<void>;
@@ -91,7 +91,7 @@ export class Fleet {
   readonly board: Board;
   readonly #options: FleetOptions;
   readonly #fitness: Fitness;
-  readonly #turns = new Map<string, Turn>();
+  readonly #turns = new Map<string, FleetTurn>();
   #work: FleetWork | undefined;
   readonly #wake = new Wake();
   /** How many turns were at work when all places were taken. Zero if places were left. */
@@ -239,7 +239,7 @@ export class Fleet {
   }
 
   /** The turns that have a place: those that do not only wait. */
-  #busy(): readonly Turn[] {
+  #busy(): readonly FleetTurn[] {
     return [...this.#turns.values()].filter(
       ({ claim, project }) => claim.key !== sourceKey && project?.isWaiting() !== true,
     );
@@ -247,7 +247,7 @@ export class Fleet {
 
   #start(claim: JobClaim): void {
     const over = new AbortController();
-    const turn: Turn = {
+    const turn: FleetTurn = {
       ...{ claim, over, project: undefined, version: 0, endsSince: undefined, done: Promise.resolve() },
     };
     this.#turns.set(claim.id, turn);
@@ -262,7 +262,7 @@ export class Fleet {
     });
   }
 
-  #end(turn: Turn, reason: unknown): void {
+  #end(turn: FleetTurn, reason: unknown): void {
     const { clock, log } = this.#options;
     if (turn.over.signal.aborted) return;
     log.debug({ project: turn.claim.key, error: reason }, 'stopping work on the project');
@@ -271,7 +271,7 @@ export class Fleet {
   }
 
   /** Carries out the job, and queues the next one. Never rejects: the queue repeats a job that could not be ended. */
-  async #make(turn: Turn): Promise<void> {
+  async #make(turn: FleetTurn): Promise<void> {
     const { queue, log } = this.#options;
     const { claim } = turn;
     try {
@@ -290,7 +290,7 @@ export class Fleet {
     }
   }
 
-  async #lead(turn: Turn): Promise<NextTurn> {
+  async #lead(turn: FleetTurn): Promise<NextTurn> {
     const { clock } = this.#options;
     const { signal } = turn.over;
     const term = clock.sleep(leadMs, signal).then(
@@ -306,7 +306,7 @@ export class Fleet {
     return continued(turn.claim);
   }
 
-  async #workOn(turn: Turn): Promise<NextTurn | undefined> {
+  async #workOn(turn: FleetTurn): Promise<NextTurn | undefined> {
     const { log } = this.#options;
     const { claim, over } = turn;
     const { trigger } = claim;
@@ -372,7 +372,7 @@ export class Fleet {
     }
   }
 
-  async #follow(turns: readonly Turn[]): Promise<void> {
+  async #follow(turns: readonly FleetTurn[]): Promise<void> {
     const byProject = new Map(turns.map((turn) => [Number(turn.claim.key), turn]));
     const versions = new Map([...byProject].map(([project, { version }]) => [project, version]));
     for (const project of await this.board.changed(versions)) {

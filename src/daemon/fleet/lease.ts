@@ -7,7 +7,7 @@ import type { Clock } from '../../core/clock.ts';
 const leaseMs = 8_000;
 
 /** One moment, by both clocks of this process. */
-interface Moment {
+interface LeaseMoment {
   readonly monotonic: number;
   readonly wall: number;
 }
@@ -23,7 +23,7 @@ interface Moment {
  */
 export class Lease {
   readonly #clock: Clock;
-  #confirmed: Moment | undefined;
+  #confirmed: LeaseMoment | undefined;
   #life = new AbortController();
 
   constructor(clock: Clock) {
@@ -43,12 +43,12 @@ export class Lease {
     return this.#life.signal;
   }
 
-  moment(): Moment {
+  moment(): LeaseMoment {
     return { monotonic: this.#clock.monotonic(), wall: this.#clock.now() };
   }
 
   /** @param sent the moment before the confirmation was sent */
-  confirm(sent: Moment): void {
+  confirm(sent: LeaseMoment): void {
     this.endIfOver();
     this.#confirmed = sent;
     if (this.#life.signal.aborted && this.isAlive()) this.#life = new AbortController();

@@ -27,7 +27,7 @@ import {
   corrected,
   type Followed,
   isOver,
-  isSuperseded,
+  isTakenOver,
   keptBy,
   placedBy,
   precedes,
@@ -308,7 +308,7 @@ export class Releases {
     if (change.size === 0) return step;
     const waiting = [...change.values()].map(({ project, spec }) => ({ project, rollout: queued.id, spec }));
     const before = begun.filter((each) => precedes(each, change));
-    if (before.every((each) => isSuperseded(each, change))) {
+    if (before.every((each) => isTakenOver(each, change))) {
       // The time of a failed rollout says nothing about how busy the branch is.
       const superseded = before.filter(({ rollout: { phase } }) => phase === 'running');
       const begunAt = Math.min(

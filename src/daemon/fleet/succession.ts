@@ -56,7 +56,7 @@ export function precedes({ rollout, waiting }: Begun, change: ReadonlyMap<number
  * Whether a newer change takes over everything that is left of the rollout: it has other specs for all projects that
  * wait and for all that are watched. The projects that show whether the older change is good then show it for the newer one.
  */
-export function isSuperseded({ rollout, waiting }: Begun, change: ReadonlyMap<number, Member>): boolean {
+export function isTakenOver({ rollout, waiting }: Begun, change: ReadonlyMap<number, Member>): boolean {
   return (
     waiting.every(({ spec }) => spec === null) && rollout.watched.every(({ project }) => change.has(project))
   );

@@ -17,7 +17,7 @@ export interface Wanted {
   readonly all?: boolean;
 }
 
-interface Row {
+interface ProjectRow {
   readonly project: ProjectSummary;
   readonly headline: Headline;
 }
@@ -79,7 +79,7 @@ function ageText(projects: readonly ProjectSummary[]): Html {
   return html`<p class="facts fresh">${oldest}${rest}</p>`;
 }
 
-function filters(rows: readonly Row[], wanted: Wanted): Html {
+function filters(rows: readonly ProjectRow[], wanted: Wanted): Html {
   const counts = Map.groupBy(rows.flatMap(wordsOf), (word) => word);
   const chips = [...counts.keys()]
     .sort((a, b) => words.indexOf(a) - words.indexOf(b))
@@ -91,7 +91,7 @@ function filters(rows: readonly Row[], wanted: Wanted): Html {
   return html`<nav class="chips" aria-label="Filter by state">${chips}${all}</nav>`;
 }
 
-function rowItem({ project, headline }: Row): Html {
+function rowItem({ project, headline }: ProjectRow): Html {
   // The age belongs to the condition, which the headline may not name.
   const { id, name, condition, since, now, blocked, broken, leaking } = project;
   const notes = [
@@ -121,7 +121,7 @@ function queryOf({ text, state, all }: Wanted): string {
 }
 
 /** All words that are true of a project. A project is converged only if no other word is. */
-function wordsOf({ project }: Row): string[] {
+function wordsOf({ project }: ProjectRow): string[] {
   const { exposed, leaking, broken, condition } = project;
   const troubles = [
     ...(exposed ? ['exposed'] : []),
@@ -138,11 +138,11 @@ function levelOfWord(word: string): Level {
   return word === 'billed and idle' ? 'warn' : 'bad';
 }
 
-function rowOf(project: ProjectSummary): Row {
+function rowOf(project: ProjectSummary): ProjectRow {
   return { project, headline: headlineOf(project.condition, project) };
 }
 
-function byUrgency(a: Row, b: Row): number {
+function byUrgency(a: ProjectRow, b: ProjectRow): number {
   const level = order[a.headline.level] - order[b.headline.level];
   if (level !== 0) return level;
   const word = rank(a) - rank(b);
@@ -150,6 +150,6 @@ function byUrgency(a: Row, b: Row): number {
   return word !== 0 ? word : (a.project.since ?? 0) - (b.project.since ?? 0) || a.project.id - b.project.id;
 }
 
-function rank({ headline }: Row): number {
+function rank({ headline }: ProjectRow): number {
   return words.indexOf(headline.word);
 }

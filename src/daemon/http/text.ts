@@ -43,34 +43,34 @@ function withKeys(text: string) {
 }
 
 /** A time in ms since the epoch, or in the form of the public JSON. */
-type Moment = number | string;
+type ShownMoment = number | string;
 
 /** `5 min ago`, with the moment itself on hover, and on a tap. */
-export function timeAgo(at: Moment, now: Moment) {
+export function timeAgo(at: ShownMoment, now: ShownMoment) {
   return stamped(at, ago(ms(now) - ms(at)));
 }
 
 /** `in 5 min` */
-export function timeAhead(at: Moment, now: Moment) {
+export function timeAhead(at: ShownMoment, now: ShownMoment) {
   const left = ms(at) - ms(now);
   return stamped(at, left <= 0 ? 'now' : `in ${span(left)}`);
 }
 
 /** `for 5 min` */
-export function timeSince(at: Moment, now: Moment) {
+export function timeSince(at: ShownMoment, now: ShownMoment) {
   return stamped(at, `for ${span(ms(now) - ms(at))}`);
 }
 
 /** ` for 5 min`; nothing where a moment is not known. */
-export function since(at: Moment | null, now: Moment | null): Html {
+export function since(at: ShownMoment | null, now: ShownMoment | null): Html {
   return at === null || now === null ? '' : html` ${timeSince(at, now)}`;
 }
 
-function ms(at: Moment): number {
+function ms(at: ShownMoment): number {
   return typeof at === 'number' ? at : Date.parse(at);
 }
 
-function stamped(at: Moment, text: string) {
+function stamped(at: ShownMoment, text: string) {
   return html`<time datetime="${new Date(at).toISOString()}" title="${moment(at)}">${text}</time>`;
 }
 

@@ -163,9 +163,9 @@ const incidentSchema = z.object({
   open: z.array(z.string()).readonly(),
 });
 
-type Incident = z.infer<typeof incidentSchema>;
+type ReportedIncident = z.infer<typeof incidentSchema>;
 
-function readIncident(text: string | undefined): Incident | undefined {
+function readIncident(text: string | undefined): ReportedIncident | undefined {
   if (text === undefined || !text.startsWith('{')) return undefined;
   return incidentSchema.safeParse(JSON.parse(text)).data;
 }
@@ -185,7 +185,7 @@ const planned: ReadonlySet<string> = new Set([
 
 /** Reasons contain times and counts, so a changed reason alone does not cause a message. */
 function continued(
-  before: Incident | undefined,
+  before: ReportedIncident | undefined,
   { condition, remedies, detail }: ConditionNotification,
   at: string,
 ) {

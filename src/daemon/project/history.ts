@@ -11,7 +11,7 @@ import {
   conditionOf,
   differences,
   endingOf,
-  exposedServers,
+  exposedKeys,
   knownCondition,
 } from '../../view/condition.ts';
 import { type DriftEnding, driftEndings, driftLines } from '../notifications/drift.ts';
@@ -237,7 +237,7 @@ export class ProjectHistory {
   #troubles() {
     const { plan, leaking } = this.#found;
     const { blocked } = decisions(plan?.blocked ?? []);
-    return { blocked, exposed: exposedServers(plan).length > 0, leaking };
+    return { blocked, exposed: exposedKeys(plan).length > 0, leaking };
   }
 
   /** @param digest of the spec in force */
@@ -295,7 +295,7 @@ export class ProjectHistory {
       const blocked = this.#dated(plan.blocked, at);
       const earlier = this.#found.exposedSince;
       const exposedSince = new Map(
-        exposedServers(plan).map((key): [string, number] => [key, earlier.get(key) ?? at]),
+        exposedKeys(plan).map((key): [string, number] => [key, earlier.get(key) ?? at]),
       );
       this.#learn({ plan: { ...plan, blocked }, exposedSince });
       this.#blockedSince = new Map(blocked.map((each) => [blockedName(each), each.since]));
@@ -305,7 +305,7 @@ export class ProjectHistory {
     }
     onNotification({ project, event: 'condition', condition, ...notification });
     if (plan === undefined) return;
-    const exposed = exposedServers(plan);
+    const exposed = exposedKeys(plan);
     onNotification(
       exposed.length === 0
         ? { project, event: 'not_exposed', detail: '' }

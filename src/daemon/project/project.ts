@@ -19,7 +19,7 @@ import type { ProjectOptions } from './options.ts';
 import { PlanCheck } from './plan-check.ts';
 import { logReconciliation, reconcile } from './reconciliation.ts';
 import { TurnRecord } from './turn-record.ts';
-import { ended } from './use-meter.ts';
+import { countsAtEnd } from './use-meter.ts';
 import { WayBack } from './way-back.ts';
 import {
   isEmpty,
@@ -255,7 +255,7 @@ export class DaemonProject {
       await working.catch(() => undefined);
       this.#workspace = undefined;
       await session.close();
-      this.#counts = ended(this.#counts());
+      this.#counts = countsAtEnd(this.#counts());
     }
   }
 

@@ -17,7 +17,7 @@ interface ReconciliationSignals {
   readonly ended: AbortSignal;
 }
 
-interface Ended {
+interface EndedReconciliation {
   readonly outcome: ReconciliationRecord['outcome'];
   readonly results: ApplyReport['results'];
 }
@@ -66,7 +66,7 @@ async function attempt(
   workspace: Workspace,
   parts: ProjectParts,
   signals: ReconciliationSignals,
-): Promise<Ended> {
+): Promise<EndedReconciliation> {
   const { log, history, check } = parts;
   try {
     const { outcome, results, plan } = await carryOut(offer, workspace, parts, signals);
@@ -87,7 +87,7 @@ async function carryOut(
   { session: { engine, clock }, repeating, approval }: Workspace,
   { mode, check, history }: Pick<ProjectParts, 'mode' | 'check' | 'history'>,
   { ended, ...signals }: ReconciliationSignals,
-): Promise<Ended & Pick<ApplyReport, 'plan'>> {
+): Promise<EndedReconciliation & Pick<ApplyReport, 'plan'>> {
   approval.begin();
   if (mode !== 'observe') {
     const report = await engine.apply(desired, {
@@ -117,7 +117,7 @@ async function carryOut(
 function named(
   report: ApplyReport,
   { isAwaiting, isHalted }: { readonly isAwaiting: boolean; readonly isHalted: boolean },
-): Ended & Pick<ApplyReport, 'plan'> {
+): EndedReconciliation & Pick<ApplyReport, 'plan'> {
   const { outcome, results, plan } = report;
   const isRefused = outcome === 'declined' || outcome === 'failed';
   if (isAwaiting && isRefused) return { outcome: 'awaiting_approval', results, plan };

@@ -18,7 +18,7 @@ export function both(first: RequestCounts, second: RequestCounts): RequestCounts
  * The counters of a session that has ended. The session's own counters would keep all of it in memory, and a closure in
  * the method that uses the session would as well: a fleet has thousands of projects.
  */
-export function ended(counts: RequestCounts): () => RequestCounts {
+export function countsAtEnd(counts: RequestCounts): () => RequestCounts {
   return () => counts;
 }
 

@@ -9,7 +9,7 @@ import type { ReconciliationMemory } from '../project/memory.ts';
 
 const retry = { firstMs: 60_000, mostMs: 6 * 3_600_000 } as const;
 
-interface Entry extends BackOff {
+interface BackOffEntry extends BackOff {
   /** The entry of the key in the spec at that time. A key whose entry changes is tried at once. */
   readonly basis: string;
 }
@@ -20,7 +20,7 @@ interface Entry extends BackOff {
  * billed for a moment, at every interval.
  */
 export class KeyBackOff {
-  readonly #entries = new Map<ResourceKey, Entry>();
+  readonly #entries = new Map<ResourceKey, BackOffEntry>();
   readonly #random: Random;
 
   constructor(random: Random) {

@@ -10,8 +10,8 @@ export interface Filter {
 }
 
 /** `unknown`: a value decides that the API's document does not show, so the traffic may pass. */
-type Verdict = 'closed' | 'unknown' | 'open';
-const ranks: Readonly<Record<Verdict, number>> = { closed: 0, unknown: 1, open: 2 };
+type FlowVerdict = 'closed' | 'unknown' | 'open';
+const ranks: Readonly<Record<FlowVerdict, number>> = { closed: 0, unknown: 1, open: 2 };
 
 /** A filter whose rules are read once, because each flow is compared with each of them. */
 interface CompiledFilter {
@@ -85,10 +85,10 @@ export function compiled({ enabled, policy_in, rules }: Filter): CompiledFilter 
   };
 }
 
-function verdictOf({ enabled, policy, rules }: CompiledFilter, flow: Flow): Verdict {
+function verdictOf({ enabled, policy, rules }: CompiledFilter, flow: Flow): FlowVerdict {
   if (!enabled) return 'open';
   let [mayAccept, mayDrop] = [false, false];
-  const decided = (action: 'accept' | 'drop'): Verdict => {
+  const decided = (action: 'accept' | 'drop'): FlowVerdict => {
     if (action === 'drop') return mayAccept ? 'unknown' : 'closed';
     return mayDrop || !flow.isUnderstood ? 'unknown' : 'open';
   };

@@ -70,7 +70,7 @@ export function sendable(live: Firewall, { added }: UndocumentedFields): Firewal
 }
 
 /** The live firewall as a plan shows it. A field that an operator may have set is shown, because it may filter traffic. */
-export function shown(live: Firewall, { added, doubtful }: UndocumentedFields): Firewall {
+export function shownFirewall(live: Firewall, { added, doubtful }: UndocumentedFields): Firewall {
   const isHidden = (field: string) => !doubtful.has(field) || isNumbering(doubtful.get(field));
   return withoutFields(live, new Set([...added].filter(isHidden)));
 }

@@ -5,7 +5,7 @@ import { edit, outside } from '../../core/remedy.ts';
 import type { Network } from '../../core/resources.ts';
 import { restoring } from '../../core/restoring.ts';
 import { normalCidr } from '../cidr.ts';
-import { blocked, toNothing } from '../existence.ts';
+import { blocking, toNothing } from '../existence.ts';
 import { asNewNames } from '../unique-names.ts';
 
 /** A network that has left the spec is deleted once no server is in it. */
@@ -26,7 +26,7 @@ export function diffLeaving({ key, kind }: Subject, live: Network, world: World)
     const isAlike = ({ cidr }: { cidr?: unknown }) =>
       normalCidr(String(cidr ?? '')) === normalCidr(live.cidr);
     const renamed = asNewNames({ key, kind }, world, isAlike);
-    return blocked(
+    return blocking(
       'delete',
       'network_in_use',
       `${staying === 1 ? '1 server stays' : `${staying} servers stay`} on the network: ${namesOf(own, staying)}`,

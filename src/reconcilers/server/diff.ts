@@ -8,14 +8,14 @@ import { restoring } from '../../core/restoring.ts';
 import { flowYaml } from '../../core/text.ts';
 import { predecessorHolding } from '../../core/world.ts';
 import { poolCautions } from '../address-pool.ts';
-import { blocked, fromNothing, incomplete, lostOf, toNothing, unchanged } from '../existence.ts';
+import { blocking, fromNothing, incomplete, lostOf, toNothing, unchanged } from '../existence.ts';
 import { addressAlongside, addressOf, addressProblem, mayExchangeWarning } from './address.ts';
 import { type BodyProblem, priceApplied, resolveBody, type ServerBody, unproven, withIds } from './body.ts';
 import { type Differences, differencesOf, exchangeProblem } from './differences.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
 import { type Existing, holdsNamed, orderOf, permitted } from './existing.ts';
 import { diffSize, isSize } from './resize.ts';
-import { corrected, isInCreation, liveWarnings } from './warnings.ts';
+import { isInCreation, liveWarnings, uncheckedEdits } from './warnings.ts';
 
 export const neededToCreate = ['server_type', 'image'] as const;
 
@@ -78,7 +78,7 @@ function standsOpen(subject: Subject, entry: ServerEntry, world: World): Warning
 }
 
 function impossible(verb: Verb, key: ResourceKey, { code, reason, remedies }: BodyProblem): Diff {
-  return blocked(verb, code, reason, remedies(key));
+  return blocking(verb, code, reason, remedies(key));
 }
 
 /** An existing server: compared with the last applied fields, because no read shows them. */
@@ -94,7 +94,7 @@ function judge(existing: Existing, differences: Differences): Diff {
   const { subject, entry, live, world } = existing;
   const { asked, moved, address, resizable } = differences;
   const all = [...asked, ...(resizable ? moved : []), ...address];
-  if (all.length === 0) return { ...unchanged, warnings: corrected(existing) };
+  if (all.length === 0) return { ...unchanged, warnings: uncheckedEdits(existing) };
   const isFixed = all.some((each) => !(resizable && isSize(each)));
   if (!isFixed) return diffSize(subject, entry, { asked, moved }, live, world);
   return incomplete(subject, all, neededToCreate) ?? diffReplace(existing, differences, all);
@@ -184,7 +184,7 @@ export function diffLeaving(subject: Subject<ServerEntry>, live: ServerObserved,
 /** A failed creation left the server, and the server that it should have replaced still exists. */
 function leftByFailed({ key, binding }: Subject, successor: ResourceKey, failed: string): Diff {
   const id = binding?.id ?? '';
-  return blocked(
+  return blocking(
     'delete',
     'tainted',
     `a failed write left server ${id}, which may not work: ${failed}. ${successor} still has its old server`,

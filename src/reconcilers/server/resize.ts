@@ -6,7 +6,7 @@ import { edit, outside, type Remedy, remedyText, run } from '../../core/remedy.t
 import type { Server, ServerType } from '../../core/resources.ts';
 import { restoring } from '../../core/restoring.ts';
 import type { Binding } from '../../core/state.ts';
-import { blocked } from '../existence.ts';
+import { blocking } from '../existence.ts';
 import { priceOfSize } from '../prices.ts';
 import { knownOf, madeAs, modeProblem, planProblem, plansOf, priceApplied, sizes, typeOf } from './body.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
@@ -32,7 +32,7 @@ export function diffSize(
   const made = madeAs(subject, shown);
   const type = typeOf(made, world);
   const wrong = type && (modeProblem(entry, type) ?? planProblem(entry, type, world));
-  if (wrong !== undefined) return blocked('update', wrong.code, wrong.reason, wrong.remedies(subject.key));
+  if (wrong !== undefined) return blocking('update', wrong.code, wrong.reason, wrong.remedies(subject.key));
   const loss = diskLoss(subject, differing, type, shown, world);
   const held =
     (loss && heldLoss(subject, loss, differing, world)) ?? heldUnconfirmed(subject, differing, shown, world);
@@ -187,7 +187,7 @@ function heldLoss(
   const { key } = subject;
   const { path, from, to } = change;
   const hold = (reason: string, ways: readonly Remedy[]) =>
-    blocked('update', 'disk_would_shrink', reason, ways);
+    blocking('update', 'disk_would_shrink', reason, ways);
   if (asked.length === 0 && settings.drift === 'report') return undefined;
   if (moved.includes(change)) {
     const when = `to keep ${path} ${from}`;
@@ -201,7 +201,7 @@ function heldLoss(
   if (size !== 'believed') {
     return hold(`${path}: ${from} → ${to} destroys ${loses}`, [allow, restoring([change], key)]);
   }
-  const ways = [confirming(subject, [...asked, ...moved]), allow];
+  const ways = [confirmingValues(subject, [...asked, ...moved]), allow];
   return hold(`a resize to ${path}: ${to} would destroy ${loses}`, ways);
 }
 
@@ -246,7 +246,7 @@ function heldUnconfirmed(
   const sent = along.map((size) => `${size}: ${desired?.value[size]}`).join(', ');
   const reason = `a resize also sends ${sent}, and the API does not show whether server ${binding?.id} has that already: the resize could change more than your edit`;
   const less = desired?.id === undefined ? [] : [edit(key, { remove: along })];
-  return blocked('update', 'size_unconfirmed', reason, [confirming(subject, changes), ...less, allow]);
+  return blocking('update', 'size_unconfirmed', reason, [confirmingValues(subject, changes), ...less, allow]);
 }
 
 /** The edit that permits a replacement of the server; `undefined` if the spec permits it already. */
@@ -259,7 +259,7 @@ function wordsLacking({ key, desired }: Subject<ServerEntry>): Remedy | undefine
 }
 
 /** The command by which an operator confirms values that are only believed. */
-export function confirming({ key, binding }: Subject, changes: readonly Change[]): Remedy {
+export function confirmingValues({ key, binding }: Subject, changes: readonly Change[]): Remedy {
   const when = `if the server has all values of the spec. If not: first ${remedyText(restoring(changes, key))}, adopt, and then edit the spec again`;
   return run('adopt', [key, binding?.id ?? 'ID'], { when });
 }

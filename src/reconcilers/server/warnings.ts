@@ -75,7 +75,7 @@ function shownOtherwise(
  * No documented read shows the fields that a server was created with. For an adopted server, vdcsync believes the spec,
  * except for fields that the profile's reads show. @assumption A48
  */
-export function unseen(
+export function unreadFields(
   { desired, binding }: Subject<ServerEntry>,
   live: ServerObserved | undefined,
 ): ReturnType<typeof madeOf> {
@@ -87,7 +87,7 @@ export function unseen(
 /** Reported at the adoption. */
 export function unchecked(subject: Subject<ServerEntry>, live: ServerObserved): Warning[] {
   const known = knownOf((subject.binding ?? subject.desired?.held)?.applied ?? null);
-  const fields = unseen(subject, live).filter((field) => !known.includes(field));
+  const fields = unreadFields(subject, live).filter((field) => !known.includes(field));
   if (fields.length === 0) return [];
   const names = fields.join(', ');
   const edits =
@@ -107,12 +107,12 @@ export function unchecked(subject: Subject<ServerEntry>, live: ServerObserved): 
 }
 
 /** Reported if the entry has changed since, and the operator has not confirmed the new values by another adoption. */
-export function corrected({ subject, entry, live }: Existing): Warning[] {
+export function uncheckedEdits({ subject, entry, live }: Existing): Warning[] {
   const applied = subject.binding?.applied ?? null;
   const known = knownOf(applied);
   const isNew = (field: ReturnType<typeof madeOf>[number]) =>
     !known.includes(field) && !equal(member(member(applied, 'entry'), field), entry[field]);
-  return unseen(subject, live).some(isNew) ? unchecked(subject, live) : [];
+  return unreadFields(subject, live).some(isNew) ? unchecked(subject, live) : [];
 }
 
 /**
