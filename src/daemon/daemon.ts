@@ -1,10 +1,11 @@
 import type { Diagnostic } from '../core/errors.ts';
+import type { Trigger } from '../core/fleet.ts';
 import type { ProgressEvent } from '../core/progress.ts';
 import type { Offer } from '../view/facts.ts';
 import type { SpecInForce } from './fleet/board.ts';
 import type { Fleet } from './fleet/fleet.ts';
 import type { Notification } from './notifications/notification.ts';
-import { logOf, type Trigger } from './ports.ts';
+import { logOf } from './ports.ts';
 import type { ReconciliationRecord } from './project/facts.ts';
 import type { ProjectOptions } from './project/options.ts';
 import { DaemonProject } from './project/project.ts';

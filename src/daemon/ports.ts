@@ -17,7 +17,6 @@ import type { CommandAnswer, OperatorCommand } from './operator-commands/control
  * - *pass*: one reconciliation of one project: a refresh, and the operations of its plan.
  * - *condition*: the state of a project in one word. Each change of the condition is reported once.
  */
-export type { Trigger } from '../core/fleet.ts';
 
 /** The methods of a logger that the daemon uses. Messages are constant; values are in the fields. */
 export interface DaemonLogger {

@@ -1,11 +1,16 @@
 import { expect, test } from 'vitest';
 import type { Clock } from '../../src/core/clock.ts';
-import { type FleetQueue, type JobClaim, type NextTurn, urgencies } from '../../src/core/fleet.ts';
+import {
+  type FleetQueue,
+  type JobClaim,
+  type NextTurn,
+  type Trigger,
+  urgencies,
+} from '../../src/core/fleet.ts';
 import type { Board } from '../../src/daemon/fleet/board.ts';
 import { DatabaseClock } from '../../src/daemon/fleet/database-clock.ts';
 import { Fleet } from '../../src/daemon/fleet/fleet.ts';
 import { Lease } from '../../src/daemon/fleet/lease.ts';
-import type { Trigger } from '../../src/daemon/ports.ts';
 import { systemClock } from '../../src/platform/system.ts';
 
 const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };

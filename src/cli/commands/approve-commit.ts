@@ -5,6 +5,7 @@ import { run } from '../../core/remedy.ts';
 import { printable } from '../../core/text.ts';
 import { type Rollout, readRollouts } from '../../daemon/fleet/rollout.ts';
 import { systemRandom } from '../../platform/system.ts';
+import { JobQueue } from '../../state/job-queue.ts';
 import type { PostgresPublications } from '../../state/postgres-publications.ts';
 import { isPostgresUrl } from '../../state/postgres-url.ts';
 import { type ExitCode, exitCodes, usageError } from '../exit.ts';
@@ -43,7 +44,6 @@ export async function approveCommit(change: string, flags: CommonFlags, io: Io):
 }
 
 async function askLeader(location: string, { change }: Rollout): Promise<void> {
-  const { JobQueue } = await import('../../state/job-queue.ts');
   const queue = await JobQueue.open(location, {
     ...{ instance: 'approve-commit', as: 'command', random: systemRandom, onError: () => {} },
   });

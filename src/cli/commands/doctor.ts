@@ -10,8 +10,8 @@ import { probeOperations } from '../doctor/probes.ts';
 import { checkBudgets, checkClock, checkFence, checkLevel, checkReach } from '../doctor/remote.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import type { CommonFlags } from '../flags.ts';
-import { present } from '../present.ts';
 import { remedyLines } from '../render/remedies.ts';
+import { present } from '../render/values.ts';
 import { type Io, paintFor, type Style } from '../terminal.ts';
 
 export interface DoctorFlags extends CommonFlags {

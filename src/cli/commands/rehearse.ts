@@ -3,7 +3,6 @@ import { counted, printable } from '../../core/text.ts';
 import { type Bar, barsSvg, clock, inOrder, named } from '../../view/timeline.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import type { CommonFlags } from '../flags.ts';
-import { present } from '../present.ts';
 import { type Adapted, adapt } from '../rehearse/adapt.ts';
 import { type CalmRun, calmRun } from '../rehearse/calm-run.ts';
 import {
@@ -16,7 +15,7 @@ import {
   trialsFor,
 } from '../rehearse/trials.ts';
 import { blockedLines } from '../render/plan-text.ts';
-import { requestsText, span } from '../render/values.ts';
+import { present, requestsText, span } from '../render/values.ts';
 import { profileOf } from '../settings/config.ts';
 import { loadWithinLimits, readSources, trustOf } from '../settings/spec-source.ts';
 import { type Io, paintFor } from '../terminal.ts';

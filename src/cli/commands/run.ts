@@ -17,7 +17,7 @@ import { systemClock, systemRandom } from '../../platform/system.ts';
 import { keepSystemdNotified } from '../../platform/systemd.ts';
 import { undiciTransport } from '../../platform/undici-transport.ts';
 import { planCheck } from '../check-command.ts';
-import { isShared, type OpenFleet, openFleet, ownReplica } from '../daemon/fleet.ts';
+import { isShared, type OpenFleet, openFleet, replicaName } from '../daemon/fleet.ts';
 import { deletionsNow, openProject, projectFlags } from '../daemon/projects.ts';
 import { type DaemonSettings, type RunFlags, readDaemonSettings, sourceOf } from '../daemon/settings.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
@@ -95,7 +95,7 @@ export async function runDaemon(flags: RunFlags, io: Io): Promise<ExitCode> {
   const daemon: Daemon = new Daemon({
     ...{ deps, mode: settings.mode, intervalMs: settings.intervalMs, projects: settings.projects },
     keepMs: settings.keepMs,
-    worker: { replica: ownReplica(), notified: notifier, now: () => (shared?.clock ?? systemClock).now() },
+    worker: { replica: replicaName(), notified: notifier, now: () => (shared?.clock ?? systemClock).now() },
     ...{ intake, trusted: isNamed(settings) },
     ...(shared === undefined ? { source: own } : shareSource(own, shared)),
     onNotification: (notice) => notifier.tell(notice),

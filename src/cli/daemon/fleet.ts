@@ -12,6 +12,7 @@ import type { Notifier } from '../../daemon/notifications/notifier.ts';
 import type { DaemonLogger } from '../../daemon/ports.ts';
 import { memoryNote, readMemory } from '../../daemon/project/memory.ts';
 import { systemClock, systemRandom } from '../../platform/system.ts';
+import { JobQueue } from '../../state/job-queue.ts';
 import type { PostgresInspection } from '../../state/postgres-inspection.ts';
 import type { Replica } from '../../state/postgres-sessions.ts';
 import { isPostgresUrl, parsePostgresUrl } from '../../state/postgres-url.ts';
@@ -51,14 +52,13 @@ export async function openFleet(
 ): Promise<OpenFleet> {
   const location = stateLocation(flags, io);
   const own = ownState(location, 'fleet');
-  const name = ownReplica();
+  const name = replicaName();
   const lease = new Lease(systemClock);
   const clock = new DatabaseClock(systemClock);
   const { PostgresSessions } = await import('../../state/postgres-sessions.ts');
   const sessions = new PostgresSessions(parsePostgresUrl(location));
   // The first connection checks the URL and the server, and makes the tables.
   sessions.giveBack(await sessions.take());
-  const { JobQueue } = await import('../../state/job-queue.ts');
   const queue: FleetQueue = await JobQueue.open(location, {
     ...{ instance: name, as: 'replica', tenants: rollout.tenants, random: systemRandom },
     onError: (error) => log.debug({ error }, 'error of the queue'),
@@ -69,12 +69,11 @@ export async function openFleet(
   const { openPublications } = await import('../../state/postgres-publications.ts');
   const open = (mode: 'read' | 'write') =>
     openPublications(own, { mode, now: systemClock.now(), lineage: randomUUID(), replica });
-  const assignments = () => assignmentsOf(inspection, location);
+  const assignments = (of?: readonly number[]) => assignmentsOf(inspection, location, of);
   const board = new Board({ open, assignments, clock });
-  const left = (projects: readonly number[]) => assignmentsOf(inspection, location, projects);
   const ask = (projects: readonly number[]) => queue.ask(projects.map(String), 'fleet', urgencies.edit);
   const releases = new Releases({
-    ...{ policy: rollout, board, ask, left, deletions, atOnce: parallel, clock, log },
+    ...{ policy: rollout, board, ask, left: assignments, deletions, atOnce: parallel, clock, log },
     approval: (change) => `vdcsync approve-commit ${change} --state ${stateWord(location, io.env)}`,
     onNotification: (notice) => notified.tell(notice),
   });
@@ -106,11 +105,7 @@ async function assignmentsOf(
     }));
 }
 
-/** The name of this process in the records of its turns. */
-export function ownReplica(): string {
-  return replicaName(hostname(), process.pid);
-}
-
-function replicaName(host: string, pid: number): string {
+/** The name of a process in the records of its turns. Default: this process. */
+export function replicaName(host = hostname(), pid = process.pid): string {
   return `${host}:${pid}`;
 }

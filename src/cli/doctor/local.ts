@@ -11,7 +11,7 @@ import { heldSpending } from '../../engine/intents/pauses.ts';
 import { shownLocation } from '../../state/postgres-url.ts';
 import { fromState } from '../compose.ts';
 import { type CommonFlags, isUrl } from '../flags.ts';
-import { present } from '../present.ts';
+import { present } from '../render/values.ts';
 import { profileOf, specFiles, stateLocation, writingSpec } from '../settings/config.ts';
 import { readSpec } from '../settings/spec-source.ts';
 import type { Io } from '../terminal.ts';

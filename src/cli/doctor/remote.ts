@@ -3,8 +3,7 @@ import type { Project } from '../../core/resources.ts';
 import { moment } from '../../core/time.ts';
 import type { Session } from '../compose.ts';
 import { whyFailed } from '../exit.ts';
-import { present } from '../present.ts';
-import { span } from '../render/values.ts';
+import { present, span } from '../render/values.ts';
 import { check, type Finding } from './findings.ts';
 
 /** Whether the API answers this token at all. */

@@ -3,7 +3,7 @@ import type { Collection } from '../../core/kind-facts.ts';
 import type { BackupPolicy, Firewall, FirewallRule, Iso, Network, Server } from '../../core/resources.ts';
 import { cidrProblem, normalCidr, parseCidr } from '../../reconcilers/cidr.ts';
 import { networkNamePattern } from '../../reconcilers/network.ts';
-import { present } from '../present.ts';
+import { present } from '../render/values.ts';
 import type { FoundServer, Inventory } from './inventory.ts';
 import type { Names } from './names.ts';
 

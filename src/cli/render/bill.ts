@@ -4,8 +4,8 @@ import { moment } from '../../core/time.ts';
 import { type BillItem, gapsIn, type MonthlyBill } from '../../plan/bill/monthly-bill.ts';
 import { time } from '../../view/facts.ts';
 import { barsSvg } from '../../view/timeline.ts';
-import { present } from '../present.ts';
 import type { Paint } from '../terminal.ts';
+import { present } from './values.ts';
 
 /** The parts of a bill that do not come from the journal. */
 export interface BillContext {

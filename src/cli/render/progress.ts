@@ -14,11 +14,10 @@ import { counted, printable } from '../../core/text.ts';
 import { moment, timeOfDay } from '../../core/time.ts';
 import { waitsForWindow } from '../../view/condition.ts';
 import { time } from '../../view/facts.ts';
-import { present } from '../present.ts';
 import { type Io, type Paint, paintFor } from '../terminal.ts';
 import { blockedParts } from './plan-groups.ts';
 import { blockedLines, planWarnings, section, warningLines } from './plan-text.ts';
-import { requestsText, span } from './values.ts';
+import { present, requestsText, span } from './values.ts';
 
 /** Shows the progress of a run. */
 export interface ProgressView {

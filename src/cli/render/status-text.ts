@@ -8,11 +8,10 @@ import { ignoredName } from '../../view/bill.ts';
 import { pendingOperations } from '../../view/build.ts';
 import type { BilledView, ProjectView, ResourceView } from '../../view/project-view.ts';
 import { phaseWord, statusWord } from '../../view/words.ts';
-import { present } from '../present.ts';
 import type { Paint, Style } from '../terminal.ts';
 import { blockedLines, section, warningLines } from './plan-text.ts';
 import { remedyLines } from './remedies.ts';
-import { span } from './values.ts';
+import { present, span } from './values.ts';
 
 const styles: Readonly<Record<KeyStatus, Style>> = {
   converged: 'green',

@@ -4,6 +4,11 @@ import type { RequestCounts } from '../../core/progress.ts';
 import { addressEntry } from '../../core/restoring.ts';
 import { counted, flowYaml, printable } from '../../core/text.ts';
 
+/** The items that are there, in order: `false` and `undefined` are left out, and a list counts as its items. */
+export function present<Item>(...parts: readonly (Item | readonly Item[] | false | undefined)[]): Item[] {
+  return parts.flatMap((part) => (part === false || part === undefined ? [] : part));
+}
+
 /** The longest value shown in one line. */
 const maxLength = 160;
 

@@ -1,6 +1,6 @@
 import { LaterReleaseError, StateError } from '../../core/errors.ts';
-import { type FleetQueue, type HeardHint, urgencies } from '../../core/fleet.ts';
-import type { DaemonDeps, Trigger } from '../ports.ts';
+import { type FleetQueue, type HeardHint, type Trigger, urgencies } from '../../core/fleet.ts';
+import type { DaemonDeps } from '../ports.ts';
 import { abortedWith } from '../scheduling/wake.ts';
 import { holdersAfter } from '../sources/claims.ts';
 import type { Intake } from '../sources/intake.ts';

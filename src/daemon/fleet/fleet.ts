@@ -6,10 +6,11 @@ import {
   type JobClaim,
   type NextTurn,
   sourceKey,
+  type Trigger,
   urgencies,
 } from '../../core/fleet.ts';
 import type { Condition } from '../../view/condition.ts';
-import type { DaemonLogger, Trigger } from '../ports.ts';
+import type { DaemonLogger } from '../ports.ts';
 import { Wake } from '../scheduling/wake.ts';
 import { markOf } from '../sources/source.ts';
 import type { Board, SpecInForce } from './board.ts';

@@ -1,7 +1,7 @@
+import type { Trigger } from '../../core/fleet.ts';
 import type { ApplyReport } from '../../core/progress.ts';
 import type { Condition } from '../../view/condition.ts';
 import type { ReconciliationFacts } from '../../view/facts.ts';
-import type { Trigger } from '../ports.ts';
 
 /** The result of one reconciliation. Wall times are of the project's clock. */
 export interface ReconciliationRecord extends ReconciliationFacts {

@@ -1,9 +1,10 @@
 import type { Desired } from '../../core/desired.ts';
+import type { Trigger } from '../../core/fleet.ts';
 import type { Blocked, Plan } from '../../core/plan.ts';
 import { outside, type Remedy, resolveText } from '../../core/remedy.ts';
 import { shortDigest } from '../../engine/run/approval.ts';
 import { withFindings } from '../../engine/run/findings.ts';
-import type { DaemonDeps, Trigger } from '../ports.ts';
+import type { DaemonDeps } from '../ports.ts';
 
 /** Triggers with which the operator asks for another check of the same plan. */
 const operators: ReadonlySet<Trigger> = new Set(['signal', 'start']);

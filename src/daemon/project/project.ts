@@ -1,5 +1,6 @@
 import { endsIn, isOtherPlace, publicDigest, type TokenPlace } from '../../core/desired.ts';
 import { type Diagnostic, StateHeldError } from '../../core/errors.ts';
+import type { Trigger } from '../../core/fleet.ts';
 import type { ProgressEvent, RequestCounts } from '../../core/progress.ts';
 import { BilledHistory } from '../../engine/month-cost.ts';
 import { createStopwatch, type Stopwatch } from '../../engine/timing.ts';
@@ -8,7 +9,7 @@ import type { Condition } from '../../view/condition.ts';
 import type { Offer, ProjectFacts } from '../../view/facts.ts';
 import { CommandQueue } from '../operator-commands/command-queue.ts';
 import type { CommandAnswer, OperatorCommand } from '../operator-commands/control.ts';
-import { detailsWhile, type ProjectSession, type Trigger } from '../ports.ts';
+import { detailsWhile, type ProjectSession } from '../ports.ts';
 import { KeyBackOff } from '../scheduling/back-off.ts';
 import { abortedWith, rest, restMs, Wake } from '../scheduling/wake.ts';
 import { SpecProblem } from '../sources/spec-problem.ts';

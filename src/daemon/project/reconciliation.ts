@@ -1,9 +1,10 @@
 import type { Clock } from '../../core/clock.ts';
 import { ApiProblem, FenceError, StateError } from '../../core/errors.ts';
+import type { Trigger } from '../../core/fleet.ts';
 import type { Plan } from '../../core/plan.ts';
 import type { ApplyReport } from '../../core/progress.ts';
 import type { Offer } from '../../view/facts.ts';
-import type { DaemonLogger, ProjectSession, Trigger } from '../ports.ts';
+import type { DaemonLogger, ProjectSession } from '../ports.ts';
 import { abortedWith, type Wake } from '../scheduling/wake.ts';
 import type { Activity } from './activity.ts';
 import type { ReconciliationRecord } from './facts.ts';

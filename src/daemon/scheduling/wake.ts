@@ -1,6 +1,7 @@
 import { backOff, type Clock, type Random } from '../../core/clock.ts';
+import type { Trigger } from '../../core/fleet.ts';
 import { isHopeless, isInFlight } from '../../view/condition.ts';
-import type { ProjectSession, Trigger } from '../ports.ts';
+import type { ProjectSession } from '../ports.ts';
 import type { Found, ProjectHistory } from '../project/history.ts';
 
 /**

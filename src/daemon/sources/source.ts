@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import isEqual from 'fast-deep-equal';
 import type { Diagnostic } from '../../core/errors.ts';
+import type { Trigger } from '../../core/fleet.ts';
 import type { Source } from '../../spec/load.ts';
 import type { Commit } from '../../view/facts.ts';
-import type { Trigger } from '../ports.ts';
 
 /** One project's spec: its files, or the reason why they cannot be read. */
 export type SpecText =

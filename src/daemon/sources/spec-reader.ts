@@ -1,8 +1,9 @@
 import { backOff } from '../../core/clock.ts';
+import type { Trigger } from '../../core/fleet.ts';
 import { linesText } from '../../core/text.ts';
 import type { Commit } from '../../view/facts.ts';
 import type { Notification } from '../notifications/notification.ts';
-import type { DaemonDeps, Trigger } from '../ports.ts';
+import type { DaemonDeps } from '../ports.ts';
 import { Wake } from '../scheduling/wake.ts';
 import { holdersAfter, refuseOthers } from './claims.ts';
 import type { Intake, Taken } from './intake.ts';
