@@ -8,7 +8,8 @@ import { grouped } from '../core/world.ts';
 import { formerAddress } from './address-pool.ts';
 import { diffExistence, fieldsLacking, integerIdIn, recordedIds, unchanged } from './existence.ts';
 import { addressSequence, releasedFirst, sentAddress, staleAfter, takesFree } from './server/address.ts';
-import { isEdited, knownOf, priceApplied, resolveBody } from './server/body.ts';
+import { isEdited, knownOf } from './server/applied-fields.ts';
+import { priceApplied, resolveBody } from './server/body.ts';
 import {
   addressLeft,
   backupsReleased,

@@ -8,7 +8,8 @@ import { restoring } from '../../core/restoring.ts';
 import type { Binding } from '../../core/state.ts';
 import { blocking } from '../existence.ts';
 import { priceOfSize } from '../prices.ts';
-import { knownOf, madeAs, modeProblem, planProblem, plansOf, priceApplied, sizes, typeOf } from './body.ts';
+import { knownOf } from './applied-fields.ts';
+import { madeAs, modeProblem, planProblem, plansOf, priceApplied, sizes, typeOf } from './body.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
 import { permitted } from './existing.ts';
 

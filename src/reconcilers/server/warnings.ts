@@ -7,7 +7,7 @@ import { edit, run } from '../../core/remedy.ts';
 import { predecessorHolding } from '../../core/world.ts';
 import { ownAddress } from '../address-pool.ts';
 import { chosen } from '../existence.ts';
-import { knownOf, madeOf } from './body.ts';
+import { knownOf, madeOf } from './applied-fields.ts';
 import type { Differences } from './differences.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
 import { type Existing, holdsNamed } from './existing.ts';
