@@ -92,9 +92,17 @@ export class ActionLines implements KeyLines {
     else this.#split(key);
   }
 
-  /** The line continues with the key. The state has its resource under the key that another one has just replaced. */
+  /**
+   * The line continues with the key. The state has its resource under the key that another one has just replaced. If the
+   * state has used the key of another entry for the resource, an old `moved` comes too late.
+   */
   #continue(key: string, line: string, now: ReadonlyMap<string, unknown>): void {
     const holder = this.#keys.get(line)?.at(-1) ?? line;
+    const isHeld = holder !== key && holder !== line && now.has(holder) && !this.#unused.has(holder);
+    if (isHeld && !this.#returned.has(holder)) {
+      this.#split(key);
+      return;
+    }
     if (holder !== key && now.has(holder) && this.#returned.delete(holder)) this.#split(holder);
     this.#assign(key, line);
   }

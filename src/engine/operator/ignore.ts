@@ -4,7 +4,7 @@ import {
   backupObject,
   type Claim,
   foreignClaims,
-  isFoundServer,
+  isHeldClaim,
   type LiveObject,
   objectName,
   serverObject,
@@ -125,11 +125,11 @@ function refuseOurs(run: Run, object: LiveObject, there: boolean, called = objec
     );
 }
 
-/** A server that was found under its key may be gone since. The warning about it names this command. */
+/** A server that was found under its key, or released, may be gone since. The question about it names this command. */
 async function isServer(run: Run, id: ServerId): Promise<boolean> {
   if (isListed(run, id)) return true;
   const claim = run.claims.get(objectName(serverObject(id)));
-  return (claim !== undefined && isFoundServer(claim)) || isThere(run, id);
+  return (claim !== undefined && isHeldClaim(claim)) || isThere(run, id);
 }
 
 function isListed({ world }: Run, id: ServerId): boolean {

@@ -34,6 +34,16 @@ async function withOthers() {
 }
 
 describe("src/engine/operator/ignore.ts: what was said to be somebody else's", () => {
+  test('may be a released server that is gone', async () => {
+    const played = rig();
+    const bare = web.replace(', public_ipv4: {new: true}', '');
+    await played.apply(bare);
+    await played.clock.run(played.engine.forget(load(''), 'servers.web' as ResourceKey));
+    played.project.servers.splice(0, 1);
+    await expect(ignore(played, '2001')).resolves.toMatchObject({ text: expect.stringContaining('ignored') });
+    await expect(ignore(played, '2009')).rejects.toThrow('The project has no server 2009');
+  });
+
   test('is no server whose creation by this state is still open', async () => {
     const played = rig();
     played.emulator.setFaults([faultRule({ path: 'create_server' }, { do: 'task', ms: 600_000 })]);

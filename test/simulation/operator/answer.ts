@@ -129,7 +129,9 @@ async function tellApart(operator: Operator, { key, remedies }: Blocked): Promis
     const isCovered =
       maker !== undefined && wanted.has(maker) && (bound.get(maker) ?? wanted.get(maker) ?? id) === id;
     const isBound = bindings.some((each) => each.kind === sort && each.id === id);
-    if (birth === undefined || isCovered || isBound) return false;
+    // A released server is gone, and no read shows that.
+    if (birth === undefined) return sort === 'server';
+    if (isCovered || isBound) return false;
     if (ip !== undefined && ip.serverId === null && !birth.isForeign) {
       releaseFree(stage, id);
       return false;
