@@ -77,7 +77,7 @@ function smallDrillOf(dice: Chance): Omit<Story, 'seed'> {
   const settings = {
     prune: dice.happens(0.5),
     max_deletions: 10,
-    unmanaged: dice.pick(['ask', 'ask', 'ignore']),
+    unmanaged: 'ask',
   };
   const spec: SpecModel = {
     ...{ settings, servers: {}, networks: {}, isos: {}, ips: {} },

@@ -57,7 +57,7 @@ export class ActionLines implements KeyLines {
     for (const key of old.keys()) if (!now.has(key) && this.#unused.delete(key)) this.takeBack(key);
     for (const [key, moved] of now) {
       if (old.has(key) && old.get(key) === moved) continue;
-      if (moved !== undefined && !now.has(moved)) this.#continue(key, this.#lineOf(moved), now);
+      if (moved !== undefined && !now.has(moved)) this.#continue(key, this.#lineOf(moved), now, moved);
       else if (!old.has(key)) this.#enter(key, now);
     }
   }
@@ -93,13 +93,15 @@ export class ActionLines implements KeyLines {
   }
 
   /**
-   * The line continues with the key. The state has its resource under the key that another one has just replaced. If the
-   * state has used the key of another entry for the resource, an old `moved` comes too late.
+   * The line continues with the key. The state has its resource under the key that another one has just replaced. A
+   * `moved` that names an earlier key than the last one that the state has used comes too late if another entry follows.
    */
-  #continue(key: string, line: string, now: ReadonlyMap<string, unknown>): void {
-    const holder = this.#keys.get(line)?.at(-1) ?? line;
-    const isHeld = holder !== key && holder !== line && now.has(holder) && !this.#unused.has(holder);
-    if (isHeld && !this.#returned.has(holder)) {
+  #continue(key: string, line: string, now: ReadonlyMap<string, unknown>, moved?: string): void {
+    const keys = this.#keys.get(line) ?? [line];
+    const holder = keys.at(-1) ?? line;
+    const used = keys.findLast((each) => !this.#unused.has(each)) ?? line;
+    const isFollowed = holder !== key && now.has(holder) && !this.#returned.has(holder);
+    if (moved !== undefined && moved !== used && isFollowed) {
       this.#split(key);
       return;
     }

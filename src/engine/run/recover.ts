@@ -76,7 +76,7 @@ export async function recover(run: Run, all: boolean): Promise<boolean> {
     const { unmanaged } = run.desired.settings;
     const isIgnored = unmanaged === 'ignore' && factsOf(resource.kind).bought && earlier.length === 0;
     // An edit with the rename may have replaced the resource, which an earlier key shows then.
-    const isRenamed = earlier.some((key) => !run.intents.has(key));
+    const isRenamed = earlier.some((key) => !run.intents.has(key) || isResumed(run, key));
     const mayExist =
       isFindable || isRenamed || going.has(resource.kind) || (mayHavePassed && servers.includes(resource));
     const isUnknown =

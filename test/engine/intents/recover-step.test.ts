@@ -441,7 +441,10 @@ describe('src/engine/run/recover.ts', () => {
     ['an old question', { open: [open({ firstSentAt: sentAt - 24 * hour })] }],
     ['accepted', { open: [open({ phase: 'accepted', answer: { id: '7', facts: {} } })] }],
     ['an earlier key with an open write', { ...old, open: [open({ key: 'ips.z', recovers: undefined })] }],
-    ['an earlier key with an open question', { ...asking, ...old, open: [open({ key: 'ips.z', sends: 0 })] }],
+    [
+      'an earlier key with an open question',
+      { ...old, open: [open({ key: 'ips.z', sends: 0 })], answers: [...unused, ...unused] },
+    ],
   ])('an earlier run left %s', async (name, given) => {
     expect((await play(given)).steps.join('\n')).toBe(texts.of(`an earlier run left ${name}`));
   });

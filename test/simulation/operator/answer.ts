@@ -130,7 +130,7 @@ async function tellApart(operator: Operator, { key, remedies }: Blocked): Promis
       maker !== undefined && wanted.has(maker) && (bound.get(maker) ?? wanted.get(maker) ?? id) === id;
     const isBound = bindings.some((each) => each.kind === sort && each.id === id);
     // A released server is gone, and no read shows that.
-    if (birth === undefined) return sort === 'server';
+    if (birth === undefined) return /^\d+$/.test(name);
     if (isCovered || isBound) return false;
     if (ip !== undefined && ip.serverId === null && !birth.isForeign) {
       releaseFree(stage, id);

@@ -1,5 +1,6 @@
 import { partsOf } from '../../../src/core/intent.ts';
 import { type ResourceKey, retiredFrom, takeApart } from '../../../src/core/keys.ts';
+import type { OperationResult } from '../../../src/core/progress.ts';
 import type { Binding, Intent } from '../../../src/core/state.ts';
 import type { Running } from '../../../src/simulation/controller.ts';
 import { isSort, type ResourceSort } from '../../../src/simulation/resource-history.ts';
@@ -68,6 +69,16 @@ export class Deletions {
 
   isReplaced(running: Running, key: ResourceKey): boolean {
     return this.#replaced.get(running)?.has(key) === true;
+  }
+
+  /** I14: vdcsync does not refuse the creation for which the same run has deleted the old server. */
+  ended(running: Running, { key, verb, code, detail }: OperationResult): void {
+    const isRefused = verb === 'create' && (code === 'overtaken' || code === 'unresolved_create');
+    if (isRefused && this.isReplaced(running, key) && !running.mirror.bindings.has(key))
+      this.#truth.fail(
+        'I14',
+        `${key} was deleted for a replacement, and vdcsync refuses the new one: ${detail}`,
+      );
   }
 
   /**

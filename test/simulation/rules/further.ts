@@ -26,6 +26,7 @@ export function furtherRules(truth: Truth, stage: StoryStage, observer: StoryObs
   const keys = new Keys(truth);
   const looks = new NegativeReads(truth);
   const deletions = new Deletions(truth);
+  const isCalm = story.faults.length + story.incidents.length === 0;
   const questions = new QuestionRules({
     ...{ story, observer, elapsed: truth.elapsed, fail: truth.fail },
     exists: (key) => {
@@ -102,6 +103,7 @@ export function furtherRules(truth: Truth, stage: StoryStage, observer: StoryObs
     },
 
     event(running, event) {
+      if (event.type === 'ended' && isCalm) deletions.ended(running, event.result);
       const line = eventLine(event);
       if (line !== undefined) trace.add(running.name, line);
     },
