@@ -11,12 +11,21 @@ import {
 import type { StoryStage } from '../../../src/simulation/stage.ts';
 import { withoutEntry } from '../edited-file.ts';
 
-/** Gives the command again where an error names a way to release the resource first. */
+/** Gives the command again where an error names a way to release the resource first, or to adopt the one that exists. */
 export const give: Give = async (operator, command) => {
   const first = await runCommand(operator, command);
-  const said = (await freed(operator, first)) ? await runCommand(operator, command) : first;
-  return remediesOf(operator, command, said);
+  const there = existing(first);
+  const next = there === undefined ? command : ({ ...command, as: { type: 'adopt', id: there } } as const);
+  const isFree = there !== undefined || (await freed(operator, first));
+  return remediesOf(operator, next, isFree ? await runCommand(operator, next) : first);
 };
+
+/** The resource that an error names: reads show it, and the operator has declared it absent. */
+function existing(said: unknown): string | undefined {
+  const [step] = said instanceof ConfigError ? said.remedies : [];
+  const isNamed = step?.type === 'run' && step.command === 'resolve' && step.args[1] === '--adopt';
+  return isNamed ? step.args[2] : undefined;
+}
 
 /** Carries out the way of an error that releases the resource from the other key that has it. */
 async function freed(operator: Operator, said: unknown): Promise<boolean> {
