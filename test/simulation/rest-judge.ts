@@ -18,10 +18,15 @@ export function storyRest(lines: readonly string[]): RestJudge {
 
 /** Servers that only a state of before has known, or whose key the API had forgotten, and no documented read shows. */
 async function unknowableTo(
-  { history, clock, observer }: StoryStage,
-  { box, epoch, behind }: Controller,
+  { history, clock, observer, emulator }: StoryStage,
+  { box, epoch, behind, clockWasSet }: Controller,
   { servers }: Project,
 ): Promise<readonly Thing[]> {
+  // Only the clock of the host showed that the API had forgotten the key. @source API §8
+  if (clockWasSet && !emulator.readings.dateHeader)
+    return servers
+      .filter(({ id }) => history.isUnseen(String(id), true))
+      .map(({ id }) => ({ kind: 'server', id: String(id) }));
   const hidden = epoch === 0 ? [] : servers.filter(({ id }) => history.isUnseen(String(id), behind));
   if (hidden.length === 0) return [];
   const store = await box.open(clock.now());
