@@ -30,6 +30,14 @@ function linksOf(page: string): { link: string; file: string; anchor: string | u
 }
 
 describe('docs', () => {
+  test.each([
+    ['all pages', docs, 30_000],
+    ['the page about safety', ['docs/safety.md'], 1_500],
+  ])('%s can be read in a limited time', (_name, read, most) => {
+    const words = read.flatMap((page) => readFileSync(join(root, page), 'utf8').match(/\S+/g) ?? []);
+    expect(words.length).toBeLessThanOrEqual(most);
+  });
+
   test.each(pages)('%s: each link leads to a file and an anchor that exist', (page) => {
     const broken = linksOf(page).filter(
       ({ file, anchor }) =>
