@@ -17,7 +17,15 @@ import {
   toNothing,
   unchanged,
 } from './existence.ts';
-import { asAnother, freeingName, nameExists, nameTaken, renaming, withNameOf } from './unique-names.ts';
+import {
+  asAnother,
+  freeingName,
+  nameExists,
+  nameTaken,
+  renaming,
+  takenName,
+  withNameOf,
+} from './unique-names.ts';
 import { cutShort } from './whole-list.ts';
 
 /** An image added by URL: the API fetches it, which may fail. */
@@ -110,7 +118,7 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
     const bound = new Set(subjects.map(({ binding, desired }) => binding?.id ?? desired?.id));
     const unbound = isos.flatMap(({ id }) => (bound.has(id) ? [] : [id]));
     const seen = subjects.map(async ({ key, binding, desired }) => {
-      const sameName = withNameOf(desired, byName, subjects);
+      const sameName = withNameOf(desired, byName);
       const named = desired?.managed === false ? sameName[0] : undefined;
       const id = binding?.id ?? desired?.id;
       const live = id === undefined ? named : (byId.get(id) ?? (await read.findIso(id)));
@@ -141,7 +149,7 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
     }
     if (live !== undefined) return diffLive(subject, live, observed?.sameName ?? [], world);
     const changes = fromNothing({ name: desired.value.name, url: desired.value.url });
-    const [taken] = observed?.sameName ?? [];
+    const taken = takenName(subject, observed?.sameName ?? [], world);
     if (taken !== undefined) {
       const adopt = run('adopt', [subject.key, taken.id], { when: 'if that ISO belongs to this spec' });
       const ways = [bindingBy(desired, adopt), asAnother(subject, taken, 'to add another ISO')];

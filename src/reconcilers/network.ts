@@ -17,7 +17,15 @@ import {
   unchanged,
 } from './existence.ts';
 import { cardsLeaving, diffLeaving, obstacleOf } from './network/in-use.ts';
-import { asAnother, freeingName, nameExists, nameTaken, renaming, withNameOf } from './unique-names.ts';
+import {
+  asAnother,
+  freeingName,
+  nameExists,
+  nameTaken,
+  renaming,
+  takenName,
+  withNameOf,
+} from './unique-names.ts';
 import { cutShort } from './whole-list.ts';
 
 /** A private network: created without an id in the answer, replaced when its cidr changes. */
@@ -104,7 +112,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
     return new Map(
       subjects.map((subject) => [
         subject.key,
-        observeOne(subject, byId, withNameOf(subject.desired, byName, subjects)),
+        observeOne(subject, byId, withNameOf(subject.desired, byName)),
       ]),
     );
   },
@@ -120,13 +128,14 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
       live && { id: String(live.id), identity: identityOf(live) },
       fieldsLacking(desired?.value, neededToCreate),
     );
-    const [taken, another] = observed?.sameName ?? [];
+    const { sameName = [] } = observed ?? {};
+    const [first, another] = sameName;
     if (desired?.managed === false && desired.id === undefined && another !== undefined) {
       return blocking(
         'adopt',
         'name_ambiguous',
         `several networks are named "${another.name}"`,
-        [taken, another].flatMap((each) =>
+        [first, another].flatMap((each) =>
           each === undefined ? [] : [edit(subject.key, { set: { id: each.id } })],
         ),
       );
@@ -137,8 +146,8 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
 
     const entry = desired.value;
     const wanted = fromNothing({ name: entry.name, cidr: entry.cidr });
-    if (live !== undefined)
-      return { verdict: diffLive(subject, entry, live, observed?.sameName ?? [], world) };
+    if (live !== undefined) return { verdict: diffLive(subject, entry, live, sameName, world) };
+    const taken = takenName(subject, sameName, world);
     // @assumption A16 The API may accept a second network of this name, and evidence could not distinguish the two.
     if (taken !== undefined) {
       const ways = waysWithTaken(subject, entry, taken);

@@ -23,23 +23,33 @@ export function renaming(
 
 /**
  * The live resources that have the name of the entry, or another name under which its line may have created one: the name
- * of the key in its `moved`, or of its own key. A resource with one of these names counts only if no key is bound to it.
+ * of the key in its `moved`, or of its own key. Those with its own name come first.
  */
 export function withNameOf<Live extends { readonly id: number | string }>(
   desired:
     | (Pick<DesiredResource, 'key' | 'moved' | 'named'> & { readonly value: { readonly name: string } })
     | undefined,
   byName: ReadonlyMap<string, readonly Live[]>,
-  subjects: readonly Pick<Subject, 'binding'>[],
 ): readonly Live[] {
   if (desired === undefined) return [];
   const { key, moved, named, value } = desired;
   const own = byName.get(value.name.trim()) ?? [];
   if (moved === undefined) return own;
-  const bound = new Set(subjects.map(({ binding }) => binding?.id));
   const names = new Set([moved, ...(named === false ? [key] : [])].map((each) => takeApart(each).name));
   const others = [...names].flatMap((name) => byName.get(name) ?? []);
-  return [...own, ...others.filter((each) => !own.includes(each) && !bound.has(String(each.id)))];
+  return [...own, ...others.filter((each) => !own.includes(each))];
+}
+
+/** Of these, the one because of which the entry is not created: it has the name of the entry, or no key is bound to it. */
+export function takenName<Live extends Named<unknown>>(
+  { kind, desired }: Subject<{ readonly name: string }>,
+  sameName: readonly Live[],
+  world: World,
+): Live | undefined {
+  const name = desired?.value.name.trim();
+  return sameName.find(
+    (each) => each.name.trim() === name || world.keyOf({ kind, id: String(each.id) }) === undefined,
+  );
 }
 
 /** The edit that says that a resource with the name of the entry is another one. */

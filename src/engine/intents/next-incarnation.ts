@@ -10,11 +10,19 @@ import type { WriteRequest } from '../../core/ports.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
 import { draftOne } from '../../plan/draft.ts';
 import { deleted } from '../claims/release.ts';
-import { incarnationOf, isInScope, lastAttempt } from '../claims/scope.ts';
+import { incarnationOf, isInScope, lastAttempt, lastCreation } from '../claims/scope.ts';
 import { hasUnidentified, unidentified } from '../claims/unidentified.ts';
 import { observeAgain, type Run } from '../run.ts';
 import { beginIntent, contextOf, inWriteSlot, preimageOf } from './begin.ts';
-import { asksKey, close, isServerError, keyIsFresh, type Progress, unasked } from './endings.ts';
+import {
+  asksKey,
+  close,
+  isServerError,
+  keyIsFresh,
+  keyMayBeKnown,
+  type Progress,
+  unasked,
+} from './endings.ts';
 import { probeKey } from './probe-key.ts';
 
 /**
@@ -275,4 +283,10 @@ export function underFormerNames(
     return named === undefined || equal(named, request) ? [] : [named];
   });
   return kept.length === 0 ? [] : [...kept, request];
+}
+
+/** A newer copy of the state may have created the server again since the API has forgotten the last key of this one. */
+export async function isForgotten(run: Run, key: ResourceKey): Promise<boolean> {
+  const last = await lastCreation(run, key, (_parts, { sends }) => sends > 0);
+  return last !== undefined && !keyMayBeKnown(run, last);
 }

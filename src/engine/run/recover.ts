@@ -20,6 +20,7 @@ import {
   askSuccessors,
   endReplaced,
   isAsked,
+  isForgotten,
   requestOf,
   tryNextIncarnation,
   underFormerNames,
@@ -84,7 +85,9 @@ export async function recover(run: Run, all: boolean): Promise<boolean> {
       (mayExist && (all || !isIgnored) && !(await isNextProven(run, resource.key)));
     const isOwnAsked = isResumed(run, resource.key) || isUnknown;
     if (await lookUp(run, resource, isOwnAsked ? [resource.key, ...earlier] : earlier)) any = true;
-    else if (mayBeLater && isBare(resource) && (await lookUpLater(run, resource))) any = true;
+    else if (isBare(resource) && (mayBeLater || (await isForgotten(run, resource.key)))) {
+      if (await lookUpLater(run, resource)) any = true;
+    }
   }
   return (await askSuccessors(run)) || any;
 }
