@@ -69,13 +69,15 @@ export class QuestionRules {
 }
 
 /**
- * The operator alone disturbs the story, and the keys have one scope: the API answers each request as documented. An old
- * copy of the state may have asked a key before a newer one has used the next attempt.
+ * The operator alone disturbs the story and ignores nothing, and the keys have one scope: the API answers each request
+ * as documented. An old copy of the state may have asked a key before a newer one has used the next attempt.
  */
 function isUndisturbed({ faults, incidents, readings, profile, cut, actions = [] }: Story): boolean {
   const others = [...faults, ...incidents, ...Object.keys(readings)];
   const scopes = actions.filter((each) =>
-    ['start_other_file', 'give_scope', 'put_state_back'].includes(String(member(member(each, 'what'), 'do'))),
+    ['start_other_file', 'give_scope', 'put_state_back', 'ignore'].includes(
+      String(member(member(each, 'what'), 'do')),
+    ),
   );
   return others.length + scopes.length === 0 && profile === undefined && cut === undefined;
 }
