@@ -81,7 +81,12 @@ export async function usedUp(
 ): Promise<StateChange[]> {
   const beyond = await incarnationsBeyond(run, intent);
   const length = 1 + Math.max(0, intent.replaces === undefined ? beyond : beyond - 1);
-  return Array.from({ length }, () => ({ type: 'next_incarnation', key: intent.key }) as const);
+  return incarnations(intent.key, length);
+}
+
+/** The changes that count so many incarnations of the key. */
+export function incarnations(key: ResourceKey, length: number): StateChange[] {
+  return Array.from({ length }, () => ({ type: 'next_incarnation', key }) as const);
 }
 
 /** The key of the creation names a resource, or holds another answer. The next resource has another incarnation. */

@@ -10,7 +10,7 @@ import { firewallOf } from '../../core/world.ts';
 import { pricesNow } from '../../plan/totals.ts';
 import { holdsAnother, idempotencyKey, incarnationOf, lastAttempt } from '../claims/scope.ts';
 import type { Run } from '../run.ts';
-import { asksKey, sentNow, unasked } from './endings.ts';
+import { asksKey, conflicting, sentNow } from './endings.ts';
 
 /** The input from which a kind derives a request. */
 export function contextOf(run: Run, operation: WriteContext['operation'], world: World): WriteContext {
@@ -89,8 +89,8 @@ export async function beginIntent(
     attempt: numbers.attempt,
     ...(kind.setting || operation.verb === 'update' ? { nonce: id } : {}),
   });
-  const taken = question === undefined && (await holdsAnother(run, operation.key, named));
-  const asked = taken ? ({ ...unasked, stage: 'taken', conflict: true } as const) : question;
+  const isNew = question === undefined && operation.verb === 'create';
+  const asked = isNew && (await holdsAnother(run, operation.key, named)) ? conflicting : question;
   const sent = sentNow(run);
   const now = sent.lastSentAt;
   const parentId = subject.parent && world.idOf(subject.parent);

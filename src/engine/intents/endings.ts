@@ -280,6 +280,8 @@ const whyTexts: Readonly<Record<WhyUnknown, string>> = {
 
 /** The question of a key that no probe has asked yet. */
 export const unasked: KeyQuestion = { stage: 'asking', probes: 0 };
+/** The key holds the answer to another request. */
+export const conflicting: KeyQuestion = { ...unasked, stage: 'taken', conflict: true };
 
 /** Another request may have used the key. @assumption A4 */
 export const doubtedKey: Unconfirmed = { why: 'conflict', question: unasked };

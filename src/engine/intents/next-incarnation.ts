@@ -17,6 +17,7 @@ import { beginIntent, contextOf, inWriteSlot, preimageOf } from './begin.ts';
 import {
   asksKey,
   close,
+  conflicting,
   isServerError,
   keyIsFresh,
   keyMayBeKnown,
@@ -60,13 +61,16 @@ export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Prog
   if (held.is === 'fenced')
     await close(run, asking, { outcome: 'absent', text: 'no earlier state used this idempotency key' });
   else await close(run, asking, { outcome: 'void', text: 'the API did not answer for this idempotency key' });
-  const question = { ...unasked, stage: 'taken', conflict: true } as const;
-  const same = await beginIntent(run, operation, request, { ...begun, question, numbered: intent });
+  const same = await beginIntent(run, operation, request, {
+    ...begun,
+    question: conflicting,
+    numbered: intent,
+  });
   // The new record replaces the previous record, so it keeps the time and number of its sends.
   const { sends, lastSentAt, lastSentApiAt } = intent;
   return run.state.update(same, {
     ...{ sends, lastSentAt, lastSentApiAt },
-    stage: { phase: 'unknown', unconfirmed: { why, question } },
+    stage: { phase: 'unknown', unconfirmed: { why, question: conflicting } },
   });
 }
 

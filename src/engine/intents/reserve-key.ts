@@ -8,9 +8,9 @@ import { requestOf } from './next-incarnation.ts';
 import { isUnaskable, probeKey, reserving } from './probe-key.ts';
 
 /**
- * Why no other state creates the resource of the entry again under the entry's next key: this state has reserved the key, or
- * has created the resource under it. `used_elsewhere`: the key holds the answer to a creation of
- * another state, which the next creation of the entry asks for.
+ * Why no other state creates the resource of the entry again under the entry's next key: this state has reserved the key,
+ * or has created the resource under it. `used_elsewhere`: the key holds the answer to a creation of another state, which
+ * the next creation of the entry asks for.
  */
 export async function reservationOf(
   run: Run,

@@ -215,6 +215,7 @@ export async function unresolvedCreate(
   run: Run,
   operation: Pick<Operation, 'key' | 'kind' | 'verb'>,
 ): Promise<Progress | undefined> {
+  if (operation.verb !== 'create') return undefined;
   const subject = run.world.subjects.get(operation.key);
   const begun = await begunEarlier(run, run.world, subject === undefined ? [] : [subject]);
   const other = unresolvedBeside(run, operation, isSecondHalf({ begun }, operation.key));

@@ -15,7 +15,7 @@ import type { TaskId } from '../../core/resources.ts';
 import type { Binding, Facts, InPhase, Intent, StateChange } from '../../core/state.ts';
 import { attributionOf, identityChanged, isAnother, makerOf, ownerOf } from '../claims/claims.ts';
 import { deleted, released, retiring } from '../claims/release.ts';
-import { incarnationsBeyond, usedUp } from '../claims/scope.ts';
+import { incarnations, incarnationsBeyond, usedUp } from '../claims/scope.ts';
 import { answeredWithServer } from '../claims/unidentified.ts';
 import type { Run } from '../run.ts';
 import { staleMs } from '../timing.ts';
@@ -100,8 +100,7 @@ export async function found(run: Run, intent: Intent, id: string, taskId?: TaskI
   };
   const { isFree, changes } = answeredWith(run, { kind, id, identity: {} }, holder, recovers);
   // The resource may be of a later incarnation than the state knows.
-  const length = await incarnationsBeyond(run, intent);
-  const counted = Array.from({ length }, () => ({ type: 'next_incarnation', key }) as const);
+  const counted = incarnations(key, await incarnationsBeyond(run, intent));
   // The key stays in use: a creation under the key gets this answer again.
   const outcome = isFree ? 'absent' : 'void';
   const text = `found under its idempotency key: ${id}`;

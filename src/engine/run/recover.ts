@@ -13,7 +13,16 @@ import { incarnationOf, lastAttempt, lastCreation, usedUp } from '../claims/scop
 import { answeredWithServer } from '../claims/unidentified.ts';
 import { decided } from '../intents/ask-key.ts';
 import { beginIntent, inWriteSlot, preimageOf } from '../intents/begin.ts';
-import { asksKey, close, isDormant, isReplay, keyIsFresh, questionOf, unasked } from '../intents/endings.ts';
+import {
+  asksKey,
+  close,
+  conflicting,
+  isDormant,
+  isReplay,
+  keyIsFresh,
+  questionOf,
+  unasked,
+} from '../intents/endings.ts';
 import { answerAtLast } from '../intents/held.ts';
 import {
   askAgain,
@@ -276,9 +285,8 @@ async function lookUpAfter(
   const next = await lookUpInTurn(run, key, resource, { ahead: ahead + 1 });
   if (next === 'found' || next === 'reserved') return next;
   if (run.intents.has(key)) return 'reserved';
-  const question = { ...unasked, stage: 'taken', conflict: true } as const;
   const operation = { key, kind, verb: 'create', changes: [] } as const;
-  const begun = { world, recovers: resource.key, preimage, question, numbered: intent };
+  const begun = { world, recovers: resource.key, preimage, question: conflicting, numbered: intent };
   await beginIntent(run, operation, request, begun);
   return 'reserved';
 }
