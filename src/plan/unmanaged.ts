@@ -64,9 +64,8 @@ export function heldAddresses(register: Register, world: World): readonly Ip[] {
   return world.serverSubjects().flatMap(({ desired, binding }) => {
     const { mayBeOlder, namesAddress } = appliedServer(binding);
     const wanted = wantedAddress(desired?.value);
-    // The entry of an older server may have asked for another address before.
-    const asks = wanted.reuse !== undefined || (register.isNew && wanted.new === undefined);
-    const mayBe = wanted.ip === undefined ? asks && mayBeOlder : mayBeOlder || namesAddress;
+    // The entry of an older server may have named an address before, whatever it says now.
+    const mayBe = mayBeOlder ? wanted.new === undefined : wanted.ip !== undefined && namesAddress;
     // `managed: false` of a server says nothing about an address that an earlier state bought for `ips`.
     const isLeft = register.isNew && desired?.managed === false;
     const its = mayBe || isLeft ? world.ipsOf(binding?.id ?? desired?.id ?? '') : [];

@@ -39,12 +39,31 @@ export function settled({ claims }: Pick<Run, 'claims'>, keys: ReadonlySet<Resou
   }));
 }
 
-/** The operator names a server that this state did not know, which is the unidentified server of the line. */
-export function identified(run: Run, binding: Binding): StateChange[] {
+/**
+ * The operator names a server that this state did not know, which is the unidentified server of the line.
+ *
+ * @param asked the creation that the operator was asked about: the server of an earlier incarnation may be another one
+ */
+export function identified(
+  run: Run,
+  binding: Binding,
+  asked?: Pick<Intent, 'key' | 'incarnation'>,
+): StateChange[] {
   const { key, kind } = binding;
   const isKnown = run.claims.has(objectName(binding)) || ownerOf(run, binding) !== undefined;
   if (!factsOf(kind).container || isKnown) return [];
-  return settled(run, run.lines().of(run.world.subjects.get(key)?.desired ?? { key }));
+  const line = new Set(run.lines().of(run.world.subjects.get(key)?.desired ?? { key }));
+  if (asked !== undefined && !isUnidentifiedIn(run, asked)) line.delete(asked.key);
+  return settled(run, line);
+}
+
+/** Whether the unidentified server of the key, if any, is that of the incarnation. */
+function isUnidentifiedIn(
+  { claims }: Pick<Run, 'claims'>,
+  { key, incarnation }: Pick<Intent, 'key' | 'incarnation'>,
+): boolean {
+  const { holder } = claims.get(objectName(unidentifiedServer(key))) ?? {};
+  return holder?.is === 'unidentified' && holder.incarnation === incarnation;
 }
 
 /**
@@ -54,10 +73,8 @@ export function identified(run: Run, binding: Binding): StateChange[] {
  */
 export async function answeredWithServer(run: Run, intent: Intent): Promise<StateChange[]> {
   const object = unidentifiedServer(intent.key);
-  const { holder } = run.claims.get(objectName(object)) ?? {};
-  const isIt = holder?.is === 'unidentified' && holder.incarnation === intent.incarnation;
   const reason = 'its idempotency key was answered';
-  const ended = isIt ? [{ type: 'unclaim', object, reason } as const] : [];
+  const ended = isUnidentifiedIn(run, intent) ? [{ type: 'unclaim', object, reason } as const] : [];
   return [...ended, ...(await perhapsReplaced(run, intent))];
 }
 

@@ -51,7 +51,10 @@ export async function adoptKey(run: Run, key: ResourceKey, named: string): Promi
     );
   }
   const world = await worldWith(run, subject, id);
-  if (world === undefined) throw new ConfigError(missing(subject, id));
+  if (world === undefined) {
+    if (bound?.recovered === undefined) throw new ConfigError(missing(subject, id));
+    return result(await confirmGone(run, bound));
+  }
   await run.deps.store.claimProject(run.desired.projectId);
   await run.moves.keep();
   if (bound !== undefined)
@@ -98,10 +101,6 @@ async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<s
   const applied = isEdited ? undefined : believedNow;
   const said = subject.desired === undefined ? {} : { protect };
   const taken = { ...(applied && { applied }), ...(formerKeys.length > 0 && { formerKeys }) };
-  // The resources that came with a server are confirmed with it.
-  const inside = boundIn(run, key).flatMap(({ recovered: isRecovered, ...each }) =>
-    isRecovered ? [each] : [],
-  );
   // The other entries whose key was answered with the resource are created under their next key.
   const answered = await answeredElsewhere(run);
   const others = (binding.formerKeys ?? []).filter((each) => {
@@ -110,11 +109,24 @@ async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<s
   });
   await run.state.change([
     ...others.map((each) => ({ type: 'next_incarnation', key: each }) as const),
-    ...[{ ...binding, ...said, ...taken, identity }, ...inside].map(
-      (each) => ({ type: 'bind', binding: each }) as const,
-    ),
+    { type: 'bind', binding: { ...binding, ...said, ...taken, identity } },
+    ...confirmed(boundIn(run, key)),
   ]);
   return `${key} was already bound to ${id}. The binding is confirmed, and the state records the current identity of the ${nounOf(subject.kind)}, such as its name or address.${isEdited ? ` The entry was edited since vdcsync ${before.recovered === 'taken' ? 'bound' : 'found'} it: \`vdcsync plan\` asks about its ${fields.join(', ')}.` : believed(run, subject, seen)}`;
+}
+
+/** The resource is gone, and what it leaves is decided on as that of the entry. */
+async function confirmGone(run: Run, bound: Binding): Promise<string> {
+  const { key, id } = bound;
+  await run.state.change(confirmed([bound, ...boundIn(run, key)]));
+  return `${key} is confirmed as bound to ${id}, which no longer exists: \`vdcsync plan\` shows the next step.`;
+}
+
+/** The resources that came with a server are confirmed with it. */
+function confirmed(bindings: readonly Binding[]): StateChange[] {
+  return bindings.flatMap(({ recovered, ...binding }): StateChange[] =>
+    recovered === undefined ? [] : [{ type: 'bind', binding }],
+  );
 }
 
 function entryIn(applied: Json | undefined): unknown {

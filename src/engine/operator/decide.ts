@@ -276,11 +276,13 @@ async function usedForOld(run: Run, intent: Intent, id: string): Promise<Command
 }
 
 /**
- * The binding of another key to the resource of a creation: the entry of the creation has left the spec, or its `moved`
- * takes over the binding once the write is ended.
+ * The binding to the resource of a creation: that of another key, if the entry of the creation has left the spec, or if its
+ * `moved` takes over the binding once the write is ended; or that of its own key, for a question about an earlier write.
  */
 function heldInstead(run: Run, intent: Intent, id: string): Binding | undefined {
   const { subjects } = run.world;
+  const bound = run.bindings.get(intent.key);
+  if (bound?.id === id && intent.recovers !== undefined) return bound;
   const holder = intent.verb === 'create' ? ownerOf(run, { ...intent, id }) : undefined;
   if (holder === undefined) return undefined;
   const [own, its] = [intent.key, holder.key].map((key) => subjects.get(key)?.desired);
@@ -327,7 +329,7 @@ async function madeByOther(run: Run, intent: Intent, id: string) {
   if (world === undefined) return undefined;
   const binding = bindingOf(run, subject, id, world);
   const remarks = remarksOn(run, { ...subject, binding }, world);
-  const bound: readonly StateChange[] = [{ type: 'bind', binding }, ...identified(run, binding)];
+  const bound: readonly StateChange[] = [{ type: 'bind', binding }, ...identified(run, binding, intent)];
   return { bound, remarks };
 }
 

@@ -85,7 +85,8 @@ describe('src/engine/claims/unidentified.ts', () => {
   });
 
   const own = bound('servers.a', 'server', '2');
-  test.each<[string, Binding, Parameters<typeof knowing>[0], readonly string[]]>([
+  type Adoption = Parameters<typeof knowing>[0] & { readonly asked?: Pick<Intent, 'key' | 'incarnation'> };
+  test.each<[string, Binding, Adoption, readonly string[]]>([
     ['of the entry', own, {}, ['servers.a']],
     ['of an earlier key', own, { of: ['servers.b'], line: ['servers.b'] }, ['servers.b']],
     ['of an entry that has left the spec', own, { entries: [], line: [] }, ['servers.a']],
@@ -94,8 +95,10 @@ describe('src/engine/claims/unidentified.ts', () => {
     ['that was found', own, { found: ['2'] }, []],
     ['that is bound', own, { bindings: [bound('servers.c', 'server', '2')] }, []],
     ['of another kind', bound('networks.a', 'network', '2'), { of: ['networks.a'] }, []],
-  ])('an adoption names the unidentified server: %s', (_name, binding, given, ended) => {
-    expect(identified(knowing(given), binding)).toEqual(
+    ['in answer to a question about it', own, { asked: write('servers.a', '1') }, ['servers.a']],
+    ['in answer to a question about a later one', own, { asked: write('servers.a', '2') }, []],
+  ])('an adoption names the unidentified server: %s', (_name, binding, { asked, ...given }, ended) => {
+    expect(identified(knowing(given), binding, asked)).toEqual(
       ended.map((each) => ({ type: 'claim', claim: { ...object(each), holder: holderOf(each, true) } })),
     );
   });

@@ -4,6 +4,7 @@ import { type ResourceKey, takeApart } from '../../../src/core/keys.ts';
 import type { WriteResult } from '../../../src/core/ports.ts';
 import type { Intent } from '../../../src/core/state.ts';
 import { TransportError } from '../../../src/core/transport.ts';
+import { reserving } from '../../../src/engine/intents/probe-key.ts';
 import { recovered } from '../../../src/engine/interruption.ts';
 import {
   askLineAgain,
@@ -595,6 +596,7 @@ describe('src/engine/run/recover.ts', () => {
     expect(await isNextProven(run, 'ips.a' as ResourceKey)).toBe(is);
   });
 
+  const reservation = { name: 'allocate_ip', path: {}, body: {}, probe: reserving };
   test.each<[string, readonly Intent[], boolean]>([
     ['was never used', [], false],
     ['was used', [past('ips.a')], true],
@@ -603,6 +605,12 @@ describe('src/engine/run/recover.ts', () => {
     ['was asked, and is unused', [past('ips.a', { because: 'unused', sends: 0 })], true],
     ['was declared absent', [past('ips.a', { because: 'reported_absent', sends: 0 })], true],
     ['was given up', [past('ips.a', { outcome: 'void' })], false],
+    ['another state has reserved', [past('ips.a', { because: 'reserved', outcome: 'void' })], false],
+    [
+      'this state has reserved',
+      [past('ips.a', { because: 'reserved', outcome: 'void', request: reservation })],
+      true,
+    ],
     ['was not sent', [past('ips.a', { sends: 0 })], false],
     ['was replayed', [past('ips.a', { because: 'replayed' })], false],
     [

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ApplyReport } from '../../../src/core/progress.ts';
 import { faultRule } from '../../../src/emulator/faults.ts';
+import { sliders } from '../../reconcilers/support.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
 import { gpu, ips } from '../shop.ts';
 
@@ -105,6 +106,27 @@ describe('src/engine/operator: an operator decides', () => {
     );
 
     expect(text).toContain(`networks.three is bound to ${id}`);
+  });
+
+  test('a server that an entry has taken over is confirmed although it is gone, and its address is replaced with it', async () => {
+    const spec = (name: string, more = '') =>
+      `settings: {prune: true}\nservers: {${name}: {${sliders}${more}}}\n`;
+    const played = rig({ emulator: { readings: { omittedIpv4: 'new' } } });
+    const edited = spec('web').replace(/cores: \d/, 'cores: 3');
+    await played.apply(spec('web'));
+    await played.apply(spec('www', ', moved: {from: servers.web}'));
+    played.emulator.mutate({ do: 'delete_server', id: 2001 });
+
+    expect((await played.apply(edited)).blocked).toMatchObject([
+      { key: 'servers.web', code: 'dependency_blocked' },
+      { key: 'servers.web.public_ipv4', code: 'recovered_unconfirmed' },
+    ]);
+    const said = await played.clock.run(played.engine.adopt(load(edited), 'servers.web' as never, '2001'));
+
+    expect(said.text).toContain('servers.web is confirmed as bound to 2001, which no longer exists');
+    expect((await played.apply(edited)).outcome).toBe('converged');
+    expect(played.project.servers.map(({ id }) => id)).toEqual([2002]);
+    expect(played.project.ips.map(({ serverId }) => serverId)).toEqual([2002]);
   });
 
   const blind = gpu
