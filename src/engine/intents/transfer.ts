@@ -135,12 +135,17 @@ function foundUnder({ desired: { scope } }: Run, key: Intent['key']) {
   return { is: 'found', key, ...(scope === undefined ? {} : { scope }) } as const;
 }
 
-/** Whether a new state asks the key of the intent about the resource of this binding or entry. */
-export function asksAbout(
-  { recovers }: Intent,
-  { key, formerKeys = [] }: Pick<Binding, 'key' | 'formerKeys'>,
-): boolean {
-  return recovers !== undefined && [key, ...formerKeys].includes(recovers);
+/** The binding or the entry whose resource a new state asks the key of the intent about. */
+export function askerOf(
+  { world, bindings, desired }: Run,
+  { key: asked, recovers }: Intent,
+): Pick<Binding, 'key' | 'formerKeys'> | undefined {
+  const isLeft = (key: ResourceKey) => world.subjects.get(key)?.desired === undefined;
+  const askers: Pick<Binding, 'key' | 'formerKeys'>[] = [...bindings.values(), ...desired.resources];
+  return askers.find(
+    ({ key, formerKeys = [] }) =>
+      recovers !== undefined && [key, ...formerKeys].includes(recovers) && (!isLeft(key) || isLeft(asked)),
+  );
 }
 
 /** The operator has named the resource of the line, so the run waits for no other answer. */

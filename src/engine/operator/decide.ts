@@ -20,7 +20,7 @@ import { lift } from '../intents/pauses.ts';
 import { record } from '../intents/record.ts';
 import { madeRoomFor } from '../intents/revalidate.ts';
 import { serverIsGone } from '../intents/settle.ts';
-import { asksAbout, endQuestion, replacedBy } from '../intents/transfer.ts';
+import { askerOf, endQuestion, replacedBy } from '../intents/transfer.ts';
 import { bindingOf } from '../run/adopt.ts';
 import { knownIds, type Run } from '../run.ts';
 import {
@@ -212,9 +212,7 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
     await endQuestion(run, intent, holder);
     return result(`${holder.key} is bound to ${id}, so the write of ${intent.key} is ended.`);
   }
-  const asker =
-    [...run.bindings.values(), ...run.desired.resources].find((each) => asksAbout(intent, each)) ??
-    renamedEntry(run, intent);
+  const asker = askerOf(run, intent) ?? renamedEntry(run, intent);
   const { key = intent.key } = asker ?? {};
   const declared = run.world.subjects.get(key)?.desired;
   const isElsewhere = key !== intent.key;

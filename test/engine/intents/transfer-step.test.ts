@@ -12,7 +12,7 @@ import {
   remainsOf,
 } from '../../../src/engine/intents/bound-by.ts';
 import {
-  asksAbout,
+  askerOf,
   endQuestion,
   endSuperseded,
   found,
@@ -371,13 +371,31 @@ describe('src/engine/intents/transfer.ts', () => {
     expect(Object.keys((plain.changes[0]?.[0] as { claim: Claim }).claim.holder)).toEqual(['is', 'key']);
   });
 
-  test('a question is about its entry, and about the earlier keys of that', async () => {
-    const asked = intentOf({ recovers: 'ips.x' });
-    const key = (name: string) => name as ResourceKey;
-    expect(asksAbout(asked, { key: key('ips.x') })).toBe(true);
-    expect(asksAbout(asked, { key: key('ips.y'), formerKeys: [key('ips.x')] })).toBe(true);
-    expect(asksAbout(asked, { key: key('ips.y') })).toBe(false);
-    expect(asksAbout(intentOf({}), { key: undefined as never })).toBe(false);
+  const formerly = { ...bound('ips.y', 'ip', '7'), formerKeys: ['ips.x' as ResourceKey] };
+  test.each<[string, object, Binding | undefined, readonly string[], string | undefined]>([
+    ['its entry', { recovers: 'ips.x' }, undefined, ['ips.x'], 'ips.x'],
+    ['an entry with that earlier key', { recovers: 'ips.x' }, formerly, ['ips.y'], 'ips.y'],
+    ['a binding that has left', { recovers: 'ips.x', key: 'ips.z' }, formerly, [], 'ips.y'],
+    [
+      'its own entry, once that has left',
+      { recovers: 'ips.x', key: 'ips.z' },
+      formerly,
+      ['ips.z'],
+      undefined,
+    ],
+    ['another entry', { recovers: 'ips.w' }, formerly, ['ips.y'], undefined],
+    ['nothing', {}, formerly, ['ips.y'], undefined],
+  ])('a question is about %s', (_name, asked, binding, entries, asker) => {
+    const resources = entries.map((key) => ({ key }));
+    const run = {
+      bindings: new Map(binding && [[binding.key, binding]]),
+      desired: { resources },
+      world: { subjects: new Map(resources.map((desired) => [desired.key, { desired }])) },
+    };
+    expect(askerOf(run as never, intentOf(asked))?.key).toBe(asker);
+  });
+
+  test('an answered question ends, and its key stays with the holder', async () => {
     const { run, changes, ends } = running();
     expect(await endQuestion(run, intentOf(ip), bound('ips.y', 'ip', '7'))).toMatchObject({
       outcome: 'done',
