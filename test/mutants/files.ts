@@ -49,6 +49,7 @@ export const mutated: readonly Mutated[] = [
   judgedBy('src/view/bill.ts', 'test/view', ['bill']),
   judgedBy('src/engine/run/unreached-keys.ts', 'test/engine/intents', ['reserve-key-step'], 95),
   judgedBy('src/engine/run/recover.ts', 'test/engine/intents', ['recover-step'], 96),
+  judgedBy('src/engine/run/look-up.ts', 'test/engine/intents', ['recover-step'], 96),
 ];
 
 function judgedBy(file: string, folder: string, tests: readonly string[], atLeast?: number): Mutated {
