@@ -23,6 +23,8 @@ const mostKeys = 8;
 
 /** `sent`: other requests than that of the entry, in turn. `ahead`, `later`: as of the beginning of a write. */
 interface Asking {
+  /** A bound resource of the kind would be deleted or replaced, and may be the one for which a key was reserved. */
+  readonly isGoing?: boolean;
   readonly sent?: readonly WriteRequest[];
   readonly ahead?: number;
   readonly later?: number | undefined;
@@ -49,7 +51,7 @@ export async function lookUp(
     if (held === 'reserved') reserved.push(key);
   }
   // A resource that lists show may be the one of the entry. The creation finds its key reserved again.
-  if (!isNone(unmanagedFor(resource.kind, await registerOf(run), run.world)))
+  if (!asking.isGoing && !isNone(unmanagedFor(resource.kind, await registerOf(run), run.world)))
     await endReserved(run, reserved);
   return false;
 }

@@ -64,7 +64,8 @@ export async function recover(run: Run, all: boolean): Promise<boolean> {
       (all && !(await isProven(run, resource.key))) ||
       (mayExist && (all || !isIgnored) && !(await isNextProven(run, resource.key)));
     const isOwnAsked = isResumed(run, resource.key) || isUnknown;
-    if (await lookUp(run, resource, isOwnAsked ? [resource.key, ...earlier] : earlier)) any = true;
+    const asked = isOwnAsked ? [resource.key, ...earlier] : earlier;
+    if (await lookUp(run, resource, asked, { isGoing: going.has(resource.kind) })) any = true;
     else if (isBare(resource) && (mayBeLater || (await isForgotten(run, resource.key)))) {
       if (await lookUpLater(run, resource)) any = true;
     }
