@@ -3,7 +3,7 @@ import { visibleCommands, withApi } from '../src/cli/flags.ts';
 import { endings, environment, files } from '../src/cli/help.ts';
 import { createProgram } from '../src/cli/program.ts';
 import type { Io } from '../src/cli/terminal.ts';
-import type { BlockingCode, Explained } from '../src/core/codes/explained.ts';
+import type { ExplainedCode } from '../src/core/codes/explained.ts';
 import { warnings } from '../src/core/codes/warnings.ts';
 import { apiCodes, questions } from '../src/core/codes.ts';
 import { containers } from '../src/core/keys.ts';
@@ -240,7 +240,7 @@ export function metricsPage(): string {
 
 /** Every code of a blocked operation, a failure or a warning. */
 export function codesPage(): string {
-  const of = (own: Readonly<Record<string, Explained & Partial<BlockingCode>>>) =>
+  const of = (own: Readonly<Record<string, ExplainedCode>>) =>
     sorted(own).map(([code, { asks, meaning }]) => {
       const kind = asks === undefined ? '' : ` (*${asks}*)`;
       return `- \`${code}\`${kind}: ${meaning}`;

@@ -1,17 +1,31 @@
-import { decisionCodes } from './codes/decisions.ts';
-import { type BlockingCode, type Explained, type QuestionClass, questionClasses } from './codes/explained.ts';
-import { outcomes } from './codes/outcomes.ts';
-import { refusals } from './codes/refusals.ts';
+import { policy, unmanaged } from './codes/decisions.ts';
+import {
+  type Explained,
+  type ExplainedCode,
+  type QuestionClass,
+  questionClasses,
+} from './codes/explained.ts';
+import { candidates, expired, none, task, unseen } from './codes/outcomes.ts';
+import { refusal } from './codes/refusals.ts';
 import { warnings } from './codes/warnings.ts';
+import { namesIn } from './json.ts';
 import { newToken } from './remedy.ts';
 
+const byClass = { policy, unmanaged, refusal, task, unseen, candidates, expired, none } as const;
+
+type CodesOf<Group> = Group extends unknown ? keyof Group : never;
+
+export type BlockCode = CodesOf<(typeof byClass)[QuestionClass]>;
+
 /** The codes under which a plan or a run reports an operation as blocked. */
-export const questions = { ...decisionCodes, ...refusals, ...outcomes } as const;
+export const questions = Object.fromEntries(
+  namesIn(byClass).flatMap((asks) =>
+    Object.entries(byClass[asks]).map(([code, about]) => [code, { ...about, asks }]),
+  ),
+) as Readonly<Record<BlockCode, ExplainedCode>>;
 
 /** Every code of vdcsync in plans, reports and warnings. Other codes are the API's own. */
 export const codes = { ...questions, ...warnings } as const;
-
-export type BlockCode = keyof typeof questions;
 
 export type Code = keyof typeof codes;
 
@@ -93,12 +107,12 @@ export const conditionCodes = {
   },
 } as const satisfies Readonly<Record<string, Explained>>;
 
-const explained = new Map<string, Explained & Partial<BlockingCode>>(
+const explained = new Map<string, ExplainedCode>(
   Object.entries({ ...apiCodes, ...conditionCodes, ...codes }),
 );
 
 /** The explanation of a code of vdcsync or of the API, or of a condition; `undefined`: a code of the API that is not documented. */
-export function explanationOf(code: string): (Explained & Partial<BlockingCode>) | undefined {
+export function explanationOf(code: string): ExplainedCode | undefined {
   return explained.get(code);
 }
 

@@ -166,7 +166,7 @@ function codeExplanation(code: string) {
     format_version: 1,
     code,
     meaning,
-    cause: asks === 'none' ? null : why,
+    cause: why,
     class: asks === undefined ? null : questionClasses[asks].title,
     next_step: next,
     example: { situation: example, ways },

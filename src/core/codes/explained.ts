@@ -29,9 +29,11 @@ export interface Explained {
   readonly ways?: readonly string[];
 }
 
-/** A code that blocks an operation. */
-export interface BlockingCode extends Explained {
-  readonly asks: QuestionClass;
-  /** The reason why vdcsync cannot know the answer. */
-  readonly why: string;
+/** The codes of one class of questions. `why`: the reason why vdcsync cannot know the answer. */
+export type Questions = Readonly<Record<string, Explained & { readonly why: string }>>;
+
+/** `asks`: the class of the question to the operator, of a code that blocks an operation. */
+export interface ExplainedCode extends Explained {
+  readonly asks?: QuestionClass;
+  readonly why?: string;
 }

@@ -1,11 +1,10 @@
-import type { BlockingCode } from './explained.ts';
+import type { Questions } from './explained.ts';
 
-/** Codes of operations that only the spec, the token, the payment or the provider can make possible. */
-export const refusals = {
+/** Operations that only the spec, the token, the payment or the provider can make possible. */
+export const refusal = {
   address_in_use: {
     meaning: 'the address of the entry is attached to another server',
     next: 'name another address, or delete that server',
-    asks: 'refusal',
     why: 'the spec names an address that another server holds, and vdcsync detaches no address',
     example: 'servers.web-2 names ips.web, and server 2001 holds that address.',
     ways: ['servers: {web-2: {public_ipv4: {ip: other}}}'],
@@ -13,7 +12,6 @@ export const refusals = {
   default_network: {
     meaning: 'vdcsync never changes the default network',
     next: 'write `managed: false` in its entry',
-    asks: 'refusal',
     why: 'the spec asks for a change of the default network',
     example: 'networks.default declares a cidr, and is the default network of the project.',
     ways: ['networks: {default: {managed: false}}'],
@@ -21,7 +19,6 @@ export const refusals = {
   entry_incomplete: {
     meaning: 'the change needs a replacement, and the entry with `id:` lacks fields that a creation needs',
     next: 'restore the old value; or remove `id:`, and add these fields',
-    asks: 'refusal',
     why: 'an entry with `id:` may omit the fields that only a creation needs',
     example: 'servers.web-1 has `id: 2001` and another `server_type` than before, and lacks `image`.',
     ways: ['servers: {web-1: {image: ubuntu-24.04}}   # without `id:`'],
@@ -29,7 +26,6 @@ export const refusals = {
   firewall_no_public_iface: {
     meaning: 'a firewall needs a public network interface',
     next: 'give the server a `public_ipv4`, or write `enabled: false`',
-    asks: 'refusal',
     why: 'the API puts no firewall on a server without a public address',
     example: 'servers.db-1 declares a firewall, and has no public address.',
     ways: ['servers: {db-1: {public_ipv4: {new: true}}}', 'servers: {db-1: {firewall: {enabled: false}}}'],
@@ -37,7 +33,6 @@ export const refusals = {
   gpu_package_not_found: {
     meaning: 'the server type does not sell that package',
     next: 'write a package that it sells',
-    asks: 'refusal',
     why: 'the name in the spec has a typing error, or the API no longer offers the package',
     example: 'servers.gpu-1 asks for a100-9, and its type sells l40s-1 and l40s-2.',
     ways: ['servers: {gpu-1: {gpu_package: l40s-1}}'],
@@ -45,7 +40,6 @@ export const refusals = {
   gpu_package_required: {
     meaning: 'the server type is sold in packages',
     next: 'write `gpu_package` instead of sizes',
-    asks: 'refusal',
     why: 'the spec does not choose a package',
     example: 'servers.gpu-1 has the type gpu-fixed and declares `cores: 4`.',
     ways: ['servers: {gpu-1: {gpu_package: l40s-1}}'],
@@ -53,7 +47,6 @@ export const refusals = {
   image_ambiguous: {
     meaning: 'several images have that name',
     next: 'write the id',
-    asks: 'refusal',
     why: 'image names are not unique, so the spec has to give the id',
     example: 'Two images are named golden.',
     ways: ['servers: {web-1: {image: os-88ffd7694c6a}}'],
@@ -61,7 +54,6 @@ export const refusals = {
   image_not_found: {
     meaning: 'the server type does not have the image',
     next: 'write an image that it has',
-    asks: 'refusal',
     why: 'the name in the spec has a typing error, or the API no longer offers the image',
     example: 'servers.web-1 says `image: ubuntu-24`, and its type has ubuntu-24.04.',
     ways: ['servers: {web-1: {image: ubuntu-24.04}}'],
@@ -69,7 +61,6 @@ export const refusals = {
   image_not_supported: {
     meaning: "a server cannot be created from a project's own ISO",
     next: 'write an image of the server type',
-    asks: 'refusal',
     why: 'the spec names an ISO as the image of a server',
     example: 'servers.web-1 names the ISO of isos.rescue as its image.',
     ways: ['servers: {web-1: {image: ubuntu-24.04}}'],
@@ -77,7 +68,6 @@ export const refusals = {
   immutable: {
     meaning: 'the field cannot be changed, not even by a replacement',
     next: 'restore the old value, or add a new entry',
-    asks: 'refusal',
     why: 'the spec changes a field that no operation can change',
     example: 'ips.web was allocated with `server_type_id: 3`, and the spec says 8 now.',
     ways: ['ips: {gpu: {server_type_id: 8}}   # a new entry, a new address'],
@@ -85,7 +75,6 @@ export const refusals = {
   ip_in_use: {
     meaning: 'the address is attached to a server that stays',
     next: 'detach it in the client area, or `vdcsync forget` the address',
-    asks: 'refusal',
     why: 'the API does not release an attached address, and the run does not delete the server',
     example: 'ips.web left the spec, and is attached to server 2001, which stays.',
     ways: ['vdcsync forget ips.web'],
@@ -93,7 +82,6 @@ export const refusals = {
   iso_in_use: {
     meaning: 'the ISO is in a drive',
     next: 'write `iso: null` in the entry of that server, or eject the ISO in the client area',
-    asks: 'refusal',
     why: 'the API does not delete an ISO that a drive holds, and the plan does not eject the ISO',
     example: 'isos.rescue left the spec, and is in the drive of server 2001.',
     ways: ['servers: {web-1: {iso: null}}'],
@@ -101,7 +89,6 @@ export const refusals = {
   moved_from_unknown: {
     meaning: '`moved` names a key that the state does not bind',
     next: 'correct the key, or remove the line. With a new state, adopt the resource if it exists',
-    asks: 'refusal',
     why: 'the previous key in the spec has a typing error, or only a lost state has bound it',
     example: 'servers.web-2 says `moved: {from: servers.wbe-1}`, and the state binds servers.web-1.',
     ways: ['servers: {web-2: {moved: {from: servers.web-1}}}'],
@@ -109,7 +96,6 @@ export const refusals = {
   name_ambiguous: {
     meaning: 'several networks have that name',
     next: 'write `id:`',
-    asks: 'refusal',
     why: 'network names are not unique, so the spec has to give the id',
     example: 'Two networks are named backend.',
     ways: ['networks: {backend: {id: 32}}'],
@@ -117,7 +103,6 @@ export const refusals = {
   network_in_use: {
     meaning: 'the network would be deleted or replaced, and servers are on it',
     next: 'remove the servers from the network, or delete them first',
-    asks: 'refusal',
     why: 'the change deletes the network, and servers that stay are in it',
     example: 'networks.backend left the spec, and server 2001 is still on it.',
     ways: [
@@ -128,7 +113,6 @@ export const refusals = {
   no_gpu_capacity: {
     meaning: 'for a day, no host had enough free graphics cards',
     next: 'add further packages to `gpu_package`, or wait',
-    asks: 'refusal',
     why: 'the provider had no capacity for a day',
     example: 'The API answered the creation of servers.gpu-1 with no_gpu_capacity for 24 h.',
     ways: ['servers: {gpu-1: {gpu_package: [l40s-2, l40s-1]}}'],
@@ -136,7 +120,6 @@ export const refusals = {
   not_found: {
     meaning: 'the project does not have the resource that the spec or a write names',
     next: 'correct or remove the entry. To create a new resource, remove `id:`',
-    asks: 'refusal',
     why: 'the id or name in the spec has a typing error, or the resource was deleted outside vdcsync',
     example: 'servers.web-1 says `id: 2999`, and no server has that id.',
     ways: ['servers: {web-1: {id: 2001}}'],
@@ -144,7 +127,6 @@ export const refusals = {
   plan_not_found: {
     meaning: 'the server type does not have the plan',
     next: 'write a plan that it has',
-    asks: 'refusal',
     why: 'the number in the spec has a typing error, or the API no longer offers the plan',
     example: 'servers.db-1 says `plan_id: 99`, and its type has 51 and 52.',
     ways: ['servers: {db-1: {plan_id: 52}}'],
@@ -152,7 +134,6 @@ export const refusals = {
   profile_changed: {
     meaning: 'a write is unconfirmed, and a changed API profile or variable would change its request',
     next: 'restore the profile or the variable, or `vdcsync resolve KEY --adopt ID` or `--absent`',
-    asks: 'refusal',
     why: 'the API accepts an idempotency key only with the request that first used the key',
     example:
       'The creation of servers.web-1 is unconfirmed, and a changed API profile would send another request.',
@@ -164,14 +145,12 @@ export const refusals = {
   project_not_active: {
     meaning: 'the project is not Active, so the API refuses new spending',
     next: 'pay the invoice, or ask the provider',
-    asks: 'refusal',
     why: 'the API refuses new spending while the project is not Active',
     example: 'GET /project shows the status Suspended: the API refuses new spending.',
   },
   server_error: {
     meaning: 'the API answered several attempts of a write with a server error, and reads show no effect',
     next: '`vdcsync apply` later. `vdcsync history` shows the request ids for the provider',
-    asks: 'refusal',
     why: 'the fault is in the API, so only the provider can remove it',
     example: 'POST /servers answered each of four attempts with 500.',
     ways: ['vdcsync apply   # later'],
@@ -179,7 +158,6 @@ export const refusals = {
   server_type_not_found: {
     meaning: 'the catalogue does not have the server type',
     next: 'write a type that it has',
-    asks: 'refusal',
     why: 'the name in the spec has a typing error, or the API no longer offers the type',
     example: 'servers.web-1 says `server_type: slider-1`, and the catalogue has sliders-1.',
     ways: ['servers: {web-1: {server_type: sliders-1}}'],
@@ -187,7 +165,6 @@ export const refusals = {
   server_type_not_supported: {
     meaning: 'the API takes no image from a packaged graphics-card server',
     next: 'name another server',
-    asks: 'refusal',
     why: 'the spec names a server with a `gpu_package` as the source of an image',
     example: 'server_images.golden names servers.gpu-1, a packaged graphics-card server.',
     ways: ['server_images: {golden: {server: web-1}}'],
@@ -195,7 +172,6 @@ export const refusals = {
   sizing_mode_mismatch: {
     meaning: 'the server type uses other size fields',
     next: 'write the fields of the type: cores, memory and disk, or `plan_id`, or `gpu_package`',
-    asks: 'refusal',
     why: 'the size fields in the entry belong to another server type',
     example: 'servers.db-1 has the type plans-1 and declares `cores: 4`.',
     ways: ['servers: {db-1: {plan_id: 52}}'],
@@ -203,9 +179,8 @@ export const refusals = {
   url_missing: {
     meaning: 'an ISO must be added again, and its entry has `id:` and no url',
     next: 'remove `id:`, and write `url:`',
-    asks: 'refusal',
     why: 'the entry has an `id:`, and only a creation needs the url',
     example: 'isos.rescue has only `id: uiso-7`, and the download of ISO uiso-7 failed.',
     ways: ['isos: {rescue: {url: "https://mirror.example.com/rescue.iso"}}   # without `id:`'],
   },
-} as const satisfies Readonly<Record<string, BlockingCode>>;
+} as const satisfies Questions;
