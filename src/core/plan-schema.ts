@@ -1,13 +1,16 @@
 import * as z from 'zod';
+import type { Code } from './codes.ts';
 import type { ResourceKey } from './keys.ts';
 import { kindNames } from './kind-facts.ts';
+import type { Remedy } from './remedy.ts';
 
 const text = z.string();
-const key = typed<ResourceKey>(text);
-const count = z.int().min(0);
-const moment = z.iso.datetime();
-const verb = z.enum(['create', 'update', 'delete', 'adopt']);
-const kind = z.enum(kindNames);
+const operationId = typed<string & { readonly __brand: 'OperationId' }>(text);
+export const key = typed<ResourceKey>(text);
+export const count = z.int().min(0);
+export const moment = z.iso.datetime();
+export const verb = z.enum(['create', 'update', 'delete', 'adopt']);
+export const kind = z.enum(kindNames);
 
 /** The schema of a value whose exact type stands elsewhere. */
 export function typed<Type>(schema: z.ZodType): z.ZodType<Type> {
@@ -56,35 +59,35 @@ export const traffic = z.strictObject({ opened: z.array(text), closed: z.array(t
 
 export const operation = z
   .strictObject({
-    id: text.describe('The same step of the same resource has the same id in every plan.'),
-    key: text,
+    id: operationId.describe('The same step of the same resource has the same id in every plan.'),
+    key,
     kind,
     verb,
     changes: z.array(change),
-    needs: z.array(text).describe('Ids of operations that must be done first.'),
+    needs: z.array(operationId).describe('Ids of operations that must be done first.'),
     spend: z.enum(['adds', 'reduces', 'none']).describe('`adds` is paused while the project cannot pay.'),
     risk: z.enum(['safe', 'billed', 'destructive']),
-    replacement: text.optional().describe('Id of the other half of a replacement.'),
-    reason: text.optional().describe('The reason, if the changes do not show it.'),
+    replacement: operationId.exactOptional().describe('Id of the other half of a replacement.'),
+    reason: text.exactOptional().describe('The reason, if the changes do not show it.'),
     traffic: traffic
-      .optional()
+      .exactOptional()
       .describe(
         'Of a firewall: the traffic that it opens and closes, and all traffic that it then allows. Of a new public server without a firewall: everything.',
       ),
-    position: position.optional(),
+    position: position.exactOptional(),
     open: z
       .literal(true)
-      .optional()
+      .exactOptional()
       .describe('An earlier run has sent the write. The next apply only finishes it.'),
-    cause: z.literal('drift').optional().describe('The resource was changed outside vdcsync.'),
-    loses: text.optional().describe('Data that a change in place destroys.'),
+    cause: z.literal('drift').exactOptional().describe('The resource was changed outside vdcsync.'),
+    loses: text.exactOptional().describe('Data that a change in place destroys.'),
     undo: z
       .enum(['wholly', 'another_address', 'data_lost', 'stays'])
-      .optional()
+      .exactOptional()
       .describe(
         'How far the operation can be undone. `another_address`, `data_lost`: the resource comes back so. `stays`: it cannot be removed. Absent in plans of earlier releases.',
       ),
-    target: text.optional().describe('Id of the live resource that is adopted or deleted.'),
+    target: text.exactOptional().describe('Id of the live resource that is adopted or deleted.'),
   })
   .describe('One operation. The list is in a valid order of execution.');
 
@@ -111,36 +114,35 @@ const step = {
   about: z.array(text).optional().describe('Of a step elsewhere: ids and addresses.'),
 };
 
-/** `core/remedy.ts` is its type. */
-export const remedies = z
-  .array(
+export const remedies = typed<readonly Remedy[]>(
+  z.array(
     z.strictObject({
       ...step,
       when: text.optional().describe('The case in which the remedy is right.'),
       next: z.array(z.strictObject(step)).optional().describe('The steps that follow.'),
     }),
-  )
-  .describe('The remedies as data.');
+  ),
+).describe('The remedies as data.');
 
 /** One blocked operation, in every result that has some. */
 export const blocked = z.strictObject({
-  key: text,
+  key,
   verb,
   code: text.describe('Stable and machine-readable.'),
   reason: text,
-  position: position.optional(),
-  starts_at: moment.optional().describe('When the window opens that the operation waits for.'),
-  since: text.optional().describe('When a run first found the operation blocked with this code.'),
+  position: position.exactOptional(),
+  starts_at: moment.exactOptional().describe('When the window opens that the operation waits for.'),
+  since: text.exactOptional().describe('When a run first found the operation blocked with this code.'),
   decision: z.boolean().describe('False: the operation continues without a manual decision.'),
   resolve: text.describe('The remedies as one text, separated by ` | `.'),
   remedies,
 });
 
 export const warning = z.strictObject({
-  code: text,
-  key: text.nullable(),
+  code: typed<Code>(text),
+  key: key.nullable(),
   message: text,
-  remedies: remedies.optional(),
+  remedies: remedies.exactOptional(),
 });
 
 export const summary = z.strictObject({

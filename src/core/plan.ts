@@ -1,71 +1,43 @@
 import type * as z from 'zod';
-import { type Code, questionClass } from './codes.ts';
+import { questionClass } from './codes.ts';
 import type { Position } from './desired.ts';
 import { countsAsDeletion, type ResourceKey, takeApart } from './keys.ts';
-import { factsOf, type KindName } from './kind-facts.ts';
+import { factsOf } from './kind-facts.ts';
 import type * as schema from './plan-schema.ts';
 import type { Fixed } from './plan-schema.ts';
 import type { ApiProfile } from './profile.ts';
-import { type Remedy, resolveText } from './remedy.ts';
+import { resolveText } from './remedy.ts';
 
 /** A part of the public JSON form. */
 type Part<Name extends keyof typeof schema> = (typeof schema)[Name] extends z.ZodType
   ? Fixed<z.infer<(typeof schema)[Name]>>
   : never;
 
-export type Verb = 'create' | 'update' | 'delete' | 'adopt';
+/** One step of a plan: plain data. An operation permits a write; the write is made from it later. */
+export type Operation = Part<'operation'>;
+
+export type Verb = Operation['verb'];
 
 export type Change = Part<'change'>;
 
 /** A 402 pauses operations that `adds`, and never those that `reduces`. @source API §1.6 */
-export type Spend = 'adds' | 'reduces' | 'none';
-export type Risk = 'safe' | 'billed' | 'destructive';
+export type Spend = Operation['spend'];
+export type Risk = Operation['risk'];
 
 /**
  * How far an operation can be undone. `another_address`, `data_lost`: the resource comes back with another address, or
  * without its data. `stays`: nothing can remove the created resource.
  */
-export type UndoGrade = NonNullable<Part<'operation'>['undo']>;
+export type UndoGrade = NonNullable<Operation['undo']>;
 
 /** Stable across plans: the same step of the same resource has the same id. */
-export type OperationId = string & { readonly __brand: 'OperationId' };
+export type OperationId = Operation['id'];
 
 export function operationId(verb: Verb, key: ResourceKey): OperationId {
   return `${verb}:${key}` as OperationId;
 }
 
 export type Traffic = Part<'traffic'>;
-
-/** One step of a plan: plain data. An operation permits a write; the write is made from it later. */
-export interface Operation {
-  readonly id: OperationId;
-  readonly key: ResourceKey;
-  readonly kind: KindName;
-  readonly verb: Verb;
-  readonly changes: readonly Change[];
-  /** Operations that must be done before this operation starts. */
-  readonly needs: readonly OperationId[];
-  readonly spend: Spend;
-  readonly risk: Risk;
-  /** The other half of a replacement: its delete or its create. */
-  readonly replacement?: OperationId;
-  /** The reason, where the changes do not show it: the cause of a replacement, a resource that is gone. */
-  readonly reason?: string;
-  /** The live resource that is adopted or deleted. */
-  readonly target?: string;
-  /** Of a firewall, and of a new public server without one. */
-  readonly traffic?: Traffic;
-  /** The data that a change in place destroys. */
-  readonly loses?: string;
-  /** Left out in a plan of an earlier release. */
-  readonly undo?: UndoGrade;
-  /** An earlier run has sent the write, and the write has not ended: the next apply only finishes it. */
-  readonly open?: true;
-  /** The live side was changed outside vdcsync. The spec may ask for further changes. */
-  readonly cause?: 'drift';
-  /** The entry of the key. Left out if the spec does not have it. */
-  readonly position?: Position;
-}
 
 /** The firewall of a new server, which is exposed until this operation is done. A disabled firewall filters nothing. */
 export function endsExposure({ kind, verb, changes }: Pick<Operation, 'kind' | 'verb' | 'changes'>): boolean {
@@ -79,19 +51,7 @@ export function endsExposure({ kind, verb, changes }: Pick<Operation, 'kind' | '
 /**
  * A resource that needs a decision of the operator. The JSON forms of a plan add the remedies as one text, `resolve`.
  */
-export interface Blocked {
-  readonly key: ResourceKey;
-  readonly verb: Verb;
-  readonly code: string;
-  readonly reason: string;
-  readonly remedies: readonly Remedy[];
-  /** The entry of the key. Left out if the spec does not have it. */
-  readonly position?: Position;
-  /** When the window opens that the operation waits for. Left out if it waits for no window. */
-  readonly starts_at?: string;
-  /** When a run first found the operation blocked with this code. Left out before a run has found it. */
-  readonly since?: string;
-}
+export type Blocked = Omit<Part<'blocked'>, 'decision' | 'resolve'>;
 
 /**
  * Whether the operation continues without a decision of the operator: after another operation, an answer of the API or a
@@ -143,12 +103,7 @@ export function inFileOrder<Part extends { readonly position?: Position }>(
   });
 }
 
-export interface Warning {
-  readonly code: Code;
-  readonly key: ResourceKey | null;
-  readonly message: string;
-  readonly remedies?: readonly Remedy[];
-}
+export type Warning = Part<'warning'>;
 
 /** The public JSON form, with the remedies as one more text, and whether they are needed. @param flags of the call, for the commands in that text */
 export function blockedJson({ remedies, ...blocked }: Blocked, flags = '') {
@@ -197,29 +152,12 @@ export type Summary = Part<'summary'>;
 /** The part of a plan that the operator selected. A server includes all resources inside it. */
 export type Selection = Part<'selection'>;
 
-/** A plan is a value, and its JSON form is public. */
-export interface Plan {
-  readonly format_version: 1;
-  readonly project: { readonly id: number; readonly name: string; readonly status: string };
-  /** Left out where the operator selected all resources. */
-  readonly selection?: Selection;
-  readonly observed_at: string;
-  /** Covers the operations and the spec that they come from; two equal digests mean the same plan. */
-  readonly digest: string;
-  readonly summary: Summary;
-  /**
-   * The state is new: an earlier state may have created a resource of the plan. An apply then finds the resource by its
-   * idempotency key. A plan asks no key, because that is a write. Left out if the plan creates nothing, and otherwise.
-   */
-  readonly new_state?: true;
-  /** In the order in which they may be carried out. */
-  readonly operations: readonly Operation[];
+/**
+ * A plan is a value, and its JSON form is public. `new_state`: an earlier state may have created a resource of the plan.
+ * An apply then finds the resource by its idempotency key. A plan asks no key, because that is a write.
+ */
+export interface Plan extends Omit<Part<'planSchema'>, 'blocked' | 'more_warnings'> {
   readonly blocked: readonly Blocked[];
-  readonly warnings: readonly Warning[];
-  readonly cost: Cost;
-  readonly effort: Effort;
-  /** Left out if the plan was made without proofs. */
-  readonly proofs?: Proofs;
 }
 
 /**

@@ -1,19 +1,13 @@
 import * as z from 'zod';
 import type { Claim } from '../core/claims.ts';
 import { keyStatuses } from '../core/key-status.ts';
-import type { ResourceKey } from '../core/keys.ts';
-import { type KindName, kindNames, kindsWith } from '../core/kind-facts.ts';
-import type { Blocked, Operation, Warning } from '../core/plan.ts';
+import { kindsWith } from '../core/kind-facts.ts';
 import * as plan from '../core/plan-schema.ts';
-import { type Fixed, typed } from '../core/plan-schema.ts';
+import { count, type Fixed, key, kind, moment, typed, verb } from '../core/plan-schema.ts';
 import { conditions } from './condition.ts';
 
 const text = z.string();
-const moment = z.iso.datetime();
 const maybe = moment.nullable();
-const count = z.int().min(0);
-const key = typed<ResourceKey>(text);
-const verb = z.enum(['create', 'update', 'delete', 'adopt']);
 
 export const commitSchema = z.strictObject({
   id: text,
@@ -65,7 +59,7 @@ const counts = z.strictObject({
 
 const resource = z.strictObject({
   key,
-  kind: typed<KindName>(z.enum(kindNames)),
+  kind,
   id: text.nullable().describe('The live id; null if no id is known.'),
   standing: z.enum(keyStatuses),
   presence: z
@@ -116,7 +110,7 @@ const flight = z.strictObject({
 const write = z.strictObject({
   key,
   verb,
-  kind: typed<KindName>(z.enum(kindNames)),
+  kind,
   phase: text,
   outcome: text.nullable(),
   detail: text.nullable(),
@@ -203,9 +197,9 @@ export const projectViewSchema = z.strictObject({
     })
     .nullable()
     .describe('The last plan; null if there is none.'),
-  operations: z.array(typed<Operation>(plan.operation)).describe('The operations of the last plan.'),
-  blocked: z.array(typed<Blocked & { readonly decision: boolean; readonly resolve: string }>(plan.blocked)),
-  warnings: z.array(typed<Warning>(plan.warning)),
+  operations: z.array(plan.operation).describe('The operations of the last plan.'),
+  blocked: z.array(plan.blocked),
+  warnings: z.array(plan.warning),
   more_warnings: count.optional().describe('How many warnings are left out: an output has at most 500.'),
   differs: z
     .array(text)
