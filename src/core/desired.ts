@@ -222,7 +222,7 @@ export function nameInSpec({ managed, id, parent, value }: DesiredResource): str
 }
 
 /** The address that the entry asks for; no fields where it asks for none. */
-export function wantedAddress(entry: EntryFields | undefined): WantedAddress {
+export function wantedAddress(entry: Pick<EntryFields, 'public_ipv4'> | undefined): WantedAddress {
   return entry?.public_ipv4 ?? {};
 }
 
@@ -232,7 +232,7 @@ export function isBare({ kind, value }: Pick<DesiredResource, 'kind' | 'value'>)
 }
 
 /** The key of the address that the entry names. */
-export function namedAddress(entry: EntryFields | undefined): ResourceKey | undefined {
+export function namedAddress(entry: Pick<EntryFields, 'public_ipv4'> | undefined): ResourceKey | undefined {
   const { ip } = wantedAddress(entry);
   return ip === undefined ? undefined : topLevelKey('ips', ip);
 }

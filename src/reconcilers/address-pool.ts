@@ -1,6 +1,7 @@
 import { addressObject, serverObject } from '../core/claims.ts';
+import { namedAddress, wantedAddress } from '../core/desired.ts';
 import { type Json, member } from '../core/json.ts';
-import { childKey, entryKeyOf, type ResourceKey, retiredFrom, takeApart, topLevelKey } from '../core/keys.ts';
+import { childKey, entryKeyOf, type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Warning } from '../core/plan.ts';
 import { edit, outside, run } from '../core/remedy.ts';
@@ -68,10 +69,9 @@ export function uncheckedPool({ key, desired, binding }: Subject<IpEntry>, { id,
  * is assumed to serve all types except for graphics cards.
  */
 export function poolCautions({ key }: Subject, entry: ServerEntry, world: World): Warning[] {
-  const { server_type, public_ipv4: wanted } = entry;
-  const type = findType(server_type, world.catalogue.types);
-  if (type === undefined || wanted === undefined || !('ip' in wanted)) return [];
-  const address = topLevelKey('ips', wanted.ip);
+  const type = findType(entry.server_type, world.catalogue.types);
+  const address = namedAddress(entry);
+  if (type === undefined || address === undefined) return [];
   const { server_type_id: taken } = (world.subjects.get(address)?.desired?.value ?? {}) as IpEntry;
   if (taken === type.id || (taken === undefined && !type.gpu)) return [];
   const of = taken === undefined ? "at the project's own location" : `for server type ${taken}`;
@@ -114,8 +114,7 @@ export function isKept(subject: Subject, server: Subject | undefined, world: Wor
  */
 export function ownAddress({ key, desired, binding }: Subject, world: World): Ip | undefined {
   const id = binding?.id ?? desired?.id;
-  const wanted = member(desired?.value, 'public_ipv4');
-  if (id === undefined || member(wanted, 'new') !== true) return undefined;
+  if (id === undefined || !wantedAddress(desired?.value).new) return undefined;
   const asked = member(binding?.applied, 'body');
   const address = member(asked, 'public_ipv4');
   if (asked != null && member(address, 'new') !== true && member(address, 'reuse') !== true) return undefined;
@@ -143,9 +142,9 @@ export function formerAddress(key: ResourceKey, world: World): Ip | undefined {
   const { identity } = world.subjects.get(own)?.binding ?? {};
   const live = world.ip(world.idOf(own) ?? '');
   if (live === undefined || live.server_id !== null || live.address !== identity?.address) return undefined;
-  const wanted = member(desired.value, 'public_ipv4');
-  if (member(wanted, 'reuse') === true) return live;
-  if (member(wanted, 'new') !== true) return undefined;
+  const wanted = wantedAddress(desired.value);
+  if (wanted.reuse) return live;
+  if (!wanted.new) return undefined;
   const isOnly = world.freeIps().every(({ id }) => id === live.id);
   return isOnly || world.profile.operations.named_address !== undefined ? live : undefined;
 }
@@ -159,15 +158,8 @@ export function isGivenUp({ key }: Pick<Subject, 'key'>, server: Subject | undef
   const applied = server.binding?.applied;
   // A server from outside this state keeps its address if its entry asks for any address.
   const isFromOutside = member(applied, 'body') == null;
-  if (
-    isFromOutside &&
-    (takesAny(server) || member(member(server.desired.value, 'public_ipv4'), 'new') === true)
-  )
-    return false;
+  const wanted = wantedAddress(server.desired.value);
+  if (isFromOutside && (wanted.reuse || wanted.new)) return false;
   const had = member(member(applied, 'entry'), 'public_ipv4');
   return key === `ips.${member(had, 'ip')}`;
-}
-
-function takesAny(server: Subject | undefined): boolean {
-  return member(member(server?.desired?.value, 'public_ipv4'), 'reuse') === true;
 }

@@ -1,4 +1,5 @@
-import { type Json, member } from '../core/json.ts';
+import { namedAddress } from '../core/desired.ts';
+import type { Json } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Warning } from '../core/plan.ts';
@@ -172,8 +173,7 @@ function lockout(key: ResourceKey, before: Filter, after: Filter): Warning[] {
 }
 
 function addressAfter({ parent }: Subject, world: World): string {
-  const entry = parent && world.subjects.get(parent)?.desired?.value;
-  return member(member(entry, 'public_ipv4'), 'ip') === undefined
+  return namedAddress((parent && world.subjects.get(parent))?.desired?.value) === undefined
     ? 'the server is replaced, and may get another address'
     : 'the server is replaced, and keeps its address';
 }
@@ -181,7 +181,7 @@ function addressAfter({ parent }: Subject, world: World): string {
 /** The public network interface is created with the address that the server asks for. @assumption A28 */
 function willBePublic(subject: Subject, world: World): boolean {
   const server = subject.parent && world.subjects.get(subject.parent)?.desired;
-  return server === undefined || member(server.value, 'public_ipv4') !== undefined;
+  return server === undefined || server.value.public_ipv4 !== undefined;
 }
 
 /** @source API §3.4 */

@@ -249,7 +249,7 @@ function diffOfServer(subject: Subject<IpEntry>, live: Ip | undefined, world: Wo
   // The new server takes it.
   if (parent !== undefined && formerAddress(parent, world) !== undefined) return unchanged;
   if (!isKept(subject, server, world)) return diffLeaving(subject, live, world);
-  const asks = member(server?.desired?.value, 'public_ipv4') !== undefined;
+  const asks = server?.desired?.value.public_ipv4 !== undefined;
   const another = asks ? ', and the new server gets another one' : '';
   const reason = `keep_ip: ${live.address} stays with the project${another}`;
   return {

@@ -1,5 +1,6 @@
+import { namedAddress } from '../core/desired.ts';
 import { digestOf, type Json, member } from '../core/json.ts';
-import { childKey, topLevelKey } from '../core/keys.ts';
+import { childKey } from '../core/keys.ts';
 import type { Accepted, Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { ReadPort } from '../core/ports.ts';
 import type { Ip, Server, ServerId } from '../core/resources.ts';
@@ -50,10 +51,10 @@ export const server: ResourceKind<ServerEntry, ServerObserved, ServerBefore> = {
     },
     neededToCreate,
     check: checkSizing,
-    references: (entry) =>
-      entry.public_ipv4 !== undefined && 'ip' in entry.public_ipv4
-        ? [{ path: ['public_ipv4', 'ip'], key: topLevelKey('ips', entry.public_ipv4.ip), exclusive: true }]
-        : [],
+    references: (entry) => {
+      const key = namedAddress(entry);
+      return key === undefined ? [] : [{ path: ['public_ipv4', 'ip'], key, exclusive: true }];
+    },
     /** The name may come from the key, and the address may be named by an entry whose key has changed as well. */
     likeness: ({ desired, binding }) => {
       const entry = desired?.value ?? (member(binding?.applied, 'entry') as ServerEntry | undefined);
@@ -197,7 +198,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved, ServerBefore> = {
     companions({ subject, id, request, asked, preimage, facts, named: answered, world, at }) {
       const wanted = subject.desired?.value ?? asked;
       const reuses = member(member(request.body, 'public_ipv4'), 'reuse') === true;
-      const named = member((asked ?? wanted)?.public_ipv4, 'ip') !== undefined;
+      const named = namedAddress(asked ?? wanted) !== undefined;
       const own = childKey(subject.key, 'public_ipv4');
       const former = world.subjects.get(own)?.binding?.id;
       const isFormer = ({ id: each }: { readonly id: unknown }) => String(each) === former;

@@ -1,7 +1,7 @@
 import { addressObject, serverObject } from '../../core/claims.ts';
-import { bindingBy } from '../../core/desired.ts';
+import { bindingBy, type EntryFields, namedAddress } from '../../core/desired.ts';
 import { member } from '../../core/json.ts';
-import { childKey, type ResourceKey, retiredFrom, retiringKey, topLevelKey } from '../../core/keys.ts';
+import { childKey, type ResourceKey, retiredFrom, retiringKey } from '../../core/keys.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';
 import { type Operation, type OperationId, operationId, type Warning } from '../../core/plan.ts';
 import type { StaleReads, WriteRequest } from '../../core/ports.ts';
@@ -24,27 +24,22 @@ import { orderOf } from './existing.ts';
  * @source API §4 POST /servers body
  */
 export function sentAddress(key: ResourceKey, entry: ServerEntry, world: World): unknown {
-  const wanted = entry.public_ipv4;
-  const former = formerAddress(key, world);
-  if (former === undefined && (wanted === undefined || !('ip' in wanted))) return wanted;
+  if (formerAddress(key, world) === undefined && namedAddress(entry) === undefined) return entry.public_ipv4;
   const template = world.profile.operations.named_address?.body;
   if (template === undefined) return { reuse: true };
   return fill(template, Number(world.idOf(claimedBy(key, world) ?? key)));
 }
 
 /** The address as one word, for plans and comparison. */
-export function addressOf(entry: ServerEntry): string | undefined {
+export function addressOf(entry: Pick<EntryFields, 'public_ipv4'>): string | undefined {
   const wanted = entry.public_ipv4;
-  if (wanted === undefined) return undefined;
-  if ('ip' in wanted) return `ips.${wanted.ip}`;
-  return 'new' in wanted ? 'new' : 'reuse';
+  return namedAddress(entry) ?? (wanted && (wanted.new ? 'new' : 'reuse'));
 }
 
 /** The reason why `{ip: NAME}` is not possible now. */
 export function addressProblem(key: ResourceKey, entry: ServerEntry, world: World): BodyProblem | undefined {
-  const wanted = entry.public_ipv4;
-  if (wanted === undefined || !('ip' in wanted)) return undefined;
-  const ipKey = topLevelKey('ips', wanted.ip);
+  const ipKey = namedAddress(entry);
+  if (ipKey === undefined) return undefined;
   const id = world.idOf(ipKey);
   const live = id === undefined ? undefined : world.ip(id);
   const holder = live?.server_id ?? null;
@@ -113,7 +108,7 @@ function isGivenAway(address: ResourceKey, server: ResourceKey, world: World): b
   const subject = world.subjects.get(server);
   if (subject?.desired === undefined) return retiredFrom(server) !== undefined;
   const { managed, value } = subject.desired;
-  return managed && addressOf(value as ServerEntry) !== address && isGivenUp({ key: address }, subject);
+  return managed && addressOf(value) !== address && isGivenUp({ key: address }, subject);
 }
 
 /**
@@ -136,10 +131,8 @@ function isFixed({ desired, binding }: Subject): boolean {
 
 /** The keys whose address the server may get instead of the address that its entry names. */
 export function mayExchangeWarning(key: ResourceKey, entry: ServerEntry, world: World): Warning[] {
-  const wanted = entry.public_ipv4;
-  if (wanted === undefined || !('ip' in wanted) || world.profile.operations.named_address !== undefined)
-    return [];
-  const named = topLevelKey('ips', wanted.ip);
+  const named = namedAddress(entry);
+  if (named === undefined || world.profile.operations.named_address !== undefined) return [];
   const id = world.idOf(named);
   const others = world
     .freeIps()
@@ -224,9 +217,7 @@ export function addressAlongside(
   world: World,
 ): Pick<Diff, 'alongside'> {
   const isNew =
-    formerAddress(key, world) === undefined &&
-    wanted !== undefined &&
-    ('new' in wanted || ('reuse' in wanted && !findsFree(key, world)));
+    formerAddress(key, world) === undefined && (wanted?.new || (wanted?.reuse && !findsFree(key, world)));
   return isNew ? { alongside: { key: childKey(key, 'public_ipv4'), price: priceOfAddress(world) } } : {};
 }
 
@@ -235,7 +226,7 @@ function findsFree(key: ResourceKey, world: World): boolean {
   const takers = world
     .serverSubjects()
     .filter((each) => each.key === key || !world.isThere(each.key))
-    .filter(({ desired }) => 'reuse' in ((desired?.value as ServerEntry | undefined)?.public_ipv4 ?? {}))
+    .filter(({ desired }) => desired?.value.public_ipv4?.reuse)
     .map((each) => each.key)
     .sort();
   const left = keepsOld(key, world) ? [] : world.ipsOf(world.idOf(key) ?? '').filter(world.isUnbound);
@@ -269,10 +260,9 @@ export function addressSequence(
   const releases = operations
     .filter(({ kind, verb }) => kind === 'ip' && verb === 'delete')
     .filter((each) => retiredFrom(each.key) === undefined && !staysUntilReplaced(each));
-  const takers = operations.filter(({ kind, verb, key }) => {
-    const wanted = (world.subjects.get(key)?.desired?.value as ServerEntry | undefined)?.public_ipv4;
-    return kind === 'server' && verb === 'create' && wanted !== undefined && 'reuse' in wanted;
-  });
+  const takers = operations.filter(
+    ({ kind, verb, key }) => kind === 'server' && verb === 'create' && wantedBy(key, world)?.reuse,
+  );
   const after = takers.map(({ id, key: taker }) => {
     // A claim comes before the deletion of the server that holds the address, so it waits only for addresses that are free.
     const waits = !unconfirmed.has(taker) && claimedBy(taker, world) === undefined;
@@ -347,13 +337,16 @@ export function takesFree(key: ResourceKey, world: World): 'shown' | 'any' | und
 /** The key of the address that the new server must get. */
 function claimedBy(key: ResourceKey, world: World): ResourceKey | undefined {
   if (formerAddress(key, world) !== undefined) return childKey(key, 'public_ipv4');
-  const wanted = (world.subjects.get(key)?.desired?.value as ServerEntry | undefined)?.public_ipv4;
-  return wanted !== undefined && 'ip' in wanted ? topLevelKey('ips', wanted.ip) : undefined;
+  return namedAddress(world.subjects.get(key)?.desired?.value);
 }
 
 function takesAddress(key: ResourceKey, world: World): boolean {
-  const wanted = (world.subjects.get(key)?.desired?.value as ServerEntry | undefined)?.public_ipv4;
-  return wanted !== undefined && (!('new' in wanted) || formerAddress(key, world) !== undefined);
+  const wanted = wantedBy(key, world);
+  return wanted !== undefined && (!wanted.new || formerAddress(key, world) !== undefined);
+}
+
+function wantedBy(key: ResourceKey, world: World) {
+  return world.subjects.get(key)?.desired?.value.public_ipv4;
 }
 
 /** A body template with `{ip_id}` filled in; alone in a string it becomes a number. */

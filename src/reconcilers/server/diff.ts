@@ -1,6 +1,7 @@
 import { addressObject } from '../../core/claims.ts';
+import { namedAddress } from '../../core/desired.ts';
 import { member } from '../../core/json.ts';
-import { childKey, type ResourceKey, retiredFrom, topLevelKey } from '../../core/keys.ts';
+import { childKey, type ResourceKey, retiredFrom } from '../../core/keys.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';
 import type { Change, Verb, Warning } from '../../core/plan.ts';
 import { edit, outside, run } from '../../core/remedy.ts';
@@ -266,10 +267,8 @@ function billedTwice({ key, binding }: Subject): Warning[] {
 
 /** For a server that is gone, and whose creation waits for an operator. @source API §1.4 */
 export function addressLeft({ key, desired }: Subject<ServerEntry>, world: World): Warning[] {
-  const wanted = desired?.value.public_ipv4;
-  if (wanted === undefined || !('ip' in wanted)) return [];
-  const ip = topLevelKey('ips', wanted.ip);
-  const live = world.ip(world.idOf(ip) ?? '');
+  const ip = namedAddress(desired?.value);
+  const live = ip && world.ip(world.idOf(ip) ?? '');
   if (live === undefined || live.server_id !== null) return [];
   const message = `${ip} (${live.address}) is detached, and stays billed as long as its entry is in the spec`;
   return [{ code: 'address_left_idle', key, message }];
@@ -279,10 +278,7 @@ export function addressLeft({ key, desired }: Subject<ServerEntry>, world: World
 function isLeftIdle(ip: ResourceKey, world: World): boolean {
   const subject = world.subjects.get(ip);
   if (subject?.desired === undefined || subject.parent !== undefined) return false;
-  return !world.serverSubjects().some(({ desired }) => {
-    const wanted = (desired?.value as ServerEntry | undefined)?.public_ipv4;
-    return wanted !== undefined && 'ip' in wanted && topLevelKey('ips', wanted.ip) === ip;
-  });
+  return !world.serverSubjects().some(({ desired }) => namedAddress(desired?.value) === ip);
 }
 
 /** The backups of a server that is not managed any more: no later plan reports them. @source API §1.5 */

@@ -1,6 +1,7 @@
 import equal from 'fast-deep-equal';
+import { namedAddress } from '../../core/desired.ts';
 import { member } from '../../core/json.ts';
-import { type ResourceKey, topLevelKey } from '../../core/keys.ts';
+import type { ResourceKey } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
 import type { Change } from '../../core/plan.ts';
 import { edit, outside, run, settleFirst } from '../../core/remedy.ts';
@@ -141,9 +142,8 @@ function circleOf(key: ResourceKey, world: World): readonly ResourceKey[] | unde
 }
 
 function holderOfWanted(key: ResourceKey, world: World): ResourceKey | undefined {
-  const wanted = entryOf(key, world)?.public_ipv4;
-  if (wanted === undefined || !('ip' in wanted)) return undefined;
-  return holderOf(topLevelKey('ips', wanted.ip), world);
+  const wanted = namedAddress(entryOf(key, world));
+  return wanted && holderOf(wanted, world);
 }
 
 /** The fields that the entry of a server lacks to be replaced. */

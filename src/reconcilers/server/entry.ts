@@ -1,10 +1,12 @@
 import { z } from 'zod';
+import type { EntryFields } from '../../core/desired.ts';
 import type { Seen } from '../../core/kind.ts';
 import type { EntryIssue } from '../../core/kind-entry.ts';
 import type { Ip, NetworkInterface, Server } from '../../core/resources.ts';
 
 /** A server, with the parts of its entry that are no resources of their own. */
-export type ServerEntry = Readonly<z.infer<typeof serverSchema>> & { readonly name: string };
+export type ServerEntry = Readonly<z.infer<typeof serverSchema>> &
+  Pick<EntryFields, 'public_ipv4'> & { readonly name: string };
 
 /**
  * There is no documented read of a server: it exists while its network interfaces answer 200 or an

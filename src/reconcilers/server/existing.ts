@@ -1,5 +1,5 @@
+import { namedAddress } from '../../core/desired.ts';
 import { member } from '../../core/json.ts';
-import { topLevelKey } from '../../core/keys.ts';
 import type { ReplacementOrder, Subject, World } from '../../core/kind.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
 
@@ -12,10 +12,9 @@ export interface Existing {
 }
 
 /** Whether the server holds the address that its entry names. */
-export function holdsNamed({ entry: { public_ipv4: wanted }, live, world }: Existing): boolean {
-  if (wanted === undefined || !('ip' in wanted)) return false;
-  const id = world.idOf(topLevelKey('ips', wanted.ip));
-  return live.addresses.some((each) => String(each.id) === id);
+export function holdsNamed({ entry, live, world }: Existing): boolean {
+  const named = namedAddress(entry);
+  return named !== undefined && live.addresses.some(({ id }) => String(id) === world.idOf(named));
 }
 
 /** The form of `replace` in an entry that permits a replacement; `undefined` if the entry permits none. */
@@ -38,8 +37,7 @@ export function orderOf(existing: Existing): ReplacementOrder {
 function isNeeded(existing: Existing): boolean {
   const { subject, entry, live, world } = existing;
   if (holdsNamed(existing)) return true;
-  const reuses = entry.public_ipv4 !== undefined && 'reuse' in entry.public_ipv4;
-  if (reuses && live.addresses.some(world.isUnbound)) return true;
+  if (entry.public_ipv4?.reuse && live.addresses.some(world.isUnbound)) return true;
   const { gpu_package: wanted } = entry;
   if (wanted === undefined) return false;
   const applied = subject.binding?.applied;

@@ -164,7 +164,7 @@ function misattached(existing: Existing): Warning[] {
   const wanted = entry.public_ipv4;
   if (wanted === undefined || holdsNamed(existing) || isInCreation(existing)) return [];
   const held = live.addresses.map(({ address }) => address).join(', ') || 'no address';
-  if (!('ip' in wanted)) {
+  if (wanted.ip === undefined) {
     const isLost = live.addresses.length === 0 && !world.isThere(childKey(subject.key, 'public_ipv4'));
     return isLost ? [differs(`the server has ${held}, and its entry asks for one. ${attach}`)] : [];
   }
