@@ -2,20 +2,15 @@ import equal from 'fast-deep-equal';
 import { z } from 'zod';
 import type { Json } from '../core/json.ts';
 import { childKey, type ResourceKey } from '../core/keys.ts';
-import type { Diff, Price, ResourceKind, World } from '../core/kind.ts';
+import type { Diff, ResourceKind, World } from '../core/kind.ts';
 import type { Change } from '../core/plan.ts';
 import type { BackupPolicy, ServerId } from '../core/resources.ts';
+import { doneIf } from './evidence.ts';
 import { fromNothing, observeInside, serverOf, unchanged } from './existence.ts';
-import { packageOf } from './prices.ts';
+import { priceOfBackups } from './prices.ts';
 
 /** A server's backup schedule: compared and reported; written only if the profile enables the operation. */
-export type BackupPolicyEntry = {
-  readonly enabled?: boolean | undefined;
-  readonly days?: readonly string[] | undefined;
-  readonly hour?: number | undefined;
-  readonly minute?: number | undefined;
-  readonly keep?: number | undefined;
-};
+type BackupPolicyEntry = Readonly<z.infer<typeof backupPolicySchema>>;
 
 interface BackupPolicyObserved {
   readonly id: string | undefined;
@@ -41,13 +36,13 @@ export const backupPolicySchema = z
 
 export const backupPolicy: ResourceKind<BackupPolicyEntry, BackupPolicyObserved> = {
   name: 'backup_policy',
-  entry: {
-    schema: backupPolicySchema,
-  },
+  entry: { schema: backupPolicySchema },
   billing: {
     billed: false,
     priceNow: ({ parent }, observed, world) =>
-      observed?.live.enabled === true && !hasBackupEntry(parent, world) ? priceOf(parent, world) : undefined,
+      observed?.live.enabled === true && !hasBackupEntry(parent, world)
+        ? priceOfBackups(parent, world)
+        : undefined,
   },
   timing: {
     deadlineMs: 10 * 60_000,
@@ -105,8 +100,7 @@ export const backupPolicy: ResourceKind<BackupPolicyEntry, BackupPolicyObserved>
       const id = Number(intent.request.path.server_id) as ServerId;
       const live = await read.findBackupPolicy(id);
       const sent = intent.request.body as unknown as BackupPolicyEntry;
-      const same = live !== undefined && diffDeclared(sent, live).length === 0;
-      return same ? { verdict: 'done', id: String(id), certain: true } : { verdict: 'not_done' };
+      return doneIf(live !== undefined && diffDeclared(sent, live).length === 0, id);
     },
   },
 
@@ -123,21 +117,20 @@ function billOf(
   const after = { ...before, ...entry };
   if (!after.enabled) return before.enabled ? { spend: 'reduces' } : {};
   if (before.enabled) {
-    const size = ({ keep = 0, days = [] }: BackupPolicyEntry) => [keep, days.length] as const;
+    const size = ({ keep = 0, days = [] }: Pick<typeof after, 'keep' | 'days'>) =>
+      [keep, days.length] as const;
     const [[keep, days], [keepBefore, daysBefore]] = [size(after), size(before)];
     return keep > keepBefore || days > daysBefore ? { spend: 'adds' } : {};
   }
-  return { spend: 'adds', ...(hasBackupEntry(server, world) ? {} : { price: priceOf(server, world) }) };
+  return {
+    spend: 'adds',
+    ...(hasBackupEntry(server, world) ? {} : { price: priceOfBackups(server, world) }),
+  };
 }
 
 /** The `backup` entry has the price already: a packaged server has one price for all its backups. */
 function hasBackupEntry(server: ResourceKey | undefined, world: World): boolean {
   return server !== undefined && world.subjects.get(childKey(server, 'backup'))?.desired !== undefined;
-}
-
-function priceOf(server: ResourceKey | undefined, world: World): Price {
-  const flat = packageOf(server && world.subjects.get(server), world)?.backup_price;
-  return flat == null ? { unknown: 'the price of backups depends on their size' } : { known: flat };
 }
 
 function diffDeclared(entry: BackupPolicyEntry, live: BackupPolicy): Change[] {

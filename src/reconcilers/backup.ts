@@ -1,7 +1,9 @@
 import type { SentWrite } from '../core/evidence.ts';
 import { sentByApi } from '../core/intent.ts';
+import { given } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, Price, ResourceKind, Subject, World } from '../core/kind.ts';
+import { issueIf } from '../core/kind-entry.ts';
 import type { Preimage } from '../core/preimage.ts';
 import type { Backup, BackupPolicy, ServerId } from '../core/resources.ts';
 import type { Binding } from '../core/state.ts';
@@ -17,8 +19,9 @@ import {
   makesRoom,
   takenAt,
 } from './backup/copies.ts';
-import { fromNothing, idIn, observeInside, recordedIds, serverOf, unchanged } from './existence.ts';
-import { packageOf } from './prices.ts';
+import { done, doneIf, idIn, notDone, recordedIds, unclear } from './evidence.ts';
+import { fromNothing, observeInside, serverOf, unchanged } from './existence.ts';
+import { flatPrice, packageOf, priceBySize, priceOfBackups } from './prices.ts';
 
 interface BackupBefore extends Preimage {
   /** The schedule, which may take a backup at the same time. */
@@ -33,37 +36,28 @@ export const backup: ResourceKind<BackupEntry, BackupObserved, BackupBefore> = {
     schema: backupSchema,
     children: (field) => [{ suffix: 'backup', value: field as BackupEntry, path: [] }],
     cautions: (entry) =>
-      maxAgeMs(entry) > 0 && maxAgeMs(entry) < leastUsualAgeMs
-        ? [
-            {
-              path: ['max_age'],
-              message: `with \`max_age: ${entry.max_age}\`, vdcsync takes more than one backup an hour, and each backup is billed`,
-            },
-          ]
-        : [],
+      issueIf(
+        maxAgeMs(entry) > 0 && maxAgeMs(entry) < leastUsualAgeMs,
+        ['max_age'],
+        `with \`max_age: ${entry.max_age}\`, vdcsync takes more than one backup an hour, and each backup is billed`,
+      ),
     check: (entry) =>
-      maxAgeMs(entry) > 0
-        ? []
-        : [
-            {
-              path: ['max_age'],
-              message: '`max_age` must be more than 0: otherwise every reconciliation buys a backup',
-            },
-          ],
+      issueIf(
+        maxAgeMs(entry) <= 0,
+        ['max_age'],
+        '`max_age` must be more than 0: otherwise every reconciliation buys a backup',
+      ),
   },
   billing: {
     billed: true,
     recordedPrice(_binding, prices, server) {
       const flat = packageOf(server && { binding: server }, prices)?.backup_price;
-      return flat == null ? { unknown: 'the price of a backup depends on its size' } : { known: flat };
+      return flat == null ? priceBySize : { known: flat };
     },
     /** Reported once per server. */
     priceNow(subject, observed, world) {
-      const { parent } = subject;
       if (isCopy(subject) || observed === undefined || observed.backups.length === 0) return undefined;
-      const flat =
-        parent === undefined ? undefined : packageOf(world.subjects.get(parent), world)?.backup_price;
-      return flat == null ? { unknown: 'the price of backups depends on their size' } : { known: flat };
+      return priceOfBackups(subject.parent, world);
     },
   },
   timing: {
@@ -101,16 +95,10 @@ export const backup: ResourceKind<BackupEntry, BackupObserved, BackupBefore> = {
     async preimage({ subject, operation, observed, world }, read) {
       if (operation.verb === 'delete') return {};
       const policy = await read.findBackupPolicy(serverOf(subject, world));
-      return {
-        backups: (observed?.backups ?? []).map(({ id }) => id),
-        policy: policy ?? null,
-      };
+      return { backups: (observed?.backups ?? []).map(({ id }) => id), policy: policy ?? null };
     },
 
-    accept: (answer) => {
-      const id = idIn(answer.data);
-      return id === undefined ? {} : { id };
-    },
+    accept: (answer) => given({ id: idIn(answer.data) }),
 
     async evidence(intent, read) {
       const server = Number(intent.request.path.server_id) as ServerId;
@@ -118,26 +106,25 @@ export const backup: ResourceKind<BackupEntry, BackupObserved, BackupBefore> = {
       if (intent.verb === 'delete') {
         const id = String(intent.request.path.id);
         // For a server that is gone the list is empty, even if backups exist. @assumption A42
-        const gone = listed !== undefined && !listed.some((each) => each.id === id);
-        return gone ? { verdict: 'done', id, certain: true } : { verdict: 'not_done' };
+        return doneIf(listed?.every((each) => each.id !== id) === true, id);
       }
       const backups = listed ?? [];
       const made = intent.answer?.id;
       if (made !== undefined) {
         const own = backups.find(({ id }) => id === made);
-        return own === undefined ? { verdict: 'not_done' } : judge(own);
+        return own === undefined ? notDone : judge(own);
       }
       const before = recordedIds(intent.preimage.backups);
       const fresh = backups.filter((each) => !before.has(each.id) && isInWindow(each, intent));
       const [one, another] = fresh;
-      if (one === undefined) return { verdict: 'not_done' };
+      if (one === undefined) return notDone;
       const { policy = null } = intent.preimage;
       if (another !== undefined || mayBeScheduled(one, policy)) {
         const reason =
           another === undefined
             ? 'a new backup exists, but it may be a scheduled backup'
             : `${fresh.length} new backups exist`;
-        return { verdict: 'unclear', reason, candidates: fresh.map(({ id }) => id) };
+        return unclear(reason, fresh);
       }
       return judge(one);
     },
@@ -239,13 +226,13 @@ function unconfirmed(backups: readonly Backup[], mostMs: number, apiNow: number)
 
 /** One price for all backups of a server in a package; by size otherwise. @source API §1.5 */
 function priceOf(server: ResourceKey | undefined, backups: readonly Backup[], world: World): Price {
-  const flat = server === undefined ? undefined : packageOf(world.subjects.get(server), world)?.backup_price;
-  if (flat == null) return { unknown: 'the price of a backup depends on its size' };
+  const flat = flatPrice(server, world);
+  if (flat === undefined) return priceBySize;
   return { known: backups.length > 0 ? '0' : flat };
 }
 
 function judge(own: Backup) {
-  if (own.status === 'available') return { verdict: 'done', id: own.id, certain: true } as const;
+  if (own.status === 'available') return done(own.id);
   if (own.status === 'creating') return { verdict: 'pending', id: own.id } as const;
   return { verdict: 'failed', id: own.id, detail: `its status is ${own.status}` } as const;
 }

@@ -3,6 +3,9 @@ import { member } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 
+/** The form of the id of an ISO. */
+export const isoId = /^uiso-\d{1,10}$/;
+
 /** `iso`: the key of an entry, an ISO's id, or nothing. */
 export type DriveEntry = {
   readonly iso: string | null;

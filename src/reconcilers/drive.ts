@@ -6,10 +6,16 @@ import { type Operation, type OperationId, operationId } from '../core/plan.ts';
 import type { ReadPort } from '../core/ports.ts';
 import { edit, outside } from '../core/remedy.ts';
 import type { Iso, ServerId } from '../core/resources.ts';
-import { contentOf, type DriveEntry, type DriveObserved, drivesWith, isoWanted } from './drive-content.ts';
+import {
+  contentOf,
+  type DriveEntry,
+  type DriveObserved,
+  drivesWith,
+  isoId,
+  isoWanted,
+} from './drive-content.ts';
+import { doneIf } from './evidence.ts';
 import { blocking, observeInside, serverOf, unchanged } from './existence.ts';
-
-const isoId = /^uiso-\d{1,10}$/;
 
 export const driveSchema = z
   .string()
@@ -31,9 +37,7 @@ export const drive: ResourceKind<DriveEntry, DriveObserved> = {
     children: (field) => [{ suffix: 'iso', value: { iso: isoNamed(field as string | null) }, path: [] }],
     references: ({ iso }) => (iso === null || isoId.test(iso) ? [] : [{ path: [], key: iso as ResourceKey }]),
   },
-  billing: {
-    billed: false,
-  },
+  billing: { billed: false },
   timing: {
     deadlineMs: 10 * 60_000,
     urgency: 1,
@@ -67,9 +71,8 @@ export const drive: ResourceKind<DriveEntry, DriveObserved> = {
         outside(`delete ISO ${failed.id}, and add it again`),
       ]);
     }
-    const changes = [
-      { path: 'iso', from: held === undefined ? 'unknown' : nameOf(held, world), to: desired.value.iso },
-    ];
+    const from = held === undefined ? 'unknown' : nameOf(held, world);
+    const changes = [{ path: 'iso', from, to: desired.value.iso }];
     const moved =
       observed?.shown !== undefined && binding !== undefined && wanted === member(binding.applied, 'iso');
     return { verdict: { verdict: 'update', changes, cause: moved ? 'drift' : 'file' } };
@@ -98,8 +101,7 @@ export const drive: ResourceKind<DriveEntry, DriveObserved> = {
       const shown = await readContent(read, id);
       const sent = member(intent.request.body, 'iso_id') ?? null;
       const accepted = intent.phase === 'accepted' && intent.answer?.end !== 'failed';
-      const done = shown === undefined ? accepted : shown === sent;
-      return done ? { verdict: 'done', id: String(id), certain: true } : { verdict: 'not_done' };
+      return doneIf(shown === undefined ? accepted : shown === sent, id);
     },
   },
 
@@ -111,7 +113,7 @@ export const drive: ResourceKind<DriveEntry, DriveObserved> = {
 
   order: {
     /** An ISO that is deleted leaves its drives first. @source API §3.3 */
-    sequence: (operations, world) => ejectionsFirst(operations, world),
+    sequence: ejectionsFirst,
   },
 };
 

@@ -264,23 +264,6 @@ export function toNothing(fields: Readonly<Record<string, unknown>>): Change[] {
     .map(([path, from]) => ({ path, from, to: null }));
 }
 
-/** An `id` of an answer's `data`, as text. */
-export function idIn(data: unknown): string | undefined {
-  const id = member(data, 'id');
-  return typeof id === 'number' || (typeof id === 'string' && id !== '') ? String(id) : undefined;
-}
-
-/** The same for kinds whose ids are integers: any other value is no id. @source API §2 */
-export function integerIdIn(data: unknown): string | undefined {
-  const id = idIn(data);
-  return id !== undefined && /^[1-9]\d{0,15}$/.test(id) ? id : undefined;
-}
-
-/** The ids of a recorded list, as text. */
-export function recordedIds(list: readonly (number | string)[] = []): ReadonlySet<string> {
-  return new Set(list.map(String));
-}
-
 /** Observes the resources inside servers in parallel; without a live server there is nothing to observe. */
 export async function observeInside<Value, Observed>(
   subjects: readonly Subject<Value>[],

@@ -7,6 +7,7 @@ import type { WriteRequest } from '../core/ports.ts';
 import { edit, outside, run } from '../core/remedy.ts';
 import type { Firewall, ServerId } from '../core/resources.ts';
 import type { Binding } from '../core/state.ts';
+import { done, notDone } from './evidence.ts';
 import { blocking, fromNothing, observeInside, serverOf, unchanged } from './existence.ts';
 import { firewallCautions, firewallErrors } from './firewall/checks.ts';
 import { diffDeclared } from './firewall/compare.ts';
@@ -36,9 +37,7 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
     check: firewallErrors,
     cautions: firewallCautions,
   },
-  billing: {
-    billed: false,
-  },
+  billing: { billed: false },
   timing: {
     deadlineMs: 10 * 60_000,
     urgency: Number.POSITIVE_INFINITY,
@@ -107,14 +106,8 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
       const id = Number(intent.request.path.server_id) as ServerId;
       const live = await read.findFirewall(id);
       const sent = intent.request.body as unknown as FirewallEntry;
-      return live !== undefined && diffDeclared(sent, live).length === 0
-        ? {
-            verdict: 'done',
-            id: String(id),
-            certain: true,
-            facts: { ruleFields: returnedFields(sent, live) },
-          }
-        : { verdict: 'not_done' };
+      if (live === undefined || diffDeclared(sent, live).length > 0) return notDone;
+      return { ...done(id), facts: { ruleFields: returnedFields(sent, live) } };
     },
   },
 

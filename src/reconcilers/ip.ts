@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { serverObject } from '../core/claims.ts';
 import type { SentWrite } from '../core/evidence.ts';
-import { member } from '../core/json.ts';
+import { given, member } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Preimage } from '../core/preimage.ts';
@@ -20,13 +20,12 @@ import {
   uncheckedPool,
   unseenPool,
 } from './address-pool.ts';
+import { done, doneIf, integerIdIn, notDone, recordedIds, unclear } from './evidence.ts';
 import {
   blocking,
   diffExistence,
   fromNothing,
-  integerIdIn,
   lostOf,
-  recordedIds,
   toNothing,
   unchanged,
   whoseItIs,
@@ -135,13 +134,9 @@ export const ip: ResourceKind<IpEntry, IpObserved, Preimage> = {
         ? { addresses: [subject.binding?.identity.address ?? []].flat() }
         : { ips: (await read.ips()).map(({ id }) => id) },
 
-    accept: (answer) => {
-      const id = integerIdIn(answer.data);
-      const address = member(answer.data, 'address');
-      return {
-        ...(id === undefined ? {} : { id }),
-        ...(isIpv4(address) ? { facts: { address } } : {}),
-      };
+    accept: ({ data }) => {
+      const address = member(data, 'address');
+      return { ...given({ id: integerIdIn(data) }), ...(isIpv4(address) ? { facts: { address } } : {}) };
     },
 
     async evidence(intent, read, known) {
@@ -151,17 +146,13 @@ export const ip: ResourceKind<IpEntry, IpObserved, Preimage> = {
         // The id may belong to another address by now. @assumption A17
         const isIt = (live: Ip) => live.id === id && (address ?? live.address) === live.address;
         const found = [(await read.findIp(id)) ?? [], await read.ips()].flat();
-        return found.some(isIt)
-          ? { verdict: 'not_done' }
-          : { verdict: 'done', id: String(id), certain: true };
+        return doneIf(!found.some(isIt), id);
       }
       const made = intent.answer?.id;
       if (made !== undefined) {
         const live = await read.findIp(Number(made));
         if (live === undefined) return { verdict: 'not_done', gone: true };
-        return isAnother(intent, live)
-          ? { verdict: 'not_done' }
-          : { verdict: 'done', id: String(live.id), certain: true, facts: { address: live.address } };
+        return isAnother(intent, live) ? notDone : { ...done(live.id), facts: { address: live.address } };
       }
       const before = recordedIds(intent.preimage.ips);
       // An attached address was created with its server: an allocated address is free.
@@ -171,16 +162,15 @@ export const ip: ResourceKind<IpEntry, IpObserved, Preimage> = {
         ({ id, server_id }) => server_id === null && !before.has(String(id)) && !ours.has(String(id)),
       );
       const [one, another] = fresh;
-      if (one === undefined) return (await cutShortIps(ips, before, ours, read)) ?? { verdict: 'not_done' };
+      if (one === undefined) return (await cutShortIps(ips, before, ours, read)) ?? notDone;
       if (another === undefined) {
         const { id, address } = one;
         return { verdict: 'done', id: String(id), certain: false, called: address, facts: { address } };
       }
-      return {
-        verdict: 'unclear',
-        reason: `${fresh.length} new addresses exist: ${fresh.map(({ address }) => address).join(', ')}`,
-        candidates: fresh.map(({ id }) => String(id)),
-      };
+      return unclear(
+        `${fresh.length} new addresses exist: ${fresh.map(({ address }) => address).join(', ')}`,
+        fresh,
+      );
     },
   },
 

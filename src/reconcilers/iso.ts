@@ -1,19 +1,19 @@
 import { z } from 'zod';
 import { bindingBy } from '../core/desired.ts';
-import { member } from '../core/json.ts';
+import { given, member } from '../core/json.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
+import { issueIf } from '../core/kind-entry.ts';
 import { edit, run } from '../core/remedy.ts';
 import type { Iso } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
-import { drivesWith, isLeaving, letsGo } from './drive-content.ts';
+import { drivesWith, isLeaving, isoId, letsGo } from './drive-content.ts';
+import { done, doneIf, idIn, notDone, recordedIds, unclear } from './evidence.ts';
 import {
   blocking,
   diffExistence,
   fieldsLacking,
   fromNothing,
-  idIn,
   lostOf,
-  recordedIds,
   toNothing,
   unchanged,
 } from './existence.ts';
@@ -29,10 +29,7 @@ import {
 import { cutShort } from './whole-list.ts';
 
 /** An image added by URL: the API fetches it, which may fail. */
-export type IsoEntry = {
-  readonly name: string;
-  readonly url?: string | undefined;
-};
+type IsoEntry = Readonly<z.infer<typeof isoSchema>> & { readonly name: string };
 
 interface IsoObserved {
   readonly id: string | undefined;
@@ -63,8 +60,7 @@ export const isoSchema = z.strictObject({
 
 /** The API fetches it from the internet. @assumption A66 */
 function isWebAddress(text: string): boolean {
-  const url = URL.canParse(text.trim()) ? new URL(text.trim()) : undefined;
-  return /^https?:$/.test(url?.protocol ?? '') && /^https?:\/\//i.test(text.trim());
+  return URL.canParse(text.trim()) && /^https?:\/\//i.test(text.trim());
 }
 
 export const iso: ResourceKind<IsoEntry, IsoObserved> = {
@@ -78,32 +74,29 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
         pattern: /^[A-Za-z0-9_.-]([A-Za-z0-9 _.-]{0,48}[A-Za-z0-9_.-])?$/,
         text: '1 to 50 letters, digits, spaces, underscores, dots or hyphens, and no space at either end. For another name, write `name:`',
       },
-      id: z.string().regex(/^uiso-\d{1,10}$/, "an ISO's id is written like uiso-12"),
+      id: z.string().regex(isoId, "an ISO's id is written like uiso-12"),
       sameName: 'but a project allows each ISO name once',
     },
     neededToCreate,
     check: ({ name, url }) => [
-      ...(name.trim().length >= 1 && name.trim().length <= 50
-        ? []
-        : [{ path: ['name'], message: `"${name}" cannot be an ISO's name: 1 to 50 characters` }]),
-      ...(url === undefined || isWebAddress(url)
-        ? []
-        : [
-            {
-              path: ['url'],
-              message: '`url` must be an http or https address, such as https://example.com/x.iso',
-            },
-          ]),
+      ...issueIf(
+        name.trim().length < 1 || name.trim().length > 50,
+        ['name'],
+        `"${name}" cannot be an ISO's name: 1 to 50 characters`,
+      ),
+      ...issueIf(
+        url !== undefined && !isWebAddress(url),
+        ['url'],
+        '`url` must be an http or https address, such as https://example.com/x.iso',
+      ),
     ],
     likeness: ({ desired, binding }) => {
       const url = desired?.value.url ?? member(binding?.applied, 'url');
       return typeof url === 'string' ? url : undefined;
     },
   },
-  billing: {
-    /** @assumption A44 */
-    billed: 'perhaps',
-  },
+  /** @assumption A44 */
+  billing: { billed: 'perhaps' },
   timing: {
     deadlineMs: 6 * 3_600_000,
     showsWithinMs: 15 * 60_000,
@@ -179,22 +172,21 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
     /** The id comes at once, in either form of the answer. @assumption A23 */
     accept: (answer) => {
       const id = idIn(answer.data);
-      return id === undefined || !/^uiso-\d{1,10}$/.test(id) ? {} : { id };
+      return isoId.test(id ?? '') ? given({ id }) : {};
     },
 
     async evidence(intent, read, known) {
       if (intent.verb === 'delete') {
         const id = String(intent.request.path.id);
-        if ((await read.findIso(id)) !== undefined) return { verdict: 'not_done' };
-        const listed = (await read.isos()).some((each) => each.id === id);
-        return listed ? { verdict: 'not_done' } : { verdict: 'done', id, certain: true };
+        const isThere = (await read.findIso(id)) !== undefined;
+        return doneIf(!isThere && (await read.isos()).every((each) => each.id !== id), id);
       }
       const { answer } = intent;
       if (answer?.id !== undefined) {
         const live = await read.findIso(answer.id);
         if (live === undefined) return { verdict: 'not_done', gone: true };
         const another = answer.to !== 'this_send' && live.name.trim() !== member(intent.request.body, 'name');
-        return another ? { verdict: 'not_done' } : judge(live);
+        return another ? notDone : judge(live);
       }
       const before = recordedIds(intent.preimage.isos);
       const alike = recordedIds(intent.preimage.alike);
@@ -208,14 +200,10 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
       if (one === undefined) {
         const listed = isos.map(({ id }) => id);
         const isThere = async (id: string) => (await read.findIso(id)) !== undefined;
-        return (await cutShort('ISOs', listed, [...before, ...ours], isThere)) ?? { verdict: 'not_done' };
+        return (await cutShort('ISOs', listed, [...before, ...ours], isThere)) ?? notDone;
       }
       if (another === undefined) return judge(one);
-      return {
-        verdict: 'unclear',
-        reason: `${matches.length} new ISOs have that name`,
-        candidates: matches.map(({ id }) => id),
-      };
+      return unclear(`${matches.length} new ISOs have that name`, matches);
     },
   },
 
@@ -261,7 +249,7 @@ function judge(live: Iso) {
       return { verdict: 'pending', id: live.id } as const;
     case 'ready':
     case 'unknown':
-      return { verdict: 'done', id: live.id, certain: true } as const;
+      return done(live.id);
   }
 }
 
@@ -306,13 +294,7 @@ function diffLive(subject: Subject<IsoEntry>, live: Iso, sameName: readonly Iso[
   return (
     inDrive(subject, live, world) ??
     nameTaken(subject, sameName, { own: live.id, changes: all, world }) ?? {
-      verdict: {
-        verdict: 'replace',
-        changes: all,
-        reason,
-        allowed: true,
-        order: 'delete_first',
-      },
+      verdict: { verdict: 'replace', changes: all, reason, allowed: true, order: 'delete_first' },
     }
   );
 }

@@ -1,19 +1,12 @@
 import { z } from 'zod';
 import { networkObject } from '../core/claims.ts';
-import { member } from '../core/json.ts';
+import { given, member } from '../core/json.ts';
 import { type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Preimage } from '../core/preimage.ts';
 import type { NetworkInterface, ServerId } from '../core/resources.ts';
-import {
-  fromNothing,
-  idIn,
-  observeInside,
-  recordedIds,
-  serverOf,
-  toNothing,
-  unchanged,
-} from './existence.ts';
+import { done, doneIf, idIn, notDone, recordedIds } from './evidence.ts';
+import { fromNothing, observeInside, serverOf, toNothing, unchanged } from './existence.ts';
 import { priceOfCard } from './prices.ts';
 
 /**
@@ -22,9 +15,7 @@ import { priceOfCard } from './prices.ts';
  * If the profile enables `remove_network_interface`, a network interface of this spec is removed once the
  * spec no longer names its network. @assumption A27
  */
-export type NetworkInterfaceEntry = {
-  readonly network: ResourceKey;
-};
+type NetworkInterfaceEntry = { readonly network: ResourceKey };
 
 interface NetworkInterfaceObserved {
   readonly id: string | undefined;
@@ -95,25 +86,16 @@ export const networkInterface: ResourceKind<
     );
     if (there !== undefined) {
       // Only a bound network interface can be removed later.
-      return binding === undefined && removable
-        ? {
-            verdict: {
-              verdict: 'adopt',
-              target: there.id,
-              reason: `network interface ${there.id} is in that network`,
-            },
-          }
-        : unchanged;
+      if (binding !== undefined || !removable) return unchanged;
+      const reason = `network interface ${there.id} is in that network`;
+      return { verdict: { verdict: 'adopt', target: there.id, reason } };
     }
     const changes = fromNothing({ network: desired.value.network });
     const lost =
       observed === undefined || binding === undefined || observed.id !== undefined
         ? {}
         : { lost: `the server no longer has network interface ${binding.id}` };
-    return {
-      verdict: { verdict: 'create', changes, ...lost },
-      price: priceOfCard(world),
-    };
+    return { verdict: { verdict: 'create', changes, ...lost }, price: priceOfCard(world) };
   },
 
   writes: {
@@ -134,25 +116,21 @@ export const networkInterface: ResourceKind<
 
     preimage: async ({ observed }) => ({ cards: (observed?.cards ?? []).map(({ id }) => id) }),
 
-    accept: (answer) => {
-      const id = idIn(answer.data);
-      return id === undefined ? {} : { id };
-    },
+    accept: (answer) => given({ id: idIn(answer.data) }),
 
     async evidence(intent, read) {
       const server = Number(intent.request.path.server_id) as ServerId;
       const cards = (await read.findNetworkInterfaces(server)) ?? [];
       if (intent.verb === 'delete') {
         const id = String(intent.request.path.id);
-        const there = cards.some((card) => card.id === id);
-        return there ? { verdict: 'not_done' } : { verdict: 'done', id, certain: true };
+        return doneIf(!cards.some((card) => card.id === id), id);
       }
       const before = recordedIds(intent.preimage.cards);
       const network = member(intent.request.body, 'network_id');
       const card = cards.find(
         ({ id, network_id }) => id === intent.answer?.id || (network_id === network && !before.has(id)),
       );
-      return card === undefined ? { verdict: 'not_done' } : { verdict: 'done', id: card.id, certain: true };
+      return card === undefined ? notDone : done(card.id);
     },
   },
 

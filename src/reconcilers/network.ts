@@ -1,19 +1,20 @@
 import { z } from 'zod';
 import { bindingBy } from '../core/desired.ts';
+import { given } from '../core/json.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
+import { issueIf } from '../core/kind-entry.ts';
 import { edit, type Remedy, run } from '../core/remedy.ts';
-import type { Network, NetworkId } from '../core/resources.ts';
+import type { Network } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
 import { cidrPattern, cidrProblem, isSameNetwork, normalCidr } from './cidr.ts';
+import { doneIf, integerIdIn, notDone, recordedIds, unclear } from './evidence.ts';
 import {
   blocking,
   diffExistence,
   fieldsLacking,
   fromNothing,
   incomplete,
-  integerIdIn,
   lostOf,
-  recordedIds,
   unchanged,
 } from './existence.ts';
 import { cardsLeaving, diffLeaving, obstacleOf } from './network/in-use.ts';
@@ -29,10 +30,7 @@ import {
 import { cutShort } from './whole-list.ts';
 
 /** A private network: created without an id in the answer, replaced when its cidr changes. */
-export type NetworkEntry = {
-  readonly name: string;
-  readonly cidr?: string | undefined;
-};
+type NetworkEntry = Readonly<z.infer<typeof networkSchema>> & { readonly name: string };
 
 interface NetworkObserved {
   readonly id: string | undefined;
@@ -78,27 +76,21 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
       subnet: 'cidr',
     },
     neededToCreate,
-    check: (entry) => {
-      const issues = networkNamePattern.test(entry.name.trim())
-        ? []
-        : [
-            {
-              path: ['name'],
-              message: `"${entry.name}" cannot be a network's name: 1 to 30 letters, digits, spaces, underscores, dots or hyphens`,
-            },
-          ];
-      const problem = entry.cidr === undefined ? undefined : cidrProblem(entry.cidr);
-      return problem === undefined ? issues : [...issues, { path: ['cidr'], message: problem }];
+    check: ({ name, cidr }) => {
+      const reason = `"${name}" cannot be a network's name: 1 to 30 letters, digits, spaces, underscores, dots or hyphens`;
+      const problem = cidr === undefined ? undefined : cidrProblem(cidr);
+      return [
+        ...issueIf(!networkNamePattern.test(name.trim()), ['name'], reason),
+        ...issueIf(problem !== undefined, ['cidr'], problem ?? ''),
+      ];
     },
     likeness: ({ desired, binding }) => {
       const cidr = desired?.value.cidr ?? binding?.identity.cidr;
       return cidr && normalCidr(cidr);
     },
   },
-  billing: {
-    /** @assumption A44 */
-    billed: 'perhaps',
-  },
+  /** @assumption A44 */
+  billing: { billed: 'perhaps' },
   timing: {
     deadlineMs: 10 * 60_000,
     showsWithinMs: 10 * 60_000,
@@ -141,8 +133,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
       );
     }
     if (shared !== undefined) return shared;
-    if (desired === undefined)
-      return live ? diffLeaving(subject, live, world) : { verdict: { verdict: 'unchanged' } };
+    if (desired === undefined) return live ? diffLeaving(subject, live, world) : unchanged;
 
     const entry = desired.value;
     const wanted = fromNothing({ name: entry.name, cidr: entry.cidr });
@@ -176,18 +167,16 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
     },
 
     /** The answer to a creation may have `data` null, and then the list shows the id. @source API §3.5 @assumption A13 */
-    accept: (answer) => {
-      const id = integerIdIn(answer.data);
-      return id === undefined ? {} : { id };
-    },
+    accept: (answer) => given({ id: integerIdIn(answer.data) }),
 
     async evidence(intent, read, known) {
       const networks = await read.networks();
       if (intent.verb === 'delete') {
-        const id = Number(intent.request.path.id) as NetworkId;
-        return networks.some((each) => each.id === id)
-          ? { verdict: 'not_done' }
-          : { verdict: 'done', id: String(id), certain: true };
+        const id = String(intent.request.path.id);
+        return doneIf(
+          networks.every((each) => String(each.id) !== id),
+          id,
+        );
       }
       const wanted = intent.request.body as { readonly name: string; readonly cidr: string };
       const made = intent.answer?.id;
@@ -203,16 +192,10 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
         // There is no read by id for a bound network that was listed before and is not listed now.
         const listed = networks.map(({ id }) => id);
         const expected = intent.phase === 'accepted' ? [] : [...before].filter((id) => ours.has(id));
-        const short = await cutShort('networks', listed, expected, async () => true);
-        return short ?? { verdict: 'not_done' };
+        return (await cutShort('networks', listed, expected, async () => true)) ?? notDone;
       }
-      if (another !== undefined) {
-        return {
-          verdict: 'unclear',
-          reason: `${matches.length} new networks have that name and cidr`,
-          candidates: matches.map(({ id }) => String(id)),
-        };
-      }
+      if (another !== undefined)
+        return unclear(`${matches.length} new networks have that name and cidr`, matches);
       // The document refers to the list for the id, by name and subnet. After a failed task the network may be
       // unmanaged, and a network that is bound is deleted with its entry. @source API §3.5
       const certain = intent.answer?.end !== 'failed' || made !== undefined;

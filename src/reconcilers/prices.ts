@@ -1,7 +1,8 @@
 import type { AppliedValues, PriceSource } from '../core/catalogue.ts';
 import { money, part, sumDecimals } from '../core/decimal.ts';
 import { member } from '../core/json.ts';
-import type { Price, Subject } from '../core/kind.ts';
+import type { ResourceKey } from '../core/keys.ts';
+import type { Price, Subject, World } from '../core/kind.ts';
 import type { ServerPrices } from '../core/profile.ts';
 import type { GpuPackage, ServerType } from '../core/resources.ts';
 
@@ -35,6 +36,22 @@ function bySliders(list: ServerPrices, { cores, memory_mb, disk_gb }: SizedServe
   }
   const parts = [base, part(core, cores), part(memory_gb, memory_mb, 1024), part(disk, disk_gb)];
   return { known: money(sumDecimals(parts)) };
+}
+
+export const priceBySize: Price = { unknown: 'the price of a backup depends on its size' };
+
+/** One price for all backups of a server in a package. @source API §1.5 */
+export function flatPrice(
+  server: ResourceKey | undefined,
+  world: Pick<World, 'subjects' | 'catalogue'>,
+): string | undefined {
+  return server && (packageOf(world.subjects.get(server), world)?.backup_price ?? undefined);
+}
+
+/** The price of all backups of a server. */
+export function priceOfBackups(server: ResourceKey | undefined, world: World): Price {
+  const known = flatPrice(server, world);
+  return known === undefined ? { unknown: 'the price of backups depends on their size' } : { known };
 }
 
 /** The price in the price list, if it has one. */

@@ -3,17 +3,15 @@ import { member } from '../core/json.ts';
 import { type ResourceKey, takeApart, topLevelKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import { edit, outside, run } from '../core/remedy.ts';
-import { blocking, fromNothing, idIn, unchanged } from './existence.ts';
+import { idIn } from './evidence.ts';
+import { blocking, fromNothing, unchanged } from './existence.ts';
 
 /**
  * An image taken from a server, once. Neither its payload nor a list of images is documented:
  * vdcsync takes an image only if the profile enables the operation, and believes that a bound image exists.
  * After a lost answer the operator must decide. @source API §4 @assumption A30 @assumption A51
  */
-export type ServerImageEntry = {
-  readonly name: string;
-  readonly server?: string | undefined;
-};
+type ServerImageEntry = Readonly<z.infer<typeof serverImageSchema>> & { readonly name: string };
 
 interface ServerImageObserved {
   readonly id: string | undefined;
@@ -47,9 +45,7 @@ export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = 
     references: ({ server }) =>
       server === undefined ? [] : [{ path: ['server'], key: topLevelKey('servers', server) }],
   },
-  billing: {
-    billed: true,
-  },
+  billing: { billed: true },
   timing: {
     deadlineMs: 6 * 3_600_000,
     urgency: 2,

@@ -1,5 +1,5 @@
 import { namedAddress } from '../core/desired.ts';
-import { digestOf, type Json, member } from '../core/json.ts';
+import { digestOf, given, type Json, member } from '../core/json.ts';
 import { childKey } from '../core/keys.ts';
 import type { Accepted, Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { ReadPort } from '../core/ports.ts';
@@ -7,7 +7,8 @@ import type { Ip, Server, ServerId } from '../core/resources.ts';
 import { isIpv4 } from '../core/text.ts';
 import { grouped } from '../core/world.ts';
 import { formerAddress } from './address-pool.ts';
-import { diffExistence, fieldsLacking, integerIdIn, recordedIds, unchanged } from './existence.ts';
+import { integerIdIn, recordedIds } from './evidence.ts';
+import { diffExistence, fieldsLacking, unchanged } from './existence.ts';
 import { addressSequence, releasedFirst, sentAddress, staleAfter, takesFree } from './server/address.ts';
 import { isEdited, knownOf } from './server/applied-fields.ts';
 import { priceApplied, resolveBody } from './server/body.ts';
@@ -149,7 +150,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved, ServerBefore> = {
       const billable = member(answer.data, 'billable_ips');
       const address = member(answer.data, 'ipv4');
       return {
-        ...(id === undefined ? {} : { id }),
+        ...given({ id }),
         facts: {
           ...(Array.isArray(billable) ? { billable_ips: billable as Json[] } : {}),
           ...(isIpv4(address) ? { address } : {}),

@@ -7,7 +7,7 @@ import type { Backup } from '../../core/resources.ts';
 import type { Binding } from '../../core/state.ts';
 import { durationPattern } from '../../core/time.ts';
 import { toNothing, unchanged } from '../existence.ts';
-import { packageOf } from '../prices.ts';
+import { flatPrice, priceBySize } from '../prices.ts';
 
 /**
  * The backups that vdcsync took before the newest one, each under a key of its own:
@@ -37,11 +37,8 @@ export function diffCopy(subject: Subject, observed: BackupObserved | undefined,
   const goes = surplus(parent, observed, world).find(({ id }) => id === binding.id);
   if (goes === undefined || whyKept(parent, world) !== undefined) return unchanged;
   const changes = toNothing({ taken: goes.created_at });
-  const flat = packageOf(world.subjects.get(parent), world)?.backup_price;
-  return {
-    verdict: { verdict: 'delete', changes, byFile: true },
-    freed: flat == null ? { unknown: 'the price of a backup depends on its size' } : { known: '0' },
-  };
+  const freed = flatPrice(parent, world) === undefined ? priceBySize : { known: '0' };
+  return { verdict: { verdict: 'delete', changes, byFile: true }, freed };
 }
 
 /**
@@ -141,12 +138,7 @@ function moment(text: string): number {
  * Taken when the newest available backup is older than `max_age`. Each is billed and a
  * resource of its own; there is no task, so the list is polled until it is available.
  */
-export type BackupEntry = {
-  /** A duration as in the spec, such as `24h`. */
-  readonly max_age: string;
-  /** Those that vdcsync took itself; all of them where left out. */
-  readonly keep?: number;
-};
+export type BackupEntry = Readonly<z.infer<typeof backupSchema>>;
 
 export interface BackupObserved {
   readonly id: string | undefined;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { EntryFields } from '../../core/desired.ts';
 import type { Seen } from '../../core/kind.ts';
-import type { EntryIssue } from '../../core/kind-entry.ts';
+import { type EntryIssue, issueIf } from '../../core/kind-entry.ts';
 import type { Ip, NetworkInterface, Server } from '../../core/resources.ts';
 
 /** A server, with the parts of its entry that are no resources of their own. */
@@ -106,22 +106,16 @@ export function checkSizing(entry: ServerEntry): readonly EntryIssue[] {
       ? []
       : (['gpus', 'disk_type'] as const).filter((field) => entry[field] !== undefined);
   return [
-    ...(modes.length > 1
-      ? [
-          {
-            path: [sliders[0] ?? 'plan_id'],
-            message: `${modes.join(' and ')} exclude each other: a server is sized by cores, memory_mb and disk_gb, or by plan_id, or by gpu_package`,
-          },
-        ]
-      : []),
-    ...(modes.length === 0 && entry.server_type !== undefined
-      ? [
-          {
-            path: [],
-            message: 'the server has no size: give cores, memory_mb and disk_gb, or plan_id, or gpu_package',
-          },
-        ]
-      : []),
+    ...issueIf(
+      modes.length > 1,
+      [sliders[0]],
+      `${modes.join(' and ')} exclude each other: a server is sized by cores, memory_mb and disk_gb, or by plan_id, or by gpu_package`,
+    ),
+    ...issueIf(
+      modes.length === 0 && entry.server_type !== undefined,
+      [],
+      'the server has no size: give cores, memory_mb and disk_gb, or plan_id, or gpu_package',
+    ),
     ...refused.map((field) => ({
       path: [field],
       message: `a server with \`gpu_package\` cannot have ${field}`,

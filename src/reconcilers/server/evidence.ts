@@ -5,7 +5,7 @@ import type { Known } from '../../core/kind.ts';
 import type { ReadPort } from '../../core/ports.ts';
 import type { Preimage } from '../../core/preimage.ts';
 import type { Ip, Server, ServerId } from '../../core/resources.ts';
-import { recordedIds } from '../existence.ts';
+import { done, doneIf, notDone, recordedIds, unclear } from '../evidence.ts';
 import { cutShort, cutShortIps } from '../whole-list.ts';
 
 export interface ServerBefore extends Preimage {
@@ -29,12 +29,12 @@ export async function evidenceOfCreation(intent: SentWrite, read: ReadPort, know
     // Its address is billed and must be bound with it, so a list that does not show the address yet does not end the
     // wait. If no task reported the end, a server without its network interface does not end it either. @assumption
     // A28 @assumption A34
-    if (isAnother(intent, addresses, await read.servers?.())) return { verdict: 'not_done' } as const;
+    if (isAnother(intent, addresses, await read.servers?.())) return notDone;
     const carded = intent.answer?.taskId !== undefined || cards?.some((card) => card.public);
     const hasAddress = asksForAddress(intent) || intent.answer?.facts.address !== undefined;
     return (hasAddress && addresses.length === 0) || (asksForAddress(intent) && !carded)
       ? ({ verdict: 'pending', id: made, facts: { addresses } } as const)
-      : ({ verdict: 'done', id: made, certain: true, facts: { addresses } } as const);
+      : { ...done(made), facts: { addresses } };
   }
   const before = recordedIds(intent.preimage.servers);
   const listed = await read.servers?.();
@@ -74,7 +74,7 @@ export async function evidenceOfCreation(intent: SentWrite, read: ReadPort, know
     return { verdict: 'done', id: one, certain, called: called(one), facts } as const;
   }
   const short = await cutShortIps(ips, recordedIds(intent.preimage.ips), known('ip'), read);
-  return short ?? (await shownByCount(intent, read, known('server'))) ?? ({ verdict: 'not_done' } as const);
+  return short ?? (await shownByCount(intent, read, known('server'))) ?? notDone;
 }
 
 /**
@@ -95,8 +95,7 @@ async function shownByCount({ preimage }: SentWrite, read: ReadPort, ours: Reado
     return countedBeside(each, all) > countedBeside(earlier, old);
   });
   if (network === undefined) return undefined;
-  const reason = `network ${network.name} counts a new server that no list shows`;
-  return { verdict: 'unclear', reason, candidates: [] } as const;
+  return unclear(`network ${network.name} counts a new server that no list shows`, []);
 }
 
 /** Whether the list lacks a server whose own read shows it. @assumption A8 */
@@ -147,12 +146,10 @@ function leftBehind(
 /** A server is gone once its network interfaces answer 404 and no address is attached to it. */
 export async function evidenceOfDeletion(intent: SentWrite, read: ReadPort) {
   const id = Number(intent.request.path.id) as ServerId;
-  if ((await read.findNetworkInterfaces(id)) !== undefined) return { verdict: 'not_done' } as const;
+  if ((await read.findNetworkInterfaces(id)) !== undefined) return notDone;
   const attached = (await read.ips()).some(({ server_id }) => server_id === id);
   const listed = ((await read.servers?.()) ?? []).some((each) => each.id === id);
-  return attached || listed
-    ? ({ verdict: 'not_done' } as const)
-    : ({ verdict: 'done', id: String(id), certain: true } as const);
+  return doneIf(!attached && !listed, id);
 }
 
 /**
@@ -167,8 +164,5 @@ export async function evidenceOfResize(intent: SentWrite, read: ReadPort) {
   const visible = seen.filter(([now]) => now !== undefined);
   const same = visible.every(([now, value]) => now === value);
   const accepted = intent.phase === 'accepted' && intent.answer?.end !== 'failed';
-  const done = same && (visible.length === seen.length || accepted);
-  return done
-    ? ({ verdict: 'done', id: String(id), certain: true } as const)
-    : ({ verdict: 'not_done' } as const);
+  return doneIf(same && (visible.length === seen.length || accepted), id);
 }
