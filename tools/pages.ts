@@ -3,9 +3,9 @@ import { visibleCommands, withApi } from '../src/cli/flags.ts';
 import { endings, environment, files } from '../src/cli/help.ts';
 import { createProgram } from '../src/cli/program.ts';
 import type { Io } from '../src/cli/terminal.ts';
-import type { ExplainedCode } from '../src/core/codes/explained.ts';
+import type { Explained } from '../src/core/codes/explained.ts';
 import { warnings } from '../src/core/codes/warnings.ts';
-import { apiCodes, questions } from '../src/core/codes.ts';
+import { apiCodes, questionClass, questions } from '../src/core/codes.ts';
 import { containers } from '../src/core/keys.ts';
 import { capitalised } from '../src/core/text.ts';
 import { commonFields, sections } from '../src/spec/schemas.ts';
@@ -240,8 +240,9 @@ export function metricsPage(): string {
 
 /** Every code of a blocked operation, a failure or a warning. */
 export function codesPage(): string {
-  const of = (own: Readonly<Record<string, ExplainedCode>>) =>
-    sorted(own).map(([code, { asks, meaning }]) => {
+  const of = (own: Readonly<Record<string, Explained>>) =>
+    sorted(own).map(([code, { meaning }]) => {
+      const asks = questionClass(code);
       const kind = asks === undefined ? '' : ` (*${asks}*)`;
       return `- \`${code}\`${kind}: ${meaning}`;
     });

@@ -13,16 +13,13 @@ import { newToken } from './remedy.ts';
 
 const byClass = { policy, unmanaged, refusal, task, unseen, candidates, expired, none } as const;
 
-type CodesOf<Group> = Group extends unknown ? keyof Group : never;
-
-export type BlockCode = CodesOf<(typeof byClass)[QuestionClass]>;
-
 /** The codes under which a plan or a run reports an operation as blocked. */
-export const questions = Object.fromEntries(
-  namesIn(byClass).flatMap((asks) =>
-    Object.entries(byClass[asks]).map(([code, about]) => [code, { ...about, asks }]),
-  ),
-) as Readonly<Record<BlockCode, ExplainedCode>>;
+export const questions = {
+  ...{ ...policy, ...unmanaged, ...refusal, ...task },
+  ...{ ...unseen, ...candidates, ...expired, ...none },
+} as const;
+
+export type BlockCode = keyof typeof questions;
 
 /** Every code of vdcsync in plans, reports and warnings. Other codes are the API's own. */
 export const codes = { ...questions, ...warnings } as const;
@@ -107,9 +104,12 @@ export const conditionCodes = {
   },
 } as const satisfies Readonly<Record<string, Explained>>;
 
-const explained = new Map<string, ExplainedCode>(
-  Object.entries({ ...apiCodes, ...conditionCodes, ...codes }),
-);
+const explained = new Map<string, ExplainedCode>([
+  ...Object.entries({ ...apiCodes, ...conditionCodes, ...warnings }),
+  ...namesIn(byClass).flatMap((asks) =>
+    Object.entries(byClass[asks]).map(([code, about]) => [code, { ...about, asks }] as const),
+  ),
+]);
 
 /** The explanation of a code of vdcsync or of the API, or of a condition; `undefined`: a code of the API that is not documented. */
 export function explanationOf(code: string): ExplainedCode | undefined {

@@ -22,7 +22,6 @@ export type Change = Part<'change'>;
 
 /** A 402 pauses operations that `adds`, and never those that `reduces`. @source API §1.6 */
 export type Spend = Operation['spend'];
-export type Risk = Operation['risk'];
 
 /**
  * How far an operation can be undone. `another_address`, `data_lost`: the resource comes back with another address, or

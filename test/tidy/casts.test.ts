@@ -32,7 +32,6 @@ const permitted: Readonly<Record<string, readonly [most: number, reason: string]
   'cli/commands/render.ts': [1, 'a module of the user, checked in the next line'],
   'cli/export/yaml.ts': [2, 'the types of yaml leave out the comments'],
   'cli/outputs/outputs.ts': [1, 'one field for each map of the spec file'],
-  'cli/commands/apply.ts': [1, 'the schema has accepted the plan'],
   'cli/rehearse/adapt.ts': [7, 'the entries of a file, as plain data'],
 };
 

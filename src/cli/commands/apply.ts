@@ -295,7 +295,7 @@ async function readPlan(path: string, projectId: number, io: Io): Promise<Plan> 
       `${path} was changed after it was written: ${at}: ${issue?.message ?? 'cannot be read'}`,
     );
   }
-  const plan = result.data as unknown as Plan;
+  const plan: Plan = result.data;
   if (plan.project.id !== projectId) {
     throw new ConfigError(
       `${path} is a plan for project ${plan.project.id}, and the spec is for project ${projectId}`,

@@ -1,4 +1,4 @@
-import type { Questions } from './explained.ts';
+import type { QuestionTexts } from './explained.ts';
 
 /** Operations that wait for a decision that the spec and its settings leave to the operator. */
 export const policy = {
@@ -128,7 +128,7 @@ export const policy = {
     example: 'The spec says `suspend: {reason: "audit"}`.',
     ways: ['remove `suspend` under `settings`'],
   },
-} as const satisfies Questions;
+} as const satisfies QuestionTexts;
 
 /** Creations that could duplicate an unmanaged resource. */
 export const unmanaged = {
@@ -175,4 +175,4 @@ export const unmanaged = {
     example: 'Server 2005 (203.0.113.30) is in the project, and neither in the spec nor in the state.',
     ways: ['vdcsync adopt servers.web-1 2005', 'vdcsync ignore 2005'],
   },
-} as const satisfies Questions;
+} as const satisfies QuestionTexts;

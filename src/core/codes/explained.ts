@@ -30,7 +30,7 @@ export interface Explained {
 }
 
 /** The codes of one class of questions. `why`: the reason why vdcsync cannot know the answer. */
-export type Questions = Readonly<Record<string, Explained & { readonly why: string }>>;
+export type QuestionTexts = Readonly<Record<string, Explained & { readonly why: string }>>;
 
 /** `asks`: the class of the question to the operator, of a code that blocks an operation. */
 export interface ExplainedCode extends Explained {

@@ -1,4 +1,4 @@
-import type { Explained, Questions } from './explained.ts';
+import type { Explained, QuestionTexts } from './explained.ts';
 
 /** Writes whose task failed, or is past its deadline. */
 export const task = {
@@ -19,7 +19,7 @@ export const task = {
       'delete server 2001 in the client area, and apply',
     ],
   },
-} as const satisfies Questions;
+} as const satisfies QuestionTexts;
 
 /** Writes whose resource no documented read shows. */
 export const unseen = {
@@ -43,7 +43,7 @@ export const unseen = {
       'vdcsync resolve servers.web-1 --absent   # the client area does not show it',
     ],
   },
-} as const satisfies Questions;
+} as const satisfies QuestionTexts;
 
 /** Writes and resources that the documented reads cannot distinguish from others. */
 export const candidates = {
@@ -64,7 +64,7 @@ export const candidates = {
     example: 'The task of isos.rescue failed: the URL answers 404.',
     ways: ['isos: {rescue: {url: "https://…"}}   # then: vdcsync apply'],
   },
-} as const satisfies Questions;
+} as const satisfies QuestionTexts;
 
 /** Writes whose idempotency key is too old. */
 export const expired = {
@@ -78,7 +78,7 @@ export const expired = {
       'vdcsync resolve servers.web-1 --absent   # the client area does not show it',
     ],
   },
-} as const satisfies Questions;
+} as const satisfies QuestionTexts;
 
 /** Operations that continue without a decision. */
 export const none = {

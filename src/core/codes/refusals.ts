@@ -1,4 +1,4 @@
-import type { Questions } from './explained.ts';
+import type { QuestionTexts } from './explained.ts';
 
 /** Operations that only the spec, the token, the payment or the provider can make possible. */
 export const refusal = {
@@ -183,4 +183,4 @@ export const refusal = {
     example: 'isos.rescue has only `id: uiso-7`, and the download of ISO uiso-7 failed.',
     ways: ['isos: {rescue: {url: "https://mirror.example.com/rescue.iso"}}   # without `id:`'],
   },
-} as const satisfies Questions;
+} as const satisfies QuestionTexts;
