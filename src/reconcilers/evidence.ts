@@ -1,4 +1,7 @@
+import type { Evidence } from '../core/evidence.ts';
 import { member } from '../core/json.ts';
+import type { ReadPort } from '../core/ports.ts';
+import type { Ip } from '../core/resources.ts';
 
 /** The reads do not show the effect. */
 export const notDone = { verdict: 'not_done' } as const;
@@ -15,6 +18,46 @@ export function doneIf(isDone: boolean, id: number | string) {
 /** The reads permit no conclusion: an operator may choose one of these. */
 export function unclear(reason: string, among: readonly { readonly id: number | string }[]) {
   return { verdict: 'unclear', reason, candidates: among.map(({ id }) => String(id)) } as const;
+}
+
+/** The number of missing ids that are read one by one: more reads would cost more than they prove. */
+const mostLooks = 5;
+
+/**
+ * A list that lacks an existing resource proves no absence. The function reads the ids that the
+ * list should contain; `undefined`: no read contradicts the list.
+ *
+ * @assumption A8
+ */
+export async function cutShort<Id extends number | string>(
+  noun: string,
+  listed: readonly Id[],
+  expected: Iterable<string>,
+  isThere: (id: string) => Promise<boolean>,
+): Promise<Extract<Evidence, { verdict: 'unclear' }> | undefined> {
+  const shown = new Set(listed.map(String));
+  const missing = [...new Set(expected)].filter((id) => !shown.has(id)).slice(-mostLooks);
+  for (const id of missing) {
+    if (!(await isThere(id))) continue;
+    return unclear(`the list of ${noun} is incomplete: it lacks ${id}, which exists`, []);
+  }
+  return undefined;
+}
+
+/** Whether the list of addresses lacks an address that exists. */
+export function cutShortIps(
+  ips: readonly Ip[],
+  before: ReadonlySet<string>,
+  ours: ReadonlySet<string>,
+  read: ReadPort,
+) {
+  const listed = ips.map(({ id }) => id);
+  return cutShort(
+    'addresses',
+    listed,
+    [...before, ...ours],
+    async (id) => (await read.findIp(Number(id))) !== undefined,
+  );
 }
 
 /** An `id` of an answer's `data`, as text. */

@@ -1,6 +1,6 @@
 import type { BlockCode } from '../core/codes.ts';
 import { type DesiredResource, idInSpec } from '../core/desired.ts';
-import { member } from '../core/json.ts';
+import { given, member } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Change, Verb } from '../core/plan.ts';
@@ -24,16 +24,30 @@ export interface Existence {
  *
  * After each of these verdicts that blocks, the live resource of the key is unconfirmed.
  *
- * @param lacking the fields that the entry lacks for a creation
+ * @param needed the fields that a creation needs
  */
 export function diffExistence(
   subject: Subject,
   noun: string,
   live: Existence | undefined,
-  lacking: readonly string[],
+  needed: readonly string[],
 ): Diff | undefined {
-  const diff = judgeExistence(subject, noun, live, lacking);
-  return diff === undefined ? undefined : withIdentityOpen(diff);
+  const diff = judgeExistence({
+    subject,
+    noun,
+    live,
+    lacking: fieldsLacking(subject.desired?.value, needed),
+  });
+  return diff && withIdentityOpen(diff);
+}
+
+/** A subject next to its live side. */
+interface Compared {
+  readonly subject: Subject;
+  readonly noun: string;
+  readonly live: Existence | undefined;
+  /** The fields that the entry lacks for a creation. */
+  readonly lacking: readonly string[];
 }
 
 /** Marks a blocked verdict: the live resource of the key is unconfirmed. */
@@ -42,20 +56,16 @@ export function withIdentityOpen(diff: Diff): Diff {
   return verdict.verdict === 'blocked' ? { ...diff, verdict: { ...verdict, identity: true } } : diff;
 }
 
-function judgeExistence(
-  subject: Subject,
-  noun: string,
-  live: Existence | undefined,
-  lacking: readonly string[],
-): Diff | undefined {
+function judgeExistence(compared: Compared): Diff | undefined {
+  const { subject, live } = compared;
   const { desired, binding } = subject;
-  if (desired?.managed === false) return diffUnmanaged(subject, noun, live, lacking);
-  if (binding !== undefined) return diffBound(subject, binding, noun, live, lacking);
+  if (desired?.managed === false) return diffUnmanaged(compared);
+  if (binding !== undefined) return diffBound(compared, binding);
   if (desired === undefined) return unchanged;
   if (desired.id === undefined) return undefined;
   // If the object of the line is gone, the entry asks for a creation.
   if (desired.held !== undefined && !isHeldObject(desired.held, live)) return undefined;
-  if (live?.id === undefined) return notFound(subject, noun, desired.id, lacking);
+  if (live?.id === undefined) return notFound(compared, desired.id);
   const known = Object.values(live.identity).join(', ');
   const what = `id ${live.id}${known === '' ? '' : ` (${known})`}`;
   const reason = {
@@ -87,30 +97,18 @@ export function lostOf({ binding, desired }: Subject, noun: string): { readonly 
 /**
  * The resource is observed and never changed: the binding is released, so that nothing can delete the resource later.
  */
-function diffUnmanaged(
-  { key, desired, binding }: Subject,
-  noun: string,
-  live: Existence | undefined,
-  lacking: readonly string[],
-): Diff {
+function diffUnmanaged({ subject: { key, desired, binding }, noun, live, lacking }: Compared): Diff {
   if (binding !== undefined) {
     const named = idInSpec(desired);
     if (named !== undefined && named !== binding.id) {
       const when = `if ${key} is ${noun} ${named}: ${noun} ${binding.id} stays, no longer managed`;
       // In either setting: with `prune`, each bound resource without an entry would be deleted in between.
       const forgotten = wayToForget(key, { isDeclared: true, when, prune: true });
-      return blocking(
-        'update',
-        'id_conflict',
-        `${key} is bound to ${noun} ${binding.id}, but the spec has \`id: ${named}\` and \`managed: false\``,
-        [
-          edit(key, {
-            set: { id: idInFile(binding.id) },
-            when: `if ${key} is ${noun} ${binding.id}`,
-          }),
-          { ...forgotten, next: [...(forgotten.next ?? []), edit(key, { entry: 'restore' })] },
-        ],
-      );
+      const reason = `${key} is bound to ${noun} ${binding.id}, but the spec has \`id: ${named}\` and \`managed: false\``;
+      return blocking('update', 'id_conflict', reason, [
+        edit(key, { set: { id: idInFile(binding.id) }, when: `if ${key} is ${noun} ${binding.id}` }),
+        { ...forgotten, next: [...(forgotten.next ?? []), edit(key, { entry: 'restore' })] },
+      ]);
     }
     const gone = live === undefined;
     const reason = gone
@@ -120,39 +118,26 @@ function diffUnmanaged(
   }
   if (live !== undefined) return unchanged;
   const wanted = desired?.id === undefined ? `no ${noun} with that name` : `no ${noun} ${desired.id}`;
-  return blocking(
-    'adopt',
-    'not_found',
-    `an entry with \`managed: false\` needs an existing ${noun}, and the project has ${wanted}`,
-    [
-      outside(`create the ${noun} in the client area, or correct the entry`),
-      without(key, 'managed', lacking),
-    ],
-  );
+  const reason = `an entry with \`managed: false\` needs an existing ${noun}, and the project has ${wanted}`;
+  return blocking('adopt', 'not_found', reason, [
+    outside(`create the ${noun} in the client area, or correct the entry`),
+    without(key, 'managed', lacking),
+  ]);
 }
 
-function diffBound(
-  subject: Subject,
-  binding: Binding,
-  noun: string,
-  live: Existence | undefined,
-  lacking: readonly string[],
-): Diff | undefined {
+function diffBound(compared: Compared, binding: Binding): Diff | undefined {
+  const { subject, noun, live } = compared;
   const { key, desired } = subject;
   const named = idInSpec(desired);
   if (named !== undefined && named !== binding.id) {
-    return blocking(
-      'update',
-      'id_conflict',
-      `${key} is bound to ${noun} ${binding.id}, but the spec has \`id: ${named}\``,
-      [
-        run('adopt', [key, named], { when: `if no other entry is bound to ${named}` }),
-        edit(key, { set: { id: idInFile(binding.id) } }),
-      ],
-    );
+    const reason = `${key} is bound to ${noun} ${binding.id}, but the spec has \`id: ${named}\``;
+    return blocking('update', 'id_conflict', reason, [
+      run('adopt', [key, named], { when: `if no other entry is bound to ${named}` }),
+      edit(key, { set: { id: idInFile(binding.id) } }),
+    ]);
   }
   if (live === undefined) {
-    if (named !== undefined) return notFound(subject, noun, named, lacking);
+    if (named !== undefined) return notFound(compared, named);
     if (desired !== undefined) return undefined;
     const reason = `${noun} ${binding.id} no longer exists`;
     return { verdict: { verdict: 'release', gone: true, reason } };
@@ -160,23 +145,16 @@ function diffBound(
   const differs = Object.entries(binding.identity).find(([field, value]) => live.identity[field] !== value);
   if (differs !== undefined) {
     const [field, value] = differs;
-    return blocking(
-      desired === undefined ? 'delete' : 'update',
-      'identity_changed',
-      `${noun} ${binding.id} had ${field} ${value} when ${key} was bound to it, and has ${live.identity[field] ?? 'none'} now: the id may belong to another ${noun} now`,
-      whoseItIs(subject, binding.id),
-    );
+    const reason = `${noun} ${binding.id} had ${field} ${value} when ${key} was bound to it, and has ${live.identity[field] ?? 'none'} now: the id may belong to another ${noun} now`;
+    const verb = desired === undefined ? 'delete' : 'update';
+    return blocking(verb, 'identity_changed', reason, whoseItIs(subject, binding.id));
   }
   if (binding.tainted === undefined || desired === undefined) return undefined;
-  return blocking(
-    'create',
-    'tainted',
-    `a failed write left ${noun} ${binding.id}, which may not work: ${binding.tainted}`,
-    [
-      run('adopt', [key, binding.id], { when: `if ${noun} ${binding.id} works` }),
-      outside(`delete ${noun} ${binding.id} in the client area`, { about: [binding.id] }),
-    ],
-  );
+  const reason = `a failed write left ${noun} ${binding.id}, which may not work: ${binding.tainted}`;
+  return blocking('create', 'tainted', reason, [
+    run('adopt', [key, binding.id], { when: `if ${noun} ${binding.id} works` }),
+    outside(`delete ${noun} ${binding.id} in the client area`, { about: [binding.id] }),
+  ]);
 }
 
 /** The decisions that an operator can take about a live resource that may not be the bound one. */
@@ -206,16 +184,13 @@ export function incomplete(
   const differs = changes.map(
     ({ path, from, to }) => `${path} is ${JSON.stringify(from)}, not ${JSON.stringify(to)}`,
   );
-  return blocking(
-    'update',
-    'entry_incomplete',
-    `${differs.join('; ')}. This change needs a replacement, and the entry lacks ${missing.join(' and ')}`,
-    [restoring(changes, key), edit(key, { choose: chosen(missing) })],
-  );
+  const reason = `${differs.join('; ')}. This change needs a replacement, and the entry lacks ${missing.join(' and ')}`;
+  const remedies = [restoring(changes, key), edit(key, { choose: chosen(missing) })];
+  return blocking('update', 'entry_incomplete', reason, remedies);
 }
 
 /** The fields of the list that an entry leaves out. */
-export function fieldsLacking(entry: unknown, needed: readonly string[]): readonly string[] {
+function fieldsLacking(entry: unknown, needed: readonly string[]): readonly string[] {
   return needed.filter((field) => member(entry, field) === undefined);
 }
 
@@ -223,17 +198,13 @@ export function fieldsLacking(entry: unknown, needed: readonly string[]): readon
 export const unchanged: Diff = { verdict: { verdict: 'unchanged' } };
 
 /** A resource that the spec names by id is never created. */
-function notFound({ key }: Subject, noun: string, id: string, lacking: readonly string[]): Diff {
-  return blocking(
-    'adopt',
-    'not_found',
-    `the spec has \`id: ${id}\` in ${key}, and the project has no ${noun} ${id}`,
-    [
-      edit(key, { entry: 'remove', when: 'if the resource is not needed' }),
-      edit(key, { choose: { id: [] } }),
-      { ...without(key, 'id', lacking), when: 'to create a new resource' },
-    ],
-  );
+function notFound({ subject: { key }, noun, lacking }: Compared, id: string): Diff {
+  const reason = `the spec has \`id: ${id}\` in ${key}, and the project has no ${noun} ${id}`;
+  return blocking('adopt', 'not_found', reason, [
+    edit(key, { entry: 'remove', when: 'if the resource is not needed' }),
+    edit(key, { choose: { id: [] } }),
+    { ...without(key, 'id', lacking), when: 'to create a new resource' },
+  ]);
 }
 
 /** The entry without the field, and with the fields that the entry then needs. */
@@ -252,16 +223,12 @@ export function blocking(verb: Verb, code: BlockCode, reason: string, remedies: 
 
 /** The changes of a creation: every declared field from nothing. */
 export function fromNothing(fields: Readonly<Record<string, unknown>>): Change[] {
-  return Object.entries(fields)
-    .filter(([, value]) => value !== undefined)
-    .map(([path, to]) => ({ path, from: null, to }));
+  return Object.entries(given(fields)).map(([path, to]) => ({ path, from: null, to }));
 }
 
 /** The changes of a deletion: from the known fields of the resource to nothing. */
 export function toNothing(fields: Readonly<Record<string, unknown>>): Change[] {
-  return Object.entries(fields)
-    .filter(([, value]) => value !== undefined)
-    .map(([path, from]) => ({ path, from, to: null }));
+  return Object.entries(given(fields)).map(([path, from]) => ({ path, from, to: null }));
 }
 
 /** Observes the resources inside servers in parallel; without a live server there is nothing to observe. */

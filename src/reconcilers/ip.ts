@@ -20,7 +20,7 @@ import {
   uncheckedPool,
   unseenPool,
 } from './address-pool.ts';
-import { done, doneIf, integerIdIn, notDone, recordedIds, unclear } from './evidence.ts';
+import { cutShortIps, done, doneIf, integerIdIn, notDone, recordedIds, unclear } from './evidence.ts';
 import {
   blocking,
   diffExistence,
@@ -32,7 +32,6 @@ import {
   withIdentityOpen,
 } from './existence.ts';
 import { priceOfAddress } from './prices.ts';
-import { cutShortIps } from './whole-list.ts';
 
 interface IpObserved {
   readonly id: string | undefined;
@@ -78,10 +77,7 @@ export const ip: ResourceKind<IpEntry, IpObserved, Preimage> = {
     priceNow: (_subject, observed, world) =>
       observed?.live === undefined ? undefined : priceOfAddress(world),
   },
-  timing: {
-    deadlineMs: 10 * 60_000,
-    urgency: 5,
-  },
+  timing: { deadlineMs: 10 * 60_000, urgency: 5 },
 
   /** A list alone never proves absence. @assumption A8 */
   async observe(read, subjects) {
@@ -97,12 +93,8 @@ export const ip: ResourceKind<IpEntry, IpObserved, Preimage> = {
   diff(subject, observed, world) {
     const { desired, binding } = subject;
     const live = observed?.live;
-    const shared = diffExistence(
-      subject,
-      'address',
-      live && { id: String(live.id), identity: { address: live.address } },
-      [],
-    );
+    const found = live && { id: String(live.id), identity: { address: live.address } };
+    const shared = diffExistence(subject, 'address', found, []);
     if (shared?.verdict.verdict === 'adopt' && live !== undefined)
       return { ...shared, warnings: uncheckedPool(subject, live) };
     if (shared !== undefined) return shared;
@@ -186,10 +178,7 @@ export const ip: ResourceKind<IpEntry, IpObserved, Preimage> = {
     };
   },
 
-  unseen: {
-    fields: unseenPool,
-    believe: ({ desired }) => believedPool(desired?.value),
-  },
+  unseen: { fields: unseenPool, believe: ({ desired }) => believedPool(desired?.value) },
 
   order: {
     /**
@@ -308,23 +297,15 @@ function diffLeaving(subject: Subject<IpEntry>, live: Ip, world: World): Diff {
       const reason = `address ${live.address} is attached to ${holder} now`;
       return { verdict: { verdict: 'release', gone: false, reason } };
     }
-    return blocking(
-      'delete',
-      'ip_in_use',
-      `${live.address} is attached to ${holder ?? `server ${server}, which this spec does not manage`}`,
-      [
-        ...((subject.desired ?? subject.parent) === undefined
-          ? [edit(subject.key, { entry: 'restore' })]
-          : []),
-        run('apply', [], { when: 'once the address is detached' }),
-        run('forget', [subject.key], { when: 'to keep it, no longer managed and still billed' }),
-      ],
-    );
+    const user = holder ?? `server ${server}, which this spec does not manage`;
+    return blocking('delete', 'ip_in_use', `${live.address} is attached to ${user}`, [
+      ...((subject.desired ?? subject.parent) === undefined ? [edit(subject.key, { entry: 'restore' })] : []),
+      run('apply', [], { when: 'once the address is detached' }),
+      run('forget', [subject.key], { when: 'to keep it, no longer managed and still billed' }),
+    ]);
   }
-  return {
-    verdict: { verdict: 'delete', changes: toNothing({ address: live.address }) },
-    freed: priceOfAddress(world),
-  };
+  const changes = toNothing({ address: live.address });
+  return { verdict: { verdict: 'delete', changes }, freed: priceOfAddress(world) };
 }
 
 function unknownAddress(subject: Subject, { id, address }: Ip): Diff {

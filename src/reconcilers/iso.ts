@@ -7,16 +7,8 @@ import { edit, run } from '../core/remedy.ts';
 import type { Iso } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
 import { drivesWith, isLeaving, isoId, letsGo } from './drive-content.ts';
-import { done, doneIf, idIn, notDone, recordedIds, unclear } from './evidence.ts';
-import {
-  blocking,
-  diffExistence,
-  fieldsLacking,
-  fromNothing,
-  lostOf,
-  toNothing,
-  unchanged,
-} from './existence.ts';
+import { cutShort, done, doneIf, idIn, notDone, recordedIds, unclear } from './evidence.ts';
+import { blocking, diffExistence, fromNothing, lostOf, toNothing, unchanged } from './existence.ts';
 import {
   asAnother,
   freeingName,
@@ -26,7 +18,6 @@ import {
   takenName,
   withNameOf,
 } from './unique-names.ts';
-import { cutShort } from './whole-list.ts';
 
 /** An image added by URL: the API fetches it, which may fail. */
 type IsoEntry = Readonly<z.infer<typeof isoSchema>> & { readonly name: string };
@@ -123,24 +114,17 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
   diff(subject, observed, world) {
     const { desired, binding } = subject;
     const live = observed?.live;
-    const shared = diffExistence(
-      subject,
-      'ISO',
-      live && { id: live.id, identity: { name: live.name.trim() } },
-      fieldsLacking(desired?.value, neededToCreate),
-    );
+    const found = live && { id: live.id, identity: { name: live.name.trim() } };
+    const shared = diffExistence(subject, 'ISO', found, neededToCreate);
     // The remains of a failed download are useless: the ISO is created again, without a question to the operator.
     const useless = live?.download === 'failed' && binding?.tainted !== undefined;
     if (shared !== undefined && !(useless && isTainted(shared))) return shared;
     if (desired === undefined) {
       if (live === undefined) return unchanged;
-      return (
-        inDrive(subject, live, world) ?? {
-          verdict: { verdict: 'delete', changes: toNothing({ name: live.name }) },
-        }
-      );
+      const changes = toNothing({ name: live.name });
+      return inDrive(subject, live, world) ?? { verdict: { verdict: 'delete', changes } };
     }
-    if (live !== undefined) return diffLive(subject, live, observed?.sameName ?? [], world);
+    if (live !== undefined) return diffLive(subject, live, observed, world);
     const changes = fromNothing({ name: desired.value.name, url: desired.value.url });
     const taken = takenName(subject, observed?.sameName ?? [], world);
     if (taken !== undefined) {
@@ -263,15 +247,18 @@ function inDrive({ key, desired }: Subject, { id }: Iso, world: World): Diff | u
   if (world.profile.operations.eject_iso === undefined) return undefined;
   const drive = drivesWith(id, world).find((each) => !letsGo(each, id, world));
   if (drive === undefined) return undefined;
-  return blocking(
-    desired === undefined ? 'delete' : 'update',
-    'iso_in_use',
-    `${key} is in the drive of ${drive.parent}`,
-    [edit(drive.parent ?? key, { set: { iso: null }, next: [run('apply')] })],
-  );
+  const verb = desired === undefined ? 'delete' : 'update';
+  return blocking(verb, 'iso_in_use', `${key} is in the drive of ${drive.parent}`, [
+    edit(drive.parent ?? key, { set: { iso: null }, next: [run('apply')] }),
+  ]);
 }
 
-function diffLive(subject: Subject<IsoEntry>, live: Iso, sameName: readonly Iso[], world: World): Diff {
+function diffLive(
+  subject: Subject<IsoEntry>,
+  live: Iso,
+  observed: IsoObserved | undefined,
+  world: World,
+): Diff {
   const { desired, binding, key } = subject;
   const { url } = desired?.value ?? {};
   const { asked, along } = renaming(subject, live.name);
@@ -282,9 +269,8 @@ function diffLive(subject: Subject<IsoEntry>, live: Iso, sameName: readonly Iso[
   ];
   const failed = live.download === 'failed';
   if (!failed && changes.length === 0) return unchanged;
-  const failure = `its download failed: ${live.reason ?? 'the API gives no reason'}`;
   const reason = failed
-    ? failure
+    ? `its download failed: ${live.reason ?? 'the API gives no reason'}`
     : `${changes.map(({ path }) => path).join(' and ')} cannot be changed in place`;
   if (url === undefined) {
     const why = `${reason}, and an entry without \`url\` cannot be added again`;
@@ -293,7 +279,7 @@ function diffLive(subject: Subject<IsoEntry>, live: Iso, sameName: readonly Iso[
   const all = [...along, ...changes];
   return (
     inDrive(subject, live, world) ??
-    nameTaken(subject, sameName, { own: live.id, changes: all, world }) ?? {
+    nameTaken(subject, observed, all, world) ?? {
       verdict: { verdict: 'replace', changes: all, reason, allowed: true, order: 'delete_first' },
     }
   );

@@ -7,16 +7,8 @@ import { edit, type Remedy, run } from '../core/remedy.ts';
 import type { Network } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
 import { cidrPattern, cidrProblem, isSameNetwork, normalCidr } from './cidr.ts';
-import { doneIf, integerIdIn, notDone, recordedIds, unclear } from './evidence.ts';
-import {
-  blocking,
-  diffExistence,
-  fieldsLacking,
-  fromNothing,
-  incomplete,
-  lostOf,
-  unchanged,
-} from './existence.ts';
+import { cutShort, doneIf, integerIdIn, notDone, recordedIds, unclear } from './evidence.ts';
+import { blocking, diffExistence, fromNothing, incomplete, lostOf, unchanged } from './existence.ts';
 import { cardsLeaving, diffLeaving, obstacleOf } from './network/in-use.ts';
 import {
   asAnother,
@@ -27,7 +19,6 @@ import {
   takenName,
   withNameOf,
 } from './unique-names.ts';
-import { cutShort } from './whole-list.ts';
 
 /** A private network: created without an id in the answer, replaced when its cidr changes. */
 type NetworkEntry = Readonly<z.infer<typeof networkSchema>> & { readonly name: string };
@@ -114,37 +105,27 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
     const live = observed?.live;
     const short = notListed(subject, observed, world);
     if (short !== undefined) return short;
-    const shared = diffExistence(
-      subject,
-      'network',
-      live && { id: String(live.id), identity: identityOf(live) },
-      fieldsLacking(desired?.value, neededToCreate),
-    );
+    const found = live && { id: String(live.id), identity: identityOf(live) };
+    const shared = diffExistence(subject, 'network', found, neededToCreate);
     const { sameName = [] } = observed ?? {};
     const [first, another] = sameName;
     if (desired?.managed === false && desired.id === undefined && another !== undefined) {
-      return blocking(
-        'adopt',
-        'name_ambiguous',
-        `several networks are named "${another.name}"`,
-        [first, another].flatMap((each) =>
-          each === undefined ? [] : [edit(subject.key, { set: { id: each.id } })],
-        ),
-      );
+      const ways = [first ?? another, another].map(({ id }) => edit(subject.key, { set: { id } }));
+      return blocking('adopt', 'name_ambiguous', `several networks are named "${another.name}"`, ways);
     }
     if (shared !== undefined) return shared;
     if (desired === undefined) return live ? diffLeaving(subject, live, world) : unchanged;
 
     const entry = desired.value;
-    const wanted = fromNothing({ name: entry.name, cidr: entry.cidr });
-    if (live !== undefined) return { verdict: diffLive(subject, entry, live, sameName, world) };
+    if (live !== undefined) return diffLive(subject, live, observed, world);
     const taken = takenName(subject, sameName, world);
     // @assumption A16 The API may accept a second network of this name, and evidence could not distinguish the two.
     if (taken !== undefined) {
       const ways = waysWithTaken(subject, entry, taken);
       return nameExists(subject, taken, `id ${taken.id}, ${taken.cidr}`, { world, ways });
     }
-    return { verdict: { verdict: 'create', changes: wanted, ...lostOf(subject, 'network') } };
+    const changes = fromNothing({ name: entry.name, cidr: entry.cidr });
+    return { verdict: { verdict: 'create', changes, ...lostOf(subject, 'network') } };
   },
 
   writes: {
@@ -283,38 +264,40 @@ function waysWithTaken(
 
 function diffLive(
   subject: Subject<NetworkEntry>,
-  entry: NetworkEntry,
   live: Network,
-  sameName: readonly Network[],
+  observed: NetworkObserved | undefined,
   world: World,
-) {
+): Diff {
+  const { cidr } = subject.desired?.value ?? {};
   const { asked, along } = renaming(subject, live.name);
   const changes = [
     ...asked,
-    ...(entry.cidr === undefined || normalCidr(entry.cidr) === normalCidr(live.cidr)
+    ...(cidr === undefined || normalCidr(cidr) === normalCidr(live.cidr)
       ? []
-      : [{ path: 'cidr', from: live.cidr, to: entry.cidr }]),
+      : [{ path: 'cidr', from: live.cidr, to: cidr }]),
   ];
-  if (changes.length === 0) return { verdict: 'unchanged' } as const;
+  if (changes.length === 0) return unchanged;
   if (live.is_default) {
     return blocking('update', 'default_network', 'vdcsync never changes the default network', [
       edit(subject.key, { set: { managed: false } }),
-    ]).verdict;
+    ]);
   }
-  const lacking = incomplete(subject, changes, ['cidr']);
-  if (lacking !== undefined) return lacking.verdict;
   const all = [...along, ...changes];
-  const taken = nameTaken(subject, sameName, { own: String(live.id), changes: all, world });
-  if (taken !== undefined) return taken.verdict;
   const reason = `${changes.map(({ path }) => path).join(' and ')} cannot be changed in place`;
-  return {
-    verdict: 'replace',
-    changes: all,
-    reason,
-    allowed: true,
-    order: 'delete_first',
-    ...obstacleOf(subject, live, changes, world),
-  } as const;
+  const obstacle = obstacleOf(subject, live, changes, world);
+  return (
+    incomplete(subject, changes, ['cidr']) ??
+    nameTaken(subject, observed, all, world) ?? {
+      verdict: {
+        verdict: 'replace',
+        changes: all,
+        reason,
+        allowed: true,
+        order: 'delete_first',
+        ...obstacle,
+      },
+    }
+  );
 }
 
 function identityOf(live: Network) {

@@ -8,7 +8,7 @@ import { isIpv4 } from '../core/text.ts';
 import { grouped } from '../core/world.ts';
 import { formerAddress } from './address-pool.ts';
 import { integerIdIn, recordedIds } from './evidence.ts';
-import { diffExistence, fieldsLacking, unchanged } from './existence.ts';
+import { diffExistence, unchanged } from './existence.ts';
 import { addressSequence, releasedFirst, sentAddress, staleAfter, takesFree } from './server/address.ts';
 import { isEdited, knownOf } from './server/applied-fields.ts';
 import { priceApplied, resolveBody } from './server/body.ts';
@@ -277,12 +277,11 @@ function existence(
   world: World,
   judgedAs = subject,
 ): Diff | undefined {
-  const lacking = fieldsLacking(subject.desired?.value, neededToCreate);
-  if (live === undefined) return diffExistence(subject, 'server', undefined, lacking);
+  if (live === undefined) return diffExistence(subject, 'server', undefined, neededToCreate);
   const { was, is } = identityOf(judgedAs, live, world);
   const { binding } = subject;
   const known = binding === undefined ? subject : { ...subject, binding: { ...binding, identity: was } };
-  return diffExistence(known, 'server', { id: live.id ?? '', identity: is }, lacking);
+  return diffExistence(known, 'server', { id: live.id ?? '', identity: is }, neededToCreate);
 }
 
 /**

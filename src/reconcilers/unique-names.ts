@@ -1,22 +1,28 @@
 import { bindingBy, type DesiredResource } from '../core/desired.ts';
 import { nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
-import type { Diff, Subject, World } from '../core/kind.ts';
+import type { Diff, Seen, Subject, World } from '../core/kind.ts';
 import type { Change } from '../core/plan.ts';
 import { edit, type Remedy, run } from '../core/remedy.ts';
 import { restoring } from '../core/restoring.ts';
 import { blocking } from './existence.ts';
 
-type Named<Live> = Live & { readonly id: number | string; readonly name: string };
+/** A live resource. */
+interface Named {
+  readonly id: number | string;
+  readonly name: string;
+}
+
+type NamedSubject = Subject<{ readonly name?: string | undefined }>;
 
 /**
  * The changes by the name in the spec. A name that comes only from the key is no reason to change
  * anything; `along` shows the new name in case another change replaces the resource.
  */
 export function renaming(
-  { desired }: Subject<{ readonly name: string }>,
+  { desired }: NamedSubject,
   was: string,
 ): { readonly asked: readonly Change[]; readonly along: readonly Change[] } {
-  const to = desired?.value.name.trim() ?? was;
+  const to = nameIn(desired) ?? was;
   const changes = to === was.trim() ? [] : [{ path: 'name', from: was, to }];
   return desired?.named === false ? { asked: [], along: changes } : { asked: changes, along: [] };
 }
@@ -25,15 +31,13 @@ export function renaming(
  * The live resources that have the name of the entry, or another name under which its line may have created one: the name
  * of the key in its `moved`, or of its own key. Those with its own name come first.
  */
-export function withNameOf<Live extends { readonly id: number | string }>(
-  desired:
-    | (Pick<DesiredResource, 'key' | 'moved' | 'named'> & { readonly value: { readonly name: string } })
-    | undefined,
+export function withNameOf<Live extends Named>(
+  desired: NamedSubject['desired'],
   byName: ReadonlyMap<string, readonly Live[]>,
 ): readonly Live[] {
   if (desired === undefined) return [];
-  const { key, moved, named, value } = desired;
-  const own = byName.get(value.name.trim()) ?? [];
+  const { key, moved, named } = desired;
+  const own = byName.get(nameIn(desired) ?? '') ?? [];
   if (moved === undefined) return own;
   const names = new Set([moved, ...(named === false ? [key] : [])].map((each) => takeApart(each).name));
   const others = [...names].flatMap((name) => byName.get(name) ?? []);
@@ -41,29 +45,23 @@ export function withNameOf<Live extends { readonly id: number | string }>(
 }
 
 /** Of these, the one because of which the entry is not created: it has the name of the entry, or no key is bound to it. */
-export function takenName<Live extends Named<unknown>>(
-  { kind, desired }: Subject<{ readonly name: string }>,
+export function takenName<Live extends Named>(
+  { kind, desired }: NamedSubject,
   sameName: readonly Live[],
   world: World,
 ): Live | undefined {
-  const name = desired?.value.name.trim();
   return sameName.find(
-    (each) => each.name.trim() === name || world.keyOf({ kind, id: String(each.id) }) === undefined,
+    ({ id, name }) => name.trim() === nameIn(desired) || world.keyOf({ kind, id: String(id) }) === undefined,
   );
 }
 
+function nameIn(desired: NamedSubject['desired']): string | undefined {
+  return desired?.value.name?.trim();
+}
+
 /** The edit that says that a resource with the name of the entry is another one. */
-export function asAnother(
-  {
-    key,
-    desired,
-  }: Pick<Subject, 'key'> & {
-    readonly desired?: Subject['desired'] | { readonly value: { readonly name: string } };
-  },
-  taken: { readonly name: string },
-  when: string,
-): Remedy {
-  const isOwnName = desired?.value.name?.trim() === taken.name.trim();
+export function asAnother({ key, desired }: NamedSubject, taken: Named, when: string): Remedy {
+  const isOwnName = nameIn(desired) === taken.name.trim();
   return edit(key, { ...(isOwnName ? { choose: { name: [] } } : { remove: ['moved'] }), when });
 }
 
@@ -87,11 +85,12 @@ export function asNewNames(
 
 /** A creation whose name another live resource has. @param ways if no key is bound to that resource */
 export function nameExists(
-  { key, kind, desired }: Subject,
-  taken: { readonly id: number | string; readonly name: string },
+  subject: NamedSubject,
+  taken: Named,
   called: string,
   { world, ways }: { readonly world: World; readonly ways: readonly Remedy[] },
 ): Diff {
+  const { key, kind } = subject;
   const [holder, noun] = [world.keyOf({ kind, id: String(taken.id) }), nounOf(kind)];
   const whose =
     holder === undefined ? `the project already has an unmanaged ${noun}` : `${holder} is bound to ${noun}`;
@@ -100,7 +99,7 @@ export function nameExists(
   const isLeft = world.subjects.get(holder)?.desired === undefined;
   return blocking('create', 'name_exists', reason, [
     ...(isLeft ? [asRenamed(key, holder)] : []),
-    asAnother({ key, desired }, taken, 'to keep both'),
+    asAnother(subject, taken, 'to keep both'),
   ]);
 }
 
@@ -110,79 +109,47 @@ export function nameExists(
  * {@link freeingName} orders it. @assumption A16
  */
 export function nameTaken(
-  subject: Subject<{ readonly name: string }>,
-  sameName: readonly Named<unknown>[],
-  {
-    own,
-    changes,
-    world,
-  }: { readonly own: string; readonly changes: readonly Change[]; readonly world: World },
+  subject: NamedSubject,
+  observed: Pick<Seen, 'id' | 'sameName'> | undefined,
+  changes: readonly Change[],
+  world: World,
 ): Diff | undefined {
   const { key, kind, desired } = subject;
-  const [name, noun] = [desired?.value.name.trim(), nounOf(kind)];
-  const exchanges = exchangesWith(subject, sameName, own, world);
-  for (const { id, holder } of othersNamed({ kind, name, own, sameName }, world)) {
+  const [name, noun] = [nameIn(desired), nounOf(kind)];
+  const others = othersNamed(subject, observed, world);
+  for (const { id, holder } of others) {
     const entry = holder === undefined ? undefined : world.subjects.get(holder)?.desired;
-    const frees = entry === undefined || (entry.named !== false && entry.value.name?.trim() !== name);
+    const frees = entry === undefined || (entry.named !== false && nameIn(entry) !== name);
     if (holder !== undefined && frees) continue;
     const whose = holder === undefined ? 'this spec does not manage' : `is bound to ${holder}`;
-    return blocking(
-      'update',
-      'name_exists',
-      `${key} would be deleted and created again as "${name}", but ${noun} ${id}, which ${whose}, has that name`,
-      [
-        ...(holder === undefined ? exchanges : []),
-        edit(key, { choose: { name: [] }, when: 'to use another name' }),
-        ...(changes.length === 0 ? [] : [restoring(changes, key)]),
-      ],
-    );
+    const reason = `${key} would be deleted and created again as "${name}", but ${noun} ${id}, which ${whose}, has that name`;
+    // The binding may be wrong, such as after an operator or an `id` exchanged two resources.
+    const unbound = holder === undefined ? others.filter((each) => each.holder === undefined) : [];
+    return blocking('update', 'name_exists', reason, [
+      ...unbound.map((each) =>
+        bindingBy(desired, run('adopt', [key, each.id], { when: `if ${noun} ${each.id} is ${key}` })),
+      ),
+      edit(key, { choose: { name: [] }, when: 'to use another name' }),
+      ...(changes.length === 0 ? [] : [restoring(changes, key)]),
+    ]);
   }
   return undefined;
 }
 
-/**
- * The binding may be wrong, such as after an operator or an `id` exchanged two resources: an unmanaged resource has the
- * name of the entry.
- */
-function exchangesWith(
-  { key, kind, desired }: Subject<{ readonly name: string }>,
-  sameName: readonly Named<unknown>[],
-  own: string,
-  world: World,
-): readonly Remedy[] {
-  const name = desired?.value.name.trim();
-  return othersNamed({ kind, name, own, sameName }, world).flatMap(({ id, holder }) =>
-    holder === undefined
-      ? [bindingBy(desired, run('adopt', [key, id], { when: `if ${nounOf(kind)} ${id} is ${key}` }))]
-      : [],
-  );
-}
-
 /** The keys whose resources have the name that the entry asks for: they are gone before a resource gets the name. */
-export function freeingName({ key, kind, desired }: Subject, world: World): readonly ResourceKey[] {
-  const { id: own, sameName = [] } = world.observed.get(key) ?? {};
-  const name = desired?.value.name?.trim();
-  return othersNamed({ kind, name, own, sameName }, world).flatMap(({ holder }) =>
-    holder === undefined || holder === key ? [] : [holder],
+export function freeingName(subject: NamedSubject, world: World): readonly ResourceKey[] {
+  return othersNamed(subject, world.observed.get(subject.key), world).flatMap(({ holder }) =>
+    holder === undefined || holder === subject.key ? [] : [holder],
   );
 }
 
-/** The other live resources with the name, each with the key that is bound to it. */
+/** The other live resources with the name of the entry, each with the key that is bound to it. */
 function othersNamed(
-  {
-    kind,
-    name,
-    own,
-    sameName,
-  }: {
-    readonly kind: Subject['kind'];
-    readonly name: string | undefined;
-    readonly own: string | undefined;
-    readonly sameName: readonly { readonly id: number | string; readonly name: string }[];
-  },
+  { kind, desired }: NamedSubject,
+  { id: own, sameName = [] }: Partial<Pick<Seen, 'id' | 'sameName'>> = {},
   world: World,
 ): readonly { readonly id: number | string; readonly holder: ResourceKey | undefined }[] {
   return sameName
-    .filter((each) => String(each.id) !== own && each.name.trim() === name)
+    .filter(({ id, name }) => String(id) !== own && name.trim() === nameIn(desired))
     .map(({ id }) => ({ id, holder: world.keyOf({ kind, id: String(id) }) }));
 }
