@@ -185,11 +185,16 @@ describe('src/core/attribute.ts', () => {
 
   test('a network counts servers beside the known ones', () => {
     const known = new Map([
-      ['2001', [{ network_id: 3 }, { network_id: 4 }]],
-      ['2002', [{ network_id: 4 }]],
+      ['2001', [{ network_id: 3 }, { network_id: 4 }, { network_id: 4 }]],
+      ['2002', [{ network_id: null }, { network_id: 4 }]],
     ]) as unknown as ServerInterfaces;
-    const beside = (id: number, server_count?: number) => countedBeside({ id, server_count } as never, known);
-    expect([beside(3, 2), beside(4, 2), beside(4, 1), beside(3), beside(5, 1)]).toEqual([1, 0, 0, 0, 1]);
+    const beside = (id: number, server_count: number | null) =>
+      countedBeside({ id, server_count } as never, known);
+    expect([beside(3, 2), beside(4, 2), beside(4, 1), beside(3, null), beside(5, 1)]).toEqual([
+      1, 0, 0, 0, 1,
+    ]);
+    // A server with several interfaces in the network counts once.
+    expect(beside(4, 3)).toBe(1);
   });
 
   test('the network interfaces of servers are those of the servers that exist', async () => {

@@ -13,16 +13,13 @@ const daily = file('backup: {max_age: 24h}');
 
 describe('src/reconcilers/backup.ts', () => {
   test('is shown as the spec writes it', async () => {
-    const shown = async (entry: string) =>
-      (await rig().plan(file(`backup: {${entry}}`))).operations.find(({ kind }) => kind === 'backup')
-        ?.changes;
-    expect(await shown('max_age: 24h, keep: 3')).toEqual([
-      { path: 'max_age', from: null, to: '24h' },
-      { path: 'keep', from: null, to: 3 },
-    ]);
-    expect(await shown('max_age: 7d')).toMatchObject([{ to: '7d' }]);
-    expect(await shown('max_age: 90m')).toMatchObject([{ to: '90m' }]);
-    expect(await shown('max_age: 36h')).toMatchObject([{ to: '36h' }]);
+    for (const max_age of ['24h', '7d', '90m', '36h']) {
+      const { operations } = await rig().plan(file(`backup: {max_age: ${max_age}, keep: 3}`));
+      expect(operations.find(({ kind }) => kind === 'backup')?.changes).toEqual([
+        { path: 'max_age', from: null, to: max_age },
+        { path: 'keep', from: null, to: 3 },
+      ]);
+    }
   });
 
   test('of a server that is replaced in the same run is taken anew', async () => {
@@ -81,21 +78,13 @@ describe('src/reconcilers/backup.ts', () => {
     ['2026-01-01T14:00:00+02:00', 'unchanged'],
     ['2027-01-01T00:00:00Z', 'unchanged'],
   ])('one of %s, seen at the noon of the API after: %s', (created_at, verdict) => {
-    const live = {
-      id: created_at,
-      server_id: 2001 as ServerId,
-      status: 'available',
-      size_bytes: 1,
-      created_at,
-    };
-    const subject = {
-      key: 'servers.web.backup',
-      kind: 'backup',
-      desired: { value: { max_age: '24h' }, managed: true },
-    };
+    const live = { id: created_at, server_id: 2001 as ServerId, size_bytes: 1, created_at };
+    const backups = [{ ...live, status: 'available' }];
+    const desired = { value: { max_age: '24h' }, managed: true };
+    const subject = { key: 'servers.web.backup', kind: 'backup', desired };
     const world = { apiNow: Date.parse('2026-01-02T12:00:00Z') };
 
-    const diff = backup.diff(subject as never, { id: live.id, backups: [live] }, world as never);
+    const diff = backup.diff(subject as never, { id: live.id, backups }, world as never);
 
     expect(diff.verdict.verdict).toBe(verdict);
   });
@@ -145,22 +134,13 @@ describe('src/reconcilers/backup.ts', () => {
     expect([planned.operations, warningsOf(planned)]).toEqual([[], ['backup_creating']]);
   });
 
-  test('none is bought beside one whose status is not known', async () => {
+  test.each([
+    ['status is not known', { status: 'verifying' }],
+    ['age cannot be read', { fields: { created_at: 'yesterday', id: 'b-1' } }],
+  ])('none is bought beside one whose %s', async (_what, odd) => {
     const { apply, plan, emulator } = rig();
     await apply(daily);
-    emulator.setFaults([faultRule({ path: 'list_backups' }, { do: 'decorate', status: 'verifying' })]);
-
-    const planned = await plan(daily);
-
-    expect([planned.operations, warningsOf(planned)]).toEqual([[], ['backup_unclear']]);
-  });
-
-  test('none is bought beside one whose age cannot be read', async () => {
-    const { apply, plan, emulator } = rig();
-    await apply(daily);
-    emulator.setFaults([
-      faultRule({ path: 'list_backups' }, { do: 'decorate', fields: { created_at: 'yesterday', id: 'b-1' } }),
-    ]);
+    emulator.setFaults([faultRule({ path: 'list_backups' }, { do: 'decorate', ...odd })]);
 
     const planned = await plan(daily);
 

@@ -16,6 +16,7 @@ const filter = (...rules: object[]) => ({
   policy_in: 'drop',
   rules: rules as Record<string, unknown>[],
 });
+const ssh = rule('22');
 const off = { enabled: false, policy_in: 'drop', rules: [] };
 
 describe('src/reconcilers/firewall/traffic.ts', () => {
@@ -67,6 +68,45 @@ describe('src/reconcilers/firewall/traffic.ts', () => {
       open: ['tcp 22 (source 198.51.100.0/24)'],
     });
     expect(locksOut(filter(rule('22')), filter(office))).toBe(false);
+  });
+
+  test.each([
+    ['an action', { ...ssh, action: 'ACCEPT' }, 'unknown: tcp 22'],
+    ['a direction', { ...ssh, direction: 'IN' }, 'unknown: tcp 22'],
+    ['a protocol', { ...ssh, protocol: '6' }, 'unknown: protocol "6" 22'],
+    ['a port', { ...ssh, destination_port: 'ssh' }, 'unknown: tcp port "ssh"'],
+    ['no action', { ...ssh, action: undefined }, 'unknown: tcp 22'],
+    ['whether the rule is enabled', { ...ssh, enabled: 'yes' }, 'unknown: tcp 22'],
+  ])('%s leaves the traffic of the rule unknown', (_what, odd, text) => {
+    const { open, opened } = trafficOf(filter(), filter(odd));
+    expect([open, opened]).toEqual([[text], [text]]);
+  });
+
+  test('an unknown policy leaves everything else unknown, and is never closed', () => {
+    const after = { ...filter(ssh), policy_in: 'deny' };
+    expect(trafficOf(off, after)).toEqual({
+      opened: [],
+      closed: [],
+      open: ['tcp 22', 'unknown: everything else'],
+    });
+  });
+
+  test('a drop that may not act closes nothing', () => {
+    const uncertain = { ...ssh, action: 'drop', direction: 'inbound' };
+    expect(trafficOf(off, filter(uncertain, ssh)).open).toEqual(['unknown: tcp 22']);
+    const certain = { ...ssh, action: 'drop' };
+    expect(trafficOf(off, filter(certain, ssh)).open).toEqual([]);
+  });
+
+  test('a text in a rule cannot end the list of its fields', () => {
+    const odd = { ...ssh, 'x) everything (y': 'a, b)' };
+    expect(trafficOf(off, filter(odd)).open).toEqual(['tcp 22 ("x) everything (y" "a, b)")']);
+  });
+
+  test('more rules than can be compared are unknown', () => {
+    const many = Array.from({ length: 1001 }, (_, at) => ({ ...ssh, destination_port: String(at + 1) }));
+    const text = 'unknown: more than 1000 ports and rules';
+    expect(trafficOf(off, filter(...many))).toEqual({ opened: [text], closed: [], open: [text] });
   });
 
   test('rules that never act are found, whatever they would do', () => {

@@ -10,57 +10,32 @@ const bound = (key: string, kind: string, id: string, more: object = {}) =>
   ({ key, kind, id, identity: {}, boundAt: 1_000, ...more }) as unknown as Binding;
 const intent = (key: string, kind: string, more: object = {}) =>
   ({
-    id: key,
-    key,
-    kind,
-    verb: 'create',
-    phase: 'sending',
-    preimage: {},
-    createdAt: 2_000,
-    request: { path: {} },
+    ...{ id: key, key, kind, verb: 'create', phase: 'sending', createdAt: 2_000 },
+    ...{ preimage: {}, request: { path: {} } },
     ...more,
   }) as unknown as Intent;
 const claim = (kind: string, id: string, holder: object, more: object = {}) =>
   ({ kind, id, identity: {}, holder, at: 3_000, ...more }) as Claim;
 const onAddress = (holder: object) => claim('ip', '51', holder, { identity: { address: 'a51' } });
-const answered = (id: string, more: object = {}) => ({
-  phase: 'accepted',
-  answer: { id, facts: {}, ...more },
-});
+const answered = (id: string) => ({ phase: 'accepted', answer: { id, facts: {} } });
 const lost = { phase: 'unknown', unconfirmed: { why: 'lost', question: {} } };
 
-interface Given {
-  readonly ips?: readonly object[] | undefined;
+type Lists = 'ips' | 'bindings' | 'intents' | 'claims' | 'history' | 'entries' | 'operations';
+type Given = Partial<Record<Lists | 'warnings' | 'blocked', readonly object[]>> & {
   readonly observed?: object;
-  readonly bindings?: readonly Binding[];
-  readonly intents?: readonly Intent[];
-  readonly claims?: readonly Claim[];
-  readonly history?: readonly Intent[];
-  readonly entries?: readonly object[];
-  readonly operations?: readonly object[];
-  readonly warnings?: readonly object[];
-  readonly observed_at?: string;
-  readonly blocked?: readonly object[];
   readonly unmanaged?: string;
   readonly more?: object;
-}
-function bill({
-  bindings = [],
-  intents = [],
-  claims = [],
-  history,
-  ips,
-  observed = new Map(),
-  ...given
-}: Given) {
-  const { entries, operations, warnings = [], blocked = [], unmanaged = 'block', more = {} } = given;
-  const { observed_at = '2026-11-01T00:00:00Z' } = given;
+};
+function bill({ ips, observed = new Map(), entries, operations, more = {}, ...given }: Given) {
+  const { bindings = [], intents = [], claims = [], history } = given;
+  const { warnings = [], blocked = [], unmanaged = 'block' } = given;
+  const plan = { operations, warnings, blocked, observed_at: '2026-11-01T00:00:00Z' };
   return billOf({
     id: 4711,
     known: { now: 0, bindings, intents, claims, ...(history && { history }) },
     ...(ips && { world: { ips, observed } }),
     ...(entries && { offer: { desired: { resources: entries, settings: { unmanaged } } } }),
-    ...(operations && { plan: { operations, warnings, blocked, observed_at } }),
+    ...(operations && { plan }),
     ...more,
   } as unknown as ProjectFacts);
 }
