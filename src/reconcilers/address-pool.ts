@@ -31,12 +31,8 @@ export function diffPool(subject: Subject<IpEntry>, entry: IpEntry, live: Ip): D
     pool === undefined
       ? (["the project's own location", edit(subject.key, { remove: ['server_type_id'] })] as const)
       : ([`server_type_id ${pool}`, edit(subject.key, { set: { server_type_id: pool } })] as const);
-  return blocking(
-    'update',
-    'immutable',
-    `an address cannot move to another pool (this one comes from the pool of ${was})`,
-    [restore, outside('add a new entry under `ips`')],
-  );
+  const reason = `an address cannot move to another pool (this one comes from the pool of ${was})`;
+  return blocking('update', 'immutable', reason, [restore, outside('add a new entry under `ips`')]);
 }
 
 /** The field is unconfirmed: no read shows whether the entry names the right pool. */

@@ -184,23 +184,17 @@ function noPublicCard(subject: Subject, world: World): Diff {
   const why = isExpected
     ? ' yet: its creation has not ended, or it lacks the `public_ipv4` of its entry'
     : '';
-  return blocking(
-    'update',
-    'firewall_no_public_iface',
-    `a firewall filters only the public network interface, and the API refuses to enable it without one. The server has none${why}`,
-    [
-      ...(isExpected
-        ? [
-            run('apply', [], { when: `once the creation of ${parent} has ended` }),
-            outside(`attach an address to ${parent} in the client area`, {
-              when: 'if its creation has ended',
-              next: [run('apply')],
-            }),
-          ]
-        : [edit(parent, { choose: { public_ipv4: [] } })]),
-      edit(key, { set: { enabled: false } }),
-    ],
-  );
+  const reason = `a firewall filters only the public network interface, and the API refuses to enable it without one. The server has none${why}`;
+  const ended = { when: 'if its creation has ended', next: [run('apply')] };
+  return blocking('update', 'firewall_no_public_iface', reason, [
+    ...(isExpected
+      ? [
+          run('apply', [], { when: `once the creation of ${parent} has ended` }),
+          outside(`attach an address to ${parent} in the client area`, ended),
+        ]
+      : [edit(parent, { choose: { public_ipv4: [] } })]),
+    edit(key, { set: { enabled: false } }),
+  ]);
 }
 
 /** Only rules that were read back show the fields that the API adds. */
@@ -242,19 +236,15 @@ function lostByReplacing(
   { foreign }: UndocumentedFields,
 ): Diff | undefined {
   if (live.policy_out !== null && live.policy_out !== 'accept') {
-    return blocking(
-      'update',
-      'firewall_would_lose',
-      `the live firewall has policy_out ${live.policy_out}. The API does not document how to set it, so a change could reset it`,
-      [outside('set policy_out to accept in the client area'), edit(key, { entry: 'remove' })],
-    );
+    const reason = `the live firewall has policy_out ${live.policy_out}. The API does not document how to set it, so a change could reset it`;
+    const ways = [outside('set policy_out to accept in the client area'), edit(key, { entry: 'remove' })];
+    return blocking('update', 'firewall_would_lose', reason, ways);
   }
   if (foreign === undefined) return undefined;
   const [field, value] = foreign;
-  return blocking(
-    'update',
-    'firewall_would_lose',
-    `a live rule has the undocumented field ${field}: ${JSON.stringify(value)}. New rules would lose that field`,
-    [edit(key, { choose: { [`rules.${field}`]: [] } }), outside('remove those rules in the client area')],
-  );
+  const reason = `a live rule has the undocumented field ${field}: ${JSON.stringify(value)}. New rules would lose that field`;
+  return blocking('update', 'firewall_would_lose', reason, [
+    edit(key, { choose: { [`rules.${field}`]: [] } }),
+    outside('remove those rules in the client area'),
+  ]);
 }

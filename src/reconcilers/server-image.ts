@@ -65,12 +65,9 @@ export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = 
     }
     const server = serverOf(desired.value);
     if (server !== undefined && isPackaged(world.subjects.get(server))) {
-      return blocking(
-        'create',
-        'server_type_not_supported',
-        `the API takes no image from a packaged graphics-card server such as ${server}`,
-        [edit(key, { choose: { server: [] } }), edit(key, { entry: 'remove' })],
-      );
+      const reason = `the API takes no image from a packaged graphics-card server such as ${server}`;
+      const ways = [edit(key, { choose: { server: [] } }), edit(key, { entry: 'remove' })];
+      return blocking('create', 'server_type_not_supported', reason, ways);
     }
     if (world.profile.operations.take_server_image === undefined) {
       const message =
@@ -93,10 +90,7 @@ export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = 
 
     stale: () => ({}),
 
-    accept(answer, request) {
-      const id = idIn(answer.data) ?? (member(request.body, 'name') as string);
-      return { id };
-    },
+    accept: (answer, request) => ({ id: idIn(answer.data) ?? (member(request.body, 'name') as string) }),
 
     /** Once the write is blocked, the id comes from the operator. */
     async evidence({ answer, phase }) {
@@ -113,11 +107,8 @@ export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = 
       server: server ?? null,
       server_id: (member(request?.body, 'server_id') as number) ?? null,
     };
-    return {
-      identity: name === undefined ? {} : { name },
-      applied: request === undefined ? null : from,
-      keep: false,
-    };
+    const applied = request === undefined ? null : from;
+    return { identity: name === undefined ? {} : { name }, applied, keep: false };
   },
 };
 
@@ -159,15 +150,11 @@ function diffTaken({ key, desired, binding }: Subject, entry: ServerImageEntry, 
   const taken = (binding?.applied ?? null) !== null;
   const called = !taken || name === undefined || desired?.named === false || name === entry.name;
   if (same && called) return unchanged;
-  return blocking(
-    'update',
-    'immutable',
-    `the image was taken as "${name}"${from === undefined ? '' : ` from servers.${from}`}: for another image, add a new entry`,
-    [
-      edit(key, same ? { set: { name } } : fromServer(binding, topLevelKey('servers', String(from)), world)),
-      outside('add a new entry under `server_images`'),
-    ],
-  );
+  const reason = `the image was taken as "${name}"${from === undefined ? '' : ` from servers.${from}`}: for another image, add a new entry`;
+  return blocking('update', 'immutable', reason, [
+    edit(key, same ? { set: { name } } : fromServer(binding, topLevelKey('servers', String(from)), world)),
+    outside('add a new entry under `server_images`'),
+  ]);
 }
 
 /**

@@ -26,16 +26,12 @@ export function diffLeaving({ key, kind }: Subject, live: Network, world: World)
     const isAlike = ({ cidr }: { cidr?: unknown }) =>
       normalCidr(String(cidr ?? '')) === normalCidr(live.cidr);
     const renamed = asNewNames({ key, kind }, world, isAlike);
-    return blocking(
-      'delete',
-      'network_in_use',
-      `${staying === 1 ? '1 server stays' : `${staying} servers stay`} on the network: ${namesOf(own, staying)}`,
-      [
-        outside('remove the servers from the network, or delete them'),
-        // Two entries of one subnet would be no valid spec.
-        ...(renamed.length === 0 ? [edit(key, { entry: 'restore' })] : renamed),
-      ],
-    );
+    const reason = `${staying === 1 ? '1 server stays' : `${staying} servers stay`} on the network: ${namesOf(own, staying)}`;
+    return blocking('delete', 'network_in_use', reason, [
+      outside('remove the servers from the network, or delete them'),
+      // Two entries of one subnet would be no valid spec.
+      ...(renamed.length === 0 ? [edit(key, { entry: 'restore' })] : renamed),
+    ]);
   }
   return { verdict: { verdict: 'delete', changes: toNothing({ name: live.name, cidr: live.cidr }) } };
 }
@@ -70,12 +66,9 @@ export function cardsLeaving(
   if (world.profile.operations.remove_network_interface === undefined) return undefined;
   const seen = world.observed.get(server);
   const inside = (seen?.cards ?? []).filter((card) => String(card.network_id) === id && !card.public);
-  const keys = world
-    .childrenOf(server)
-    .filter(({ kind, desired, binding }) => {
-      const bound = inside.some((card) => card.id === binding?.id);
-      return kind === 'network_interface' && desired === undefined && bound;
-    })
-    .map(({ key }) => key);
+  const keys = world.childrenOf(server).flatMap(({ key, kind, desired, binding }) => {
+    const bound = inside.some((card) => card.id === binding?.id);
+    return kind === 'network_interface' && desired === undefined && bound ? [key] : [];
+  });
   return keys.length > 0 && keys.length === inside.length ? keys : undefined;
 }

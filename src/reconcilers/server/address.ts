@@ -50,22 +50,16 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
       const reason = `waits for ${owner}, which holds ${ipKey} (${live?.address}) until its replacement`;
       return { code: 'dependency_blocked', reason, remedies: () => settleFirst(owner) };
     }
+    const called = owner === undefined ? `server ${holder}` : `${owner} (server ${holder})`;
+    const when = `if server ${holder} is ${key}: see the client area`;
+    const adopt = run('adopt', [key, holder], { when });
     return {
       code: 'address_in_use',
-      reason: `${ipKey} (${live?.address}) is attached to ${owner === undefined ? `server ${holder}` : `${owner} (server ${holder})`}`,
+      reason: `${ipKey} (${live?.address}) is attached to ${called}`,
       remedies: () => [
-        ...(owner === undefined
-          ? [
-              bindingBy(
-                world.subjects.get(key)?.desired,
-                run('adopt', [key, holder], { when: `if server ${holder} is ${key}: see the client area` }),
-              ),
-            ]
-          : []),
+        ...(owner === undefined ? [bindingBy(world.subjects.get(key)?.desired, adopt)] : []),
         edit(key, { choose: { public_ipv4: [] }, when: 'to use another address' }),
-        outside(`delete ${owner === undefined ? `server ${holder}` : `${owner} (server ${holder})`} first`, {
-          about: [String(holder)],
-        }),
+        outside(`delete ${called} first`, { about: [String(holder)] }),
       ],
     };
   }
@@ -80,16 +74,13 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
   if (other === undefined) return undefined;
   const more = further.length > 0 ? ` and ${further.length} more are` : ' is';
   const once = others.length > 0 ? '' : ' once the old server is deleted';
+  const about = others.map(({ address }) => address);
   return {
     code: 'address_not_the_only_free_one',
     reason: `the API attaches any free address, and ${other.address}${more} free too${once}: the server could get another address than ${ipKey}`,
     remedies: () => [
       ...(others.length > 0 && isOurs
-        ? [
-            outside(`attach or delete ${others.map(({ address }) => address).join(', ')}`, {
-              about: others.map(({ address }) => address),
-            }),
-          ]
+        ? [outside(`attach or delete ${about.join(', ')}`, { about })]
         : left.flatMap((each) => leftOut(each, world))),
       ...(others.length === 0
         ? [edit(key, { set: { replace: { order: 'create_first' } }, when: 'if its type has no packages' })]
@@ -117,9 +108,7 @@ function isGivenAway(address: ResourceKey, server: ResourceKey, world: World): b
  */
 export function mayExchange({ id }: Pick<Ip, 'id'>, named: ResourceKey, world: World): boolean {
   const key = world.keyOf(addressObject(id));
-  const [one, other] = [named, key].map((each) =>
-    each === undefined ? undefined : world.subjects.get(each),
-  );
+  const [one, other] = [named, key].map((each) => each && world.subjects.get(each));
   if (one === undefined || other?.binding === undefined || other.desired === undefined) return false;
   if (other.parent !== undefined) return false;
   return !isFixed(one) && !isFixed(other) && poolOf(one) === poolOf(other);
@@ -147,12 +136,8 @@ export function mayExchangeWarning(key: ResourceKey, entry: ServerEntry, world: 
 function leftOut({ id }: Ip, world: World): readonly Remedy[] {
   const key = world.keyOf(addressObject(id));
   if (key === undefined || world.subjects.get(key)?.parent !== undefined) return [];
-  return [
-    edit(key, {
-      entry: 'remove',
-      when: 'with `prune: true` under `settings`, the next apply then deletes the address first',
-    }),
-  ];
+  const when = 'with `prune: true` under `settings`, the next apply then deletes the address first';
+  return [edit(key, { entry: 'remove', when })];
 }
 
 /** The server that holds the address which the new server must get, and is deleted first: its entry has left the spec. */

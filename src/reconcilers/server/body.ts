@@ -67,14 +67,9 @@ export function resolveBody(
 }
 
 function typeNotFound(entry: ServerEntry, types: readonly ServerType[]): BodyProblem {
-  return {
-    code: 'server_type_not_found',
-    reason: `the project's catalogue has no server type ${entry.server_type}`,
-    remedies: choosing(
-      'server_type',
-      types.map(({ id, name }) => `${name} (id ${id})`),
-    ),
-  };
+  const reason = `the project's catalogue has no server type ${entry.server_type}`;
+  const known = types.map(({ id, name }) => `${name} (id ${id})`);
+  return { code: 'server_type_not_found', reason, remedies: choosing('server_type', known) };
 }
 
 /** Ids come before names, and images that a server can be created from come before the project's own ISOs. */
@@ -83,10 +78,8 @@ export function findImage(
   images: readonly ImageEntry[],
 ): { readonly id: string } | { readonly problem: BodyProblem } {
   const usable = images.filter(({ type }) => type !== 'useriso');
-  const remedies = choosing(
-    'image',
-    usable.map(({ name }) => name),
-  );
+  const names = usable.map(({ name }) => name);
+  const remedies = choosing('image', names);
   const byId = images.find(({ id }) => id === wanted);
   const [byName, another] = usable.filter(({ name }) => name === wanted);
   const found = byId ?? byName ?? images.find(({ name }) => name === wanted);
@@ -111,11 +104,8 @@ export function findImage(
 export function modeProblem(entry: ServerEntry, type: ServerType): BodyProblem | undefined {
   const packaged = type.pricing_mode === 'fixed' && type.gpu;
   if (packaged && entry.gpu_package === undefined) {
-    return {
-      code: 'gpu_package_required',
-      reason: `${type.name} is sold in packages`,
-      remedies: choosing('gpu_package'),
-    };
+    const reason = `${type.name} is sold in packages`;
+    return { code: 'gpu_package_required', reason, remedies: choosing('gpu_package') };
   }
   const wrong = (
     [
@@ -134,21 +124,13 @@ export function modeProblem(entry: ServerEntry, type: ServerType): BodyProblem |
 }
 
 /** @assumption A54 */
-export function planProblem(
-  { plan_id: wanted }: ServerEntry,
-  type: ServerType,
-  world: World,
-): BodyProblem | undefined {
+export function planProblem(entry: ServerEntry, type: ServerType, world: World): BodyProblem | undefined {
+  const wanted = entry.plan_id;
   const plans = plansOf(type.id, world);
   if (wanted === undefined || plans.length === 0 || plans.some(({ id }) => id === wanted)) return undefined;
-  return {
-    code: 'plan_not_found',
-    reason: `${type.name} has no plan ${wanted}`,
-    remedies: choosing(
-      'plan_id',
-      plans.map(({ id, name }) => (name === '' ? `${id}` : `${id} (${name})`)),
-    ),
-  };
+  const known = plans.map(({ id, name }) => (name === '' ? `${id}` : `${id} (${name})`));
+  const reason = `${type.name} has no plan ${wanted}`;
+  return { code: 'plan_not_found', reason, remedies: choosing('plan_id', known) };
 }
 
 export function plansOf(type: unknown, { catalogue }: World) {
@@ -179,13 +161,8 @@ function choosePackage(
   const keys = sold.map(({ key }) => key);
   const available = wanted.flatMap((key) => sold.filter((each) => each.key === key));
   if (available.length === 0) {
-    return {
-      problem: {
-        code: 'gpu_package_not_found',
-        reason: `${type.name} does not sell ${wanted.join(', ')}`,
-        remedies: choosing('gpu_package', keys),
-      },
-    };
+    const reason = `${type.name} does not sell ${wanted.join(', ')}`;
+    return { problem: { code: 'gpu_package_not_found', reason, remedies: choosing('gpu_package', keys) } };
   }
   const missing = wanted.filter((key) => !keys.includes(key));
   return {

@@ -15,7 +15,7 @@ import { unproven, withIds } from './applied-fields.ts';
 import { type BodyProblem, priceApplied, resolveBody, type ServerBody } from './body.ts';
 import { type Differences, differencesOf, exchangeProblem } from './differences.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
-import { type Existing, holdsNamed, orderOf, permitted } from './existing.ts';
+import { type Existing, fieldsToReplace, holdsNamed, orderOf, permitted } from './existing.ts';
 import { diffSize, isSize } from './resize.ts';
 import { isInCreation, liveWarnings, uncheckedEdits } from './warnings.ts';
 
@@ -27,7 +27,8 @@ export function diffCreate(subject: Subject<ServerEntry>, entry: ServerEntry, wo
   if ('problem' in resolved) return impossible('create', subject.key, resolved.problem);
   const address = addressProblem(subject.key, entry, world);
   if (address !== undefined) return impossible('create', subject.key, address);
-  const { server_type_id: type, image, ...sizing } = resolved.body;
+  const { body, warnings: notSold, ...prices } = resolved;
+  const { server_type_id: type, image, ...sizing } = body;
   const fields = fromNothing({
     name: entry.name,
     server_type: entry.server_type,
@@ -40,27 +41,22 @@ export function diffCreate(subject: Subject<ServerEntry>, entry: ServerEntry, wo
   const changes = fields.map((change) =>
     withIds(change, { from: undefined, to: change.path === 'image' ? image : type }),
   );
+  const missing = notSold.map(
+    (message) => ({ code: 'gpu_package_not_sold', key: subject.key, message }) as const,
+  );
+  const exchange = mayExchangeWarning(subject.key, entry, world);
   return {
-    verdict: {
-      verdict: 'create',
-      changes,
-      ...lostOf(subject, 'server'),
-    },
-    warnings: [
-      ...resolved.warnings.map(
-        (message): Warning => ({ code: 'gpu_package_not_sold', key: subject.key, message }),
-      ),
-      ...poolCautions(subject, entry, world),
-    ],
-    price: resolved.price,
-    ...(resolved.dearest === undefined ? {} : { dearest: resolved.dearest }),
+    verdict: { verdict: 'create', changes, ...lostOf(subject, 'server') },
+    warnings: [...missing, ...poolCautions(subject, entry, world)],
+    ...prices,
     ...addressAlongside(subject.key, entry, world),
     ...(isUnfiltered(subject, entry, world)
-      ? { traffic: { opened: ['everything'], closed: [], open: ['everything'] } }
-      : {}),
-    consequences: [...standsOpen(subject, entry, world), ...mayExchangeWarning(subject.key, entry, world)],
+      ? { traffic: unfilteredTraffic, consequences: [unfilteredWarning(subject.key), ...exchange] }
+      : { consequences: exchange }),
   };
 }
+
+const unfilteredTraffic = { opened: ['everything'], closed: [], open: ['everything'] };
 
 /**
  * Without a firewall in the spec, no rule filters incoming traffic. The traffic is in the operation, so that a policy
@@ -73,10 +69,9 @@ function isUnfiltered({ key }: Subject, entry: ServerEntry, world: World): boole
   return entry.public_ipv4 !== undefined && !filtered;
 }
 
-function standsOpen(subject: Subject, entry: ServerEntry, world: World): Warning[] {
-  if (!isUnfiltered(subject, entry, world)) return [];
+function unfilteredWarning(key: ResourceKey): Warning {
   const message = 'the server gets a public address and no firewall: all its ports are open to the internet';
-  return [{ code: 'no_firewall', key: subject.key, message }];
+  return { code: 'no_firewall', key, message };
 }
 
 function impossible(verb: Verb, key: ResourceKey, { code, reason, remedies }: BodyProblem): Diff {
@@ -114,6 +109,7 @@ function diffReplace(
   const resolved = resolveBody(entry, world, []);
   if ('problem' in resolved)
     return impossible('update', subject.key, needing(existing, resolved.problem, changes));
+  const { body, warnings: _notSold, ...prices } = resolved;
   const exchange = exchangeProblem(subject.key, world);
   if (exchange !== undefined) return impossible('update', subject.key, exchange);
   const order = orderOf(existing);
@@ -140,27 +136,19 @@ function diffReplace(
     ...stays,
     consequences: [
       ...stays.consequences,
-      ...(order === 'create_first' ? billedTwice(subject) : mayBeRefused(subject, resolved.body, world)),
+      ...(order === 'create_first' ? billedTwice(subject) : mayBeRefused(subject, body, world)),
     ],
-    price: resolved.price,
-    ...(resolved.dearest === undefined ? {} : { dearest: resolved.dearest }),
+    ...prices,
     ...addressAlongside(subject.key, entry, world),
     freed: priceApplied(subject, live.shown, world),
   };
 }
 
 /** The problem, with the edit that keeps the server, and the further edits that the replacement needs. */
-function needing(
-  { subject, entry, world }: Existing,
-  found: BodyProblem,
-  changes: readonly Change[],
-): BodyProblem {
+function needing({ subject, world }: Existing, found: BodyProblem, changes: readonly Change[]): BodyProblem {
   const keeping = { ...restoring(changes, subject.key, world.subjects), when: 'to keep it unchanged' };
   const problem: BodyProblem = { ...found, remedies: (key) => [keeping, ...found.remedies(key)] };
-  const edits = [
-    ...(subject.desired?.protect === true ? ['`protect: false`'] : []),
-    ...(permitted(entry) === undefined ? ['`replace: allowed`'] : []),
-  ];
+  const edits = Object.entries(fieldsToReplace(subject)).map(([name, value]) => `\`${name}: ${value}\``);
   if (edits.length === 0) return problem;
   const also = `The server cannot be changed in place, and its replacement also needs ${edits.join(' and ')}`;
   return { ...problem, reason: `${problem.reason}. ${also}` };
@@ -186,15 +174,11 @@ export function diffLeaving(subject: Subject<ServerEntry>, live: ServerObserved,
 /** A failed creation left the server, and the server that it should have replaced still exists. */
 function leftByFailed({ key, binding }: Subject, successor: ResourceKey, failed: string): Diff {
   const id = binding?.id ?? '';
-  return blocking(
-    'delete',
-    'tainted',
-    `a failed write left server ${id}, which may not work: ${failed}. ${successor} still has its old server`,
-    [
-      outside(`delete server ${id} in the client area`, { about: [id] }),
-      run('forget', [key], { when: 'to keep it, no longer managed and still billed' }),
-    ],
-  );
+  const reason = `a failed write left server ${id}, which may not work: ${failed}. ${successor} still has its old server`;
+  return blocking('delete', 'tainted', reason, [
+    outside(`delete server ${id} in the client area`, { about: [id] }),
+    run('forget', [key], { when: 'to keep it, no longer managed and still billed' }),
+  ]);
 }
 
 /** Its backups, and the addresses that are free afterwards, remain billed. @source API §1.4, §1.5 */
@@ -209,15 +193,12 @@ function whatStays(
   const count = live.backups ?? seen?.backups.length;
   const backups = count === 1 ? '1 backup' : `${count ?? 'any'} backups`;
   const stay = count === 1 ? 'stays' : 'stay';
+  const unbound = live.addresses.filter(world.isUnbound);
+  const undeclared = 'no entry of the spec declares it';
   return {
     leftBilled: [
       ...(count === 0 ? [] : [`${backups} of ${key} ${stay} billed: ${backupsLeft(world)}`]),
-      ...live.addresses
-        .filter(world.isUnbound)
-        .map(
-          ({ address }) =>
-            `${address} stays billed: it is attached to ${key}, and no entry of the spec declares it`,
-        ),
+      ...unbound.map(({ address }) => `${address} stays billed: it is attached to ${key}, and ${undeclared}`),
     ],
     consequences: live.addresses.flatMap(({ id, address }) => {
       const ip = world.keyOf(addressObject(id));
@@ -291,9 +272,7 @@ export function backupsReleased({ key }: Subject, world: World): readonly string
 
 /** The remedies before and after the deletion of the server. */
 function backupsLeft({ profile }: World): string {
-  const sooner =
-    profile.operations.delete_backup === undefined
-      ? ''
-      : '. A lower `backup.keep` deletes some of them while the server exists';
-  return `delete unneeded backups in the client area${sooner}`;
+  const text = 'delete unneeded backups in the client area';
+  if (profile.operations.delete_backup === undefined) return text;
+  return `${text}. A lower \`backup.keep\` deletes some of them while the server exists`;
 }

@@ -2,7 +2,7 @@ import equal from 'fast-deep-equal';
 import { namedAddress } from '../../core/desired.ts';
 import { member } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
-import type { World } from '../../core/kind.ts';
+import type { Subject, World } from '../../core/kind.ts';
 import type { Change } from '../../core/plan.ts';
 import { edit, outside, run, settleFirst } from '../../core/remedy.ts';
 import { holderOf } from '../address-pool.ts';
@@ -11,7 +11,7 @@ import { addressOf } from './address.ts';
 import { diffFields, droppedFields } from './applied-fields.ts';
 import type { BodyProblem } from './body.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
-import { type Existing, holdsNamed, permitted } from './existing.ts';
+import { type Existing, fieldsToReplace, holdsNamed } from './existing.ts';
 import { canResize, diffDoubted, diffShown, isSize } from './resize.ts';
 
 /** The differences between the server and the spec. */
@@ -107,18 +107,19 @@ export function exchangeProblem(key: ResourceKey, world: World): BodyProblem | u
     const reason = `${all} exchange their addresses: see ${first}`;
     return { code: 'dependency_blocked', reason, remedies: () => settleFirst(first) };
   }
-  const wanted = entryOf(key, world)?.public_ipv4;
+  const wanted = world.subjects.get(key)?.desired?.value.public_ipv4;
+  const lacking = (each: ResourceKey) => fieldsToReplace(world.subjects.get(each) as Subject);
   return {
     code: 'address_in_use',
     reason: `${all} exchange their addresses, and the API attaches only free addresses, to new servers`,
     remedies: () => [
       outside(`exchange the addresses of ${all} in the client area`, { when: 'to keep the servers' }),
       edit(first, {
-        set: { public_ipv4: { new: true }, ...replaceable(first, world) },
+        set: { public_ipv4: { new: true }, ...lacking(first) },
         when: 'to replace the servers, and lose the data on their disks',
         next: [
           ...others.flatMap((each) => {
-            const set = replaceable(each, world);
+            const set = lacking(each);
             return Object.keys(set).length === 0 ? [] : [edit(each, { set })];
           }),
           outside('run `vdcsync apply` until it converges'),
@@ -142,19 +143,6 @@ function circleOf(key: ResourceKey, world: World): readonly ResourceKey[] | unde
 }
 
 function holderOfWanted(key: ResourceKey, world: World): ResourceKey | undefined {
-  const wanted = namedAddress(entryOf(key, world));
+  const wanted = namedAddress(world.subjects.get(key)?.desired?.value);
   return wanted && holderOf(wanted, world);
-}
-
-/** The fields that the entry of a server lacks to be replaced. */
-function replaceable(key: ResourceKey, world: World): Readonly<Record<string, unknown>> {
-  const entry = entryOf(key, world);
-  return {
-    ...(world.subjects.get(key)?.desired?.protect === true ? { protect: false } : {}),
-    ...(entry !== undefined && permitted(entry) === undefined ? { replace: 'allowed' } : {}),
-  };
-}
-
-function entryOf(key: ResourceKey, world: World): ServerEntry | undefined {
-  return world.subjects.get(key)?.desired?.value as ServerEntry | undefined;
 }

@@ -23,6 +23,16 @@ export function permitted({ replace }: ServerEntry): Permitted | undefined {
   return replace === 'allowed' ? {} : replace;
 }
 
+/** The fields that the entry needs in addition, so that the server may be replaced. */
+export function fieldsToReplace({ desired }: Subject): Readonly<Record<string, unknown>> {
+  return {
+    ...(desired?.protect === true ? { protect: false } : {}),
+    ...(desired !== undefined && permitted(desired.value as ServerEntry) !== undefined
+      ? {}
+      : { replace: 'allowed' }),
+  };
+}
+
 type Permitted = Exclude<ServerEntry['replace'], undefined | string>;
 
 /** The order of a replacement. It is that of the entry, or the one that loses nothing if the API refuses the new server. */

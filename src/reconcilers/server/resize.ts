@@ -11,7 +11,7 @@ import { priceOfSize } from '../prices.ts';
 import { knownOf } from './applied-fields.ts';
 import { madeAs, modeProblem, planProblem, plansOf, priceApplied, sizes, typeOf } from './body.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
-import { permitted } from './existing.ts';
+import { fieldsToReplace } from './existing.ts';
 
 /** Whether sizes need no replacement. A packaged server is never resized. @source API §4 */
 export function canResize(entry: ServerEntry, world: World): boolean {
@@ -124,7 +124,7 @@ export function diffDoubted(entry: ServerEntry, { binding }: Subject): Change[] 
 }
 
 /** A resize that makes the disk smaller, or may do so. */
-export interface DiskLoss {
+interface DiskLoss {
   /** The size that decides, whether or not that size changes. */
   readonly change: Change;
   /** The data that the resize destroys. */
@@ -192,10 +192,8 @@ function heldLoss(
   if (asked.length === 0 && settings.drift === 'report') return undefined;
   if (moved.includes(change)) {
     const when = `to keep ${path} ${from}`;
-    return hold(
-      `${path} was changed outside vdcsync from ${to} to ${from}. A change back would destroy ${loses}`,
-      [edit(key, { set: { [path]: from }, when })],
-    );
+    const reason = `${path} was changed outside vdcsync from ${to} to ${from}. A change back would destroy ${loses}`;
+    return hold(reason, [edit(key, { set: { [path]: from }, when })]);
   }
   const allow = wordsLacking(subject);
   if (allow === undefined) return undefined;
@@ -209,10 +207,10 @@ function heldLoss(
 /**
  * Whether a read shows the size of a server, or vdcsync sent it or an operator confirmed it, or it is only believed.
  */
-export type Certainty = 'shown' | 'known' | 'believed';
+type Certainty = 'shown' | 'known' | 'believed';
 
 /** The differences by an edit of the spec, and those without an edit. */
-export interface SizeChanges {
+interface SizeChanges {
   readonly asked: readonly Change[];
   readonly moved: readonly Change[];
 }
@@ -251,16 +249,13 @@ function heldUnconfirmed(
 }
 
 /** The edit that permits a replacement of the server; `undefined` if the spec permits it already. */
-function wordsLacking({ key, desired }: Subject<ServerEntry>): Remedy | undefined {
-  const set = {
-    ...(desired?.protect === true ? { protect: false } : {}),
-    ...(desired !== undefined && permitted(desired.value) !== undefined ? {} : { replace: 'allowed' }),
-  };
-  return Object.keys(set).length === 0 ? undefined : edit(key, { set });
+function wordsLacking(subject: Subject<ServerEntry>): Remedy | undefined {
+  const set = fieldsToReplace(subject);
+  return Object.keys(set).length === 0 ? undefined : edit(subject.key, { set });
 }
 
 /** The command by which an operator confirms values that are only believed. */
-export function confirmingValues({ key, binding }: Subject, changes: readonly Change[]): Remedy {
+function confirmingValues({ key, binding }: Subject, changes: readonly Change[]): Remedy {
   const when = `if the server has all values of the spec. If not: first ${remedyText(restoring(changes, key))}, adopt, and then edit the spec again`;
   return run('adopt', [key, binding?.id ?? 'ID'], { when });
 }

@@ -51,24 +51,16 @@ function shownOtherwise(
   { subject: { key, binding, desired }, entry, live: { shown } }: Existing,
   moved: readonly Change[],
 ): Warning[] {
-  const warn = (message: string): Warning => ({ code: 'server_differs', key, message });
   const sent = member(member(binding?.applied, 'body'), 'name');
   const name = desired?.named === false ? sent : entry.name.trim();
   const renamed = sent !== undefined && shown !== undefined && shown.name.trim() !== name;
-  return [
-    ...(renamed
-      ? [
-          warn(
-            `the server is named "${shown.name}" in the project, and the API does not document how to rename it`,
-          ),
-        ]
-      : []),
-    ...moved.map(({ path, from, to }) =>
-      warn(
-        `${path} is ${from} instead of ${to}. The API does not document how to resize a server: resize it in the client area, or enable \`resize_server\` in the API profile`,
-      ),
-    ),
-  ];
+  const other = renamed
+    ? [`the server is named "${shown.name}" in the project, and the API does not document how to rename it`]
+    : [];
+  const resize =
+    'The API does not document how to resize a server: resize it in the client area, or enable `resize_server` in the API profile';
+  const sizes = moved.map(({ path, from, to }) => `${path} is ${from} instead of ${to}. ${resize}`);
+  return [...other, ...sizes].map((message) => ({ code: 'server_differs', key, message }));
 }
 
 /**
