@@ -1,14 +1,4 @@
-import type {
-  Answer,
-  Because,
-  Intent,
-  IntentOutcome,
-  IntentPatch,
-  KnownEffect,
-  Question,
-  Stage,
-  Unconfirmed,
-} from './state.ts';
+import type { Intent, IntentPatch, KnownEffect, Stage } from './state.ts';
 
 /** The intent after a patch. A new stage replaces all fields of the previous stage. */
 export function patched(intent: Intent, { stage, ...fields }: IntentPatch): Intent {
@@ -28,17 +18,12 @@ const stageFields: ReadonlySet<string> = new Set<KeysOf<Stage>>([
 
 type KeysOf<Union> = Union extends unknown ? keyof Union : never;
 
+type FieldOf<Union, Name> = Union extends { readonly [Field in Name & string]?: infer Value } ? Value : never;
+
 /** The fields of all phases; each phase has some of these fields. */
-interface StageParts {
-  readonly phase: Stage['phase'];
-  readonly unconfirmed?: Unconfirmed;
-  readonly answer?: Answer;
-  readonly notSeenAt?: number;
-  readonly blocked?: Question;
-  readonly outcome?: IntentOutcome;
-  readonly because?: Because | 'key_doubted';
-  readonly closedAt?: number;
-}
+type StageParts = Pick<Stage, 'phase'> & {
+  readonly [Name in Exclude<KeysOf<Stage>, 'phase' | 'by' | 'former'>]?: FieldOf<Stage, Name>;
+};
 
 /** When the write was first sent: by the API's clock, if the API shows one. Wall ms. @assumption A35 */
 export function sentByApi({

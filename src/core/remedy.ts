@@ -35,7 +35,7 @@ export interface Outside {
 export type RemedyStep = CommandStep | Edit | Outside;
 
 /** A way out of a blocked operation, as data. `when`: the case in which it is right. `next`: the steps that follow. */
-export type Remedy = RemedyStep & { readonly when?: string; readonly next?: readonly RemedyStep[] };
+export type Remedy = RemedyStep & More;
 
 type More = { readonly when?: string; readonly next?: readonly RemedyStep[] };
 
@@ -111,17 +111,14 @@ export type Piece = { readonly command: string } | { readonly text: string };
 
 /** @param flags of the call that the commands answer, such as ` -f shop.yaml`: without them they would mean another project */
 export function piecesOf(remedy: Remedy, flags = ''): readonly Piece[] {
-  return stepsOf([remedy]).map((step) =>
-    step.type === 'run' ? { command: commandLine(step, flags) } : { text: textOf(step) },
-  );
+  return stepsOf([remedy]).map((step) => {
+    if (step.type === 'run') return { command: commandLine(step, flags) };
+    return { text: step.type === 'outside' ? step.text : editText(step) };
+  });
 }
 
 export function commandLine({ command, args }: Pick<CommandStep, 'command' | 'args'>, flags = ''): string {
   return [`vdcsync ${command}${flags}`, ...args.map(shellWord)].join(' ');
-}
-
-function textOf(step: Edit | Outside): string {
-  return step.type === 'outside' ? step.text : editText(step);
 }
 
 function editText({ path, set, choose = {}, remove = [], entry, at }: Edit): string {

@@ -140,36 +140,31 @@ function billedOf(facts: ProjectFacts, addresses: readonly AddressView[] | null)
   const bound = bindings.filter(({ key }) => !ending.has(key) || facts.world?.observed.has(key) !== false);
   const bought = [...bound, ...arriving, ...adopting]
     .filter(({ kind }) => factsOf(kind).counted)
-    .map(({ id, kind, key, boundAt }) => {
-      return { id, what: `${kind.replace('_', ' ')} ${id}`, key, since: timeOrNull(boundAt) };
-    });
+    .map(({ id, kind, key, boundAt }) => billed(id, nounOf(kind), key, boundAt));
   const recorded = bindings
     .filter(({ kind }) => isAddress(kind))
-    .map(({ id, key, identity, boundAt }) => {
-      return { id, what: `address ${identity.address ?? id}`, key, since: time(boundAt) };
-    });
+    .map(({ id, key, identity, boundAt }) => billed(id, 'address', key, boundAt, identity.address));
   const known = new Set(bought.map(({ what }) => what));
   const foreign = foreignClaims(claims);
   const left = foreign
     .filter(({ kind }) => isAddress(kind))
-    .map(({ id, identity }) => ({ id, what: `address ${identity.address ?? id}`, key: null, since: null }));
+    .map(({ id, identity }) => billed(id, 'address', null, undefined, identity.address));
   const outside = [...foreign.filter(({ kind }) => factsOf(kind).container), ...claims.filter(isFoundServer)];
   const others = [
     ...new Set([...serversShown(facts.world ?? { ips: [] }), ...outside.map(({ id }) => Number(id))]),
   ]
-    .map((id) => ({ id: String(id), what: `server ${id}`, key: null, since: null }))
+    .map((id) => billed(String(id), 'server', null))
     .filter(({ what }) => !known.has(what));
   const backups = leftBackups(claims).flatMap(({ server, key, backups: ids, at }) =>
-    ids.map((id) => ({ id, what: `backup ${id} of server ${server}`, key, since: time(at) })),
+    ids.map((id) => billed(id, 'backup', key, at, `${id} of server ${server}`)),
   );
   const released = claims
     .filter(
       ({ kind, holder }) => factsOf(kind).counted && !factsOf(kind).container && holder.is === 'released',
     )
-    .map(({ kind, id, parentId, at }) => {
-      const of = parentId === undefined ? '' : ` of server ${parentId}`;
-      return { id, what: `${nounOf(kind)} ${id}${of}`, key: null, since: time(at) };
-    });
+    .map(({ kind, id, parentId, at }) =>
+      billed(id, nounOf(kind), null, at, parentId && `${id} of server ${parentId}`),
+    );
   return [
     ...bought,
     ...others,
@@ -177,6 +172,10 @@ function billedOf(facts: ProjectFacts, addresses: readonly AddressView[] | null)
     ...backups,
     ...released,
   ];
+}
+
+function billed(id: string, noun: string, key: ResourceKey | null, since?: number, called = id): BilledView {
+  return { id, what: `${noun} ${called}`, key, since: timeOrNull(since) };
 }
 
 /** A creation of a billed resource that was sent, and whose effect is neither known nor excluded. */
@@ -191,10 +190,7 @@ function mayHaveBought(intent: Intent): boolean {
 /** With `unmanaged: ignore` they count as ignored. */
 function unmanagedIn({ offer }: ProjectFacts, ips: readonly Ip[], { unmanaged }: Attribution) {
   if (offer?.desired.settings.unmanaged === 'ignore') return [];
-  const ofServers = unmanaged.servers.map((id) => ({
-    ...serverObject(id),
-    addresses: ips.filter(({ server_id }) => server_id === id).map(({ address }) => address),
-  }));
+  const ofServers = unmanaged.servers.map((id) => serverWith(ips, id));
   const servers = new Set<number | null>(unmanaged.servers);
   const alone = unmanaged.addresses.filter(({ server_id }) => !servers.has(server_id));
   return [...ofServers, ...alone.map(({ id, address }) => ({ ...addressObject(id), addresses: [address] }))];
@@ -219,17 +215,17 @@ export function ignoredObjects(claims: readonly Claim[], ips: readonly Ip[] = []
     return live.server_id === null ? !isQuiet(holder) : servers.has(live.server_id);
   };
   return [
-    ...[...servers].map((id) => ({
-      ...serverObject(id),
-      addresses: ips.filter(({ server_id }) => server_id === id).map(({ address }) => address),
-    })),
+    ...[...servers].map((id) => serverWith(ips, id)),
     ...foreign
       .filter((claim) => !isServer(claim) && !isReported(claim))
-      .map(({ kind, id, identity: { address } }) => ({
-        ...{ kind, id },
-        addresses: address === undefined ? [] : [address],
-      })),
+      .map(({ kind, id, identity: { address } }) => ({ kind, id, addresses: [address ?? []].flat() })),
   ];
+}
+
+/** A server, with the addresses that it holds. */
+function serverWith(ips: readonly Ip[], id: number) {
+  const addresses = ips.filter(({ server_id }) => server_id === id).map(({ address }) => address);
+  return { ...serverObject(id), addresses };
 }
 
 /** `server 2001 (203.0.113.10)`, `address 203.0.113.11`. */

@@ -243,11 +243,10 @@ function daemonOf({ daemon, flags = '' }: ProjectFacts): DaemonView | null {
 }
 
 function requestsOf({ limits, used, counts }: ClientFacts): DaemonView['requests'] {
-  const { reads, writes, polls, probes, throttled } = counts;
   return {
     window_seconds: limits.windowMs / 1000,
     reads: { used: used.reads, limit: limits.reads },
     writes: { used: used.writes, limit: limits.writes },
-    since_start: { reads, writes, polls, probes, throttled },
+    since_start: counts,
   };
 }

@@ -79,11 +79,10 @@ function addressChange({ key: oldKey, target = '' }: Operation, operations: Plan
     ({ key, changes }) =>
       key === server && changes.some(({ path, to }) => path === 'public_ipv4' && to === null),
   );
-  if (dropped && address !== undefined)
-    return [`its address ${address} is deleted, and the new server has none`];
-  if (address !== undefined)
-    return [`its address ${address} is deleted, and the new server gets another one`];
-  return [];
+  if (address === undefined) return [];
+  return [
+    `its address ${address} is deleted, and the new server ${dropped ? 'has none' : 'gets another one'}`,
+  ];
 }
 
 function traffic({ traffic: change, kind }: Operation): string[] {
