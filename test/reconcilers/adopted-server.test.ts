@@ -3,7 +3,7 @@ import type { ResourceKey } from '../../src/core/keys.ts';
 import { profiled } from '../support/profiled.ts';
 import { resolveOf, resolving } from '../support/resolve.ts';
 import { load, type Rig } from '../support/rig.ts';
-import { codesOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
+import { added, codesOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
 const key = 'servers.old' as ResourceKey;
 const file = (entry: string) =>
@@ -17,7 +17,7 @@ const corrections = {
 /** A server of 2 cores that somebody else made, adopted with an entry that says 1. */
 async function adopted(entry: string, { address = false, profile = '' } = {}) {
   const world = profiled({ emulator: { readings: { serverFields: 'sizes' } } }, profile);
-  const { id } = world.emulator.mutate({ do: 'add_server', name: 'old', public: address }) as { id: number };
+  const id = added(world.emulator, { do: 'add_server', name: 'old', public: address });
   Object.assign(projectOf(world.emulator).servers[0] ?? {}, { typeId: 3, cores: 2 });
   const adopt = (spec: string) => world.clock.run(world.engine.adopt(load(spec), key, String(id)));
   await adopt(file(entry));

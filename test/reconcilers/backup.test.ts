@@ -1,9 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { documentedProfile } from '../../src/core/profile.ts';
 import type { ServerId } from '../../src/core/resources.ts';
 import type { HttpResponse } from '../../src/core/transport.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
-import { loadProfile } from '../../src/emulator/profile.ts';
 import { backup } from '../../src/reconcilers/backup.ts';
 import { rig } from '../support/rig.ts';
 import { idsOf, projectOf, sliders, warningsOf } from './support.ts';
@@ -148,7 +146,7 @@ describe('src/reconcilers/backup.ts', () => {
   });
 });
 
-describe('src/reconcilers/backup.ts', () => {
+describe('src/reconcilers/backup-policy.ts', () => {
   const policy = file('backup_policy: {enabled: true, days: [sun, mon], hour: 3}');
 
   test('is compared and reported, and never written by the document alone', async () => {
@@ -163,23 +161,5 @@ describe('src/reconcilers/backup.ts', () => {
     ]);
     expect(emulator.requests.filter(({ method }) => method === 'PUT')).toEqual([]);
     expect((await plan(file('backup_policy: {enabled: false}'))).warnings).toEqual([]);
-  });
-
-  test('is written where the profile enables it, whatever the order of its days', async () => {
-    const operations = {
-      update_backup_policy: { method: 'PUT', path: '/servers/{server_id}/backup-policy' },
-    };
-    const { apply, plan, emulator } = rig({
-      profile: { ...documentedProfile, operations },
-      emulator: { profile: loadProfile(JSON.stringify({ operations })) },
-    });
-
-    const planned = await plan(policy);
-    const report = await apply(policy);
-
-    expect(idsOf(planned)).toContain('create:servers.web.backup_policy');
-    expect(report.outcome).toBe('converged');
-    expect(projectOf(emulator).servers[0]?.policy).toMatchObject({ enabled: true, hour: 3, keep: 7 });
-    expect(idsOf(await plan(policy.replace('[sun, mon]', '[mon, sun]')))).toEqual([]);
   });
 });

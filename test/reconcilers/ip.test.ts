@@ -3,7 +3,7 @@ import type { ResourceKey } from '../../src/core/keys.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { resolveOf, resolving, saidBy } from '../support/resolve.ts';
 import { load, rig } from '../support/rig.ts';
-import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
+import { added, codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
 const prune = 'settings: {prune: true}\n';
 
@@ -28,7 +28,7 @@ describe('src/reconcilers/ip.ts', () => {
     'reuse',
   ])('is not released if its adopted server asks for any address: %s', async (any) => {
     const { plan, engine, clock, emulator } = rig();
-    const { id } = emulator.mutate({ do: 'add_server', name: 'one', public: true }) as { id: number };
+    const id = added(emulator, { do: 'add_server', name: 'one', public: true });
     const named = load(`ips: {web: {}}\nservers: {one: {${sliders}, public_ipv4: {ip: web}}}\n`);
     const ip = String(projectOf(emulator).ips[0]?.id);
     await clock.run(engine.adopt(named, 'ips.web' as ResourceKey, ip));
@@ -93,7 +93,7 @@ describe('src/reconcilers/ip.ts', () => {
 
   test('`id:` binds it and is never made again', async () => {
     const { apply, plan, emulator } = rig();
-    const { id } = emulator.mutate({ do: 'add_ip' }) as { id: number };
+    const id = added(emulator, { do: 'add_ip' });
     const text = `ips: {web: {id: ${id}}}\n`;
 
     expect(idsOf(await plan(text))).toEqual(['adopt:ips.web']);

@@ -4,7 +4,7 @@ import { faultRule } from '../../src/emulator/faults.ts';
 import { cidrProblem, normalCidr } from '../../src/reconcilers/cidr.ts';
 import { resolveOf, resolving, saidBy } from '../support/resolve.ts';
 import { load, rig } from '../support/rig.ts';
-import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
+import { added, codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
 const backend = 'networks: {backend: {cidr: 10.20.0.0/24}}\n';
 
@@ -43,11 +43,7 @@ describe('src/reconcilers/network.ts', () => {
       },
     ]);
     expect(report.outcome).toBe('converged');
-    expect(
-      projectOf(emulator)
-        .networks.map(({ name, cidr }) => [name, cidr])
-        .slice(1),
-    ).toEqual([['back', '10.21.0.0/24']]);
+    expect(projectOf(emulator).networks.slice(1)).toMatchObject([{ name: 'back', cidr: '10.21.0.0/24' }]);
   });
 
   test('with servers on it that stay it does, and they are named', async () => {
@@ -117,14 +113,12 @@ describe('src/reconcilers/network.ts', () => {
     const { apply, plan, engine, clock, emulator } = rig();
     const servers = `servers: {web: {${sliders}, network_interfaces: [backend]}}\n`;
     await apply(backend + servers);
-    const right = emulator.mutate({ do: 'add_network', name: 'front', cidr: '10.21.0.0/24' }) as {
-      id: number;
-    };
+    const right = added(emulator, { do: 'add_network', name: 'front', cidr: '10.21.0.0/24' });
     const renamed = `networks: {backend: {name: front, cidr: 10.21.0.0/24}}\n${servers}`;
 
     const [blocked] = (await plan(renamed)).blocked;
 
-    const adopt = ['networks.backend', String(right.id)];
+    const adopt = ['networks.backend', String(right)];
     expect(blocked).toMatchObject({ code: 'name_exists' });
     expect(blocked?.remedies[0]).toMatchObject({ command: 'adopt', args: adopt });
     await clock.run(engine.adopt(load(renamed), adopt[0] as ResourceKey, adopt[1] as string));
@@ -148,16 +142,14 @@ describe('src/reconcilers/network.ts', () => {
 
   test('a name that exists is not made again, but adopted by the command in the message', async () => {
     const { apply, plan, engine, clock, emulator } = rig();
-    const found = emulator.mutate({ do: 'add_network', name: 'backend', cidr: '10.20.0.0/24' }) as {
-      id: number;
-    };
+    const found = added(emulator, { do: 'add_network', name: 'backend', cidr: '10.20.0.0/24' });
 
     const planned = await plan(backend);
     const [, key, id] = /vdcsync adopt (\S+) (\d+)/.exec(resolveOf(planned.blocked[0]) ?? '') ?? [];
     expect(planned.blocked).toMatchObject([{ code: 'name_exists' }]);
-    expect([key, id]).toEqual(['networks.backend', String(found.id)]);
+    expect([key, id]).toEqual(['networks.backend', String(found)]);
 
-    await clock.run(engine.adopt(load(backend), 'networks.backend' as never, String(found.id)));
+    await clock.run(engine.adopt(load(backend), 'networks.backend' as never, String(found)));
 
     expect(await plan(backend)).toMatchObject({ operations: [], blocked: [] });
     expect((await apply(backend)).outcome).toBe('converged');
@@ -166,16 +158,14 @@ describe('src/reconcilers/network.ts', () => {
 
   test('a key that is bound to the wrong network adopts the network of its name by the command in the message', async () => {
     const { apply, plan, engine, clock, emulator } = rig();
-    const add = (name: string, cidr: string) =>
-      emulator.mutate({ do: 'add_network', name, cidr }) as { id: number };
-    const wrong = add('other', '10.21.0.0/24');
-    const right = add('backend', '10.20.0.0/24');
+    const wrong = added(emulator, { do: 'add_network', name: 'other', cidr: '10.21.0.0/24' });
+    const right = added(emulator, { do: 'add_network', name: 'backend', cidr: '10.20.0.0/24' });
     const key = 'networks.backend' as ResourceKey;
-    await clock.run(engine.adopt(load(backend), key, String(wrong.id)));
+    await clock.run(engine.adopt(load(backend), key, String(wrong)));
 
     const [, id] =
       /vdcsync adopt networks\.backend (\d+)/.exec(resolveOf((await plan(backend)).blocked[0])) ?? [];
-    expect(id).toBe(String(right.id));
+    expect(id).toBe(String(right));
     await clock.run(engine.adopt(load(backend), key, String(id)));
 
     expect((await apply(backend)).outcome).toBe('converged');
@@ -184,9 +174,7 @@ describe('src/reconcilers/network.ts', () => {
 
   test('one of that name with another subnet is adopted as a last resort, and told to be replaced', async () => {
     const { plan, engine, clock, emulator } = rig();
-    const { id } = emulator.mutate({ do: 'add_network', name: 'backend', cidr: '10.50.0.0/24' }) as {
-      id: number;
-    };
+    const id = added(emulator, { do: 'add_network', name: 'backend', cidr: '10.50.0.0/24' });
 
     const ways = resolveOf((await plan(backend)).blocked[0]).split(' | ');
     expect(ways?.[1]).toBe('write `managed: false` in networks.backend (to use that network unchanged)');
@@ -220,15 +208,13 @@ describe('src/reconcilers/network.ts', () => {
   test('of two with one name an id has to say which is meant', async () => {
     const { plan, emulator } = rig();
     emulator.mutate({ do: 'add_network', name: 'shared', cidr: '10.50.0.0/24' });
-    const second = emulator.mutate({ do: 'add_network', name: 'shared', cidr: '10.51.0.0/24' }) as {
-      id: number;
-    };
+    const second = added(emulator, { do: 'add_network', name: 'shared', cidr: '10.51.0.0/24' });
 
     const planned = await plan('networks: {shared: {managed: false}}\n');
 
     expect(codesOf(planned)).toEqual({ 'networks.shared': 'name_ambiguous' });
-    expect(resolveOf(planned.blocked[0])).toContain(`id: ${second.id}`);
-    expect((await plan(`networks: {shared: {managed: false, id: ${second.id}}}\n`)).blocked).toEqual([]);
+    expect(resolveOf(planned.blocked[0])).toContain(`id: ${second}`);
+    expect((await plan(`networks: {shared: {managed: false, id: ${second}}}\n`)).blocked).toEqual([]);
   });
 
   test.each(['409', '422'])('the default network is never touched, adopted or not (%s)', async (status) => {

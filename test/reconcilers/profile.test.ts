@@ -74,16 +74,18 @@ describe('src/reconcilers: writing', () => {
 
   test('a backup policy is written, and written back when somebody changes it', async () => {
     const world = profiled();
-    const spec = two('backup_policy: {enabled: true, days: [mon, thu], hour: 3, keep: 4}');
+    const spec = two('backup_policy: {enabled: true, days: [mon, thu], hour: 3}');
+    expect(idsOf(await world.plan(spec))).toContain('create:servers.one.backup_policy');
     const report = await world.apply(spec);
     expect(report.results.every(({ outcome }) => outcome === 'done')).toBe(true);
     expect(report.outcome).toBe('converged');
     const [server] = projectOf(world.emulator).servers;
-    expect(server?.policy).toMatchObject({ enabled: true, days: ['mon', 'thu'], hour: 3, keep: 4 });
-    Object.assign(server?.policy ?? {}, { keep: 1 });
+    expect(server?.policy).toMatchObject({ enabled: true, days: ['mon', 'thu'], hour: 3, keep: 7 });
+    expect(idsOf(await world.plan(spec.replace('[mon, thu]', '[thu, mon]')))).toEqual([]);
+    Object.assign(server?.policy ?? {}, { hour: 1 });
     expect(idsOf(await world.plan(spec))).toEqual(['update:servers.one.backup_policy']);
     expect((await world.apply(spec)).outcome).toBe('converged');
-    expect(server?.policy.keep).toBe(4);
+    expect(server?.policy).toMatchObject({ hour: 3, keep: 7 });
   });
 
   test.each([

@@ -4,7 +4,7 @@ import { loadPrices, loadProfile } from '../../src/cli/settings/profile.ts';
 import type { Readings } from '../../src/emulator/readings.ts';
 import { exampleProfile, profiled } from '../support/profiled.ts';
 import { rig } from '../support/rig.ts';
-import { codesOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
+import { added, codesOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
 const priceList = readFileSync(new URL('../../examples/prices.yaml', import.meta.url), 'utf8');
 
@@ -15,7 +15,7 @@ function adopted(readings: Partial<Readings>) {
     prices: loadPrices(priceList, 'prices.yaml'),
   };
   const world = profiled({ profile, emulator: { readings } });
-  const { id } = world.emulator.mutate({ do: 'add_server', name: 'old', public: false }) as { id: number };
+  const id = added(world.emulator, { do: 'add_server', name: 'old', public: false });
   const [server] = projectOf(world.emulator).servers;
   Object.assign(server ?? {}, { typeId: 3, cores: 2, memoryMb: 4096, diskGb: 40 });
   const entry = (fields: string) => `settings: {unmanaged: ignore}\nservers: {old: {id: ${id}${fields}}}\n`;

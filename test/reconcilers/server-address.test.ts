@@ -4,7 +4,7 @@ import { documentedProfile } from '../../src/core/profile.ts';
 import { loadProfile } from '../../src/emulator/profile.ts';
 import { resolveOf, resolving } from '../support/resolve.ts';
 import { load, rig } from '../support/rig.ts';
-import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
+import { added, codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
 
 /** Which address each server holds, by their names in the spec. */
 function holders(emulator: ReturnType<typeof rig>['emulator']) {
@@ -22,7 +22,7 @@ async function boundTo(world: ReturnType<typeof rig>, key: string): Promise<numb
 describe('src/reconcilers/server/address.ts', () => {
   test('waits for its address where that is held back itself: the free one may be just that', async () => {
     const { plan, emulator, engine, clock } = rig();
-    const { id } = emulator.mutate({ do: 'add_ip' }) as { id: number };
+    const id = added(emulator, { do: 'add_ip' });
     const spec = `ips: {web: {}}\nservers: {one: {${sliders}, public_ipv4: {ip: web}}}\n`;
 
     const { blocked } = await plan(spec);
@@ -289,7 +289,7 @@ servers:
 
   test('an adopted server that holds the named address has it', async () => {
     const world = rig();
-    const { id } = world.emulator.mutate({ do: 'add_server', name: 'web' }) as { id: number };
+    const id = added(world.emulator, { do: 'add_server', name: 'web' });
     const ip = projectOf(world.emulator).ips[0]?.id;
     await world.apply(`ips: {web: {id: ${ip}}}\nservers: {one: {id: ${id}}}\n`);
 

@@ -23,6 +23,11 @@ export function warningsOf({ warnings }: Plan): string[] {
   return warnings.map(({ code }) => code);
 }
 
+/** Adds a resource, as another user does. Returns its id. */
+export function added(emulator: Emulator, mutation: Parameters<Emulator['mutate']>[0]): number {
+  return (emulator.mutate(mutation) as { id: number }).id;
+}
+
 /** How often the API was asked to do something, refusals included, and probes not. */
 export function countOf(emulator: Emulator, operation: string): number {
   return emulator.requests.filter((request) => request.operation === operation && !isProbe(request)).length;
