@@ -7,9 +7,10 @@ import type { ResourceKey } from '../../src/core/keys.ts';
 import type { TaskId } from '../../src/core/resources.ts';
 import { TransportError } from '../../src/core/transport.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
+import type { ApplyOptions } from '../../src/engine/deps.ts';
 import { loadSpec } from '../../src/spec/load.ts';
 import { rig as apiRig, ok } from '../api/support.ts';
-import { around, type Rig, type RigOptions, rig } from '../support/rig.ts';
+import { around, type Rig, rig } from '../support/rig.ts';
 
 const canary = 'canary-5f3a9c';
 const environment = { SECRET: canary, OFFICE: '198.51.100.7/32', NOTE: 'dev' };
@@ -39,10 +40,12 @@ servers:
 const load = (text = spec, env: Readonly<Record<string, string>> = environment) =>
   loadSpec([{ file: 'vdcsync.yaml', text }], env);
 
-async function applied(options: RigOptions = {}): Promise<Rig> {
-  const one = rig(options);
-  const report = await one.clock.run(one.engine.apply(load(), { approve: async () => true }));
-  expect(report.outcome).toBe('converged');
+const apply = (one: Rig, desired = load(), options: Partial<ApplyOptions> = {}) =>
+  one.clock.run(one.engine.apply(desired, { approve: async () => true, ...options }));
+
+async function applied(desired = load()): Promise<Rig> {
+  const one = rig();
+  expect((await apply(one, desired)).outcome).toBe('converged');
   return one;
 }
 
@@ -66,8 +69,7 @@ describe('src/core/hidden-texts.ts: values that came from the environment', () =
     expect(JSON.stringify(plan)).not.toMatch(secrets);
     expect(JSON.stringify(plan.operations)).toContain('https://mirror.example.com/${env:SECRET}/rescue.iso');
     const shown: unknown[] = [];
-    const approve = async (each: unknown) => shown.push(each) > 0;
-    const report = await one.clock.run(one.engine.apply(load(), { approve }));
+    const report = await apply(one, load(), { approve: async (each) => shown.push(each) > 0 });
     expect(report.outcome).toBe('converged');
     expect(JSON.stringify([shown, report, one.events])).not.toMatch(secrets);
     expect(await contents(one)).not.toMatch(secrets);
@@ -83,14 +85,9 @@ describe('src/core/hidden-texts.ts: values that came from the environment', () =
     expect((await planOf(one)).operations).toEqual([]);
     const renamed = load(spec.replaceAll('env:SECRET', 'env:OTHER'), { ...environment, OTHER: canary });
     expect((await planOf(one, renamed)).operations).toEqual([]);
-    const plain = load(
-      Object.entries(environment).reduce(
-        (text, [name, value]) => text.replaceAll(`\${env:${name}}`, value),
-        spec,
-      ),
-      {},
-    );
-    expect((await planOf(one, plain)).operations).toEqual([]);
+    const values = new Map(Object.entries(environment));
+    const plain = spec.replaceAll(/\$\{env:(\w+)\}/g, (_text, name) => values.get(name) ?? '');
+    expect((await planOf(one, load(plain, {}))).operations).toEqual([]);
   });
 
   test('changed, they are a change that shows neither the old value nor the new one, and it ends', async () => {
@@ -102,8 +99,7 @@ describe('src/core/hidden-texts.ts: values that came from the environment', () =
     );
     // The firewall of the project still has the old value.
     expect(JSON.stringify(plan)).not.toMatch(secrets);
-    const report = await one.clock.run(one.engine.apply(other, { approve: async () => true }));
-    expect(report.outcome).toBe('converged');
+    expect((await apply(one, other)).outcome).toBe('converged');
     expect((await planOf(one, other)).operations).toEqual([]);
     expect(await contents(one)).not.toMatch(/canary|203\.0\.113\.9|198\.51/);
   });
@@ -112,10 +108,8 @@ describe('src/core/hidden-texts.ts: values that came from the environment', () =
     const one = rig();
     const saved = JSON.parse(JSON.stringify(await planOf(one)));
     const other = load(spec, { ...environment, SECRET: 'canary-other' });
-    const approve = async () => true;
-    await expect(one.clock.run(one.engine.apply(other, { approve, saved }))).rejects.toThrow(PlanStaleError);
-    const report = await one.clock.run(one.engine.apply(load(), { approve, saved }));
-    expect(report.outcome).toBe('converged');
+    await expect(apply(one, other, { saved })).rejects.toThrow(PlanStaleError);
+    expect((await apply(one, load(), { saved })).outcome).toBe('converged');
   });
 
   test('a write whose answer was lost is sent again byte for byte by another process', async () => {
@@ -130,18 +124,13 @@ describe('src/core/hidden-texts.ts: values that came from the environment', () =
         throw new TransportError('reset', 'unknown', 'ECONNRESET');
       }),
     });
-    await one.clock
-      .run(one.engine.apply(load(), { approve: async () => true, halt: halt.signal }))
-      .catch(() => undefined);
+    await apply(one, load(), { halt: halt.signal }).catch(() => undefined);
     expect((await one.store.openIntents()).map(({ key }) => key)).toContain('isos.rescue' as ResourceKey);
     expect(await contents(one)).not.toMatch(secrets);
     one.restart();
-    const report = await one.clock.run(one.engine.apply(load(), { approve: async () => true }));
-    expect(report.outcome).toBe('converged');
-    const sent = one
-      .writes()
-      .filter(({ path, body }) => path === '/isos' && !body?.includes('vdcsync_probe'));
-    expect(new Set(sent.map(({ body }) => body)).size).toBe(1);
+    expect((await apply(one)).outcome).toBe('converged');
+    const sent = one.writes().flatMap(({ path, body = '' }) => (path === '/isos' ? [body] : []));
+    expect(new Set(sent.filter((body) => !body.includes('vdcsync_probe'))).size).toBe(1);
     expect(one.emulator.world.projects[0]?.isos).toHaveLength(1);
     expect((await planOf(one)).operations).toEqual([]);
   });
@@ -168,7 +157,7 @@ describe('src/core/hidden-texts.ts: values that came from the environment', () =
         return { status: 422, headers, body: JSON.stringify(problem) };
       }),
     });
-    const report = await one.clock.run(one.engine.apply(load(), { approve: async () => true }));
+    const report = await apply(one);
     expect(report.blocked).toMatchObject([{ key: 'isos.rescue', code: 'invalid_request' }]);
     const all = JSON.stringify([report, one.events, await contents(one)]);
     expect(all).toContain('${env:SECRET}');
@@ -190,37 +179,22 @@ describe('src/core/hidden-texts.ts: values that came from the environment', () =
 
   test('that equal other values change nothing about these', async () => {
     const same = { SECRET: 'rescue', NOTE: 'tcp', OFFICE: 'ubuntu-24.04' };
-    const one = rig();
-    const report = await one.clock.run(one.engine.apply(load(spec, same), { approve: async () => true }));
-    expect(report.outcome).toBe('converged');
+    const one = await applied(load(spec, same));
     expect((await planOf(one, load(spec, same))).operations).toEqual([]);
     const rules = one.emulator.world.projects[0]?.servers[0]?.firewall.rules;
     expect(rules).toMatchObject([{ protocol: 'tcp', description: 'tcp ubuntu-24.04' }]);
   });
 
   const odd = [
-    ...[
-      'x',
-      '22',
-      'tcp',
-      'in',
-      'web-1',
-      'rescue',
-      'Active',
-      '203.0.113.10',
-      ' padded ',
-      'a,b , c',
-      'a\nb',
-      'null',
-    ],
+    ...['x', '22', 'tcp', 'in', 'web-1', 'rescue', 'Active', '203.0.113.10', ' padded '],
+    ...['a,b , c', 'a\nb', 'null'],
     ...['a"b\\c', 'ü€😀', '${env:OFFICE}', '__proto__', `x [sealed:${'b'.repeat(64)}]`],
   ];
   test.each(odd)('whatever the value is, it arrives unchanged and is planned once: %j', async (value) => {
     const text = spec.replace('${env:NOTE} ${env:OFFICE}', () => '$${env:NOTE} ${env:NOTE}');
     const of = () => load(text, { SECRET: value, NOTE: value });
-    const one = rig();
-    const report = await one.clock.run(one.engine.apply(of(), { approve: async () => true }));
-    expect([report.outcome, (await planOf(one, of())).operations]).toEqual(['converged', []]);
+    const one = await applied(of());
+    expect((await planOf(one, of())).operations).toEqual([]);
     one.restart();
     expect((await planOf(one, of())).operations).toEqual([]);
     const rules = one.emulator.world.projects[0]?.servers[0]?.firewall.rules;
@@ -229,11 +203,8 @@ describe('src/core/hidden-texts.ts: values that came from the environment', () =
 
   test('a text of the spec that resembles one of the state is sent as it is', async () => {
     const text = `note [sealed:${'c'.repeat(64)}]`;
-    const one = rig();
     const plain = load(spec.replace('${env:NOTE} ${env:OFFICE}', text));
-    expect((await one.clock.run(one.engine.apply(plain, { approve: async () => true }))).outcome).toBe(
-      'converged',
-    );
+    const one = await applied(plain);
     expect(one.emulator.world.projects[0]?.servers[0]?.firewall.rules).toMatchObject([{ description: text }]);
     expect((await planOf(one, plain)).operations).toEqual([]);
   });
@@ -242,11 +213,9 @@ describe('src/core/hidden-texts.ts: values that came from the environment', () =
     const one = rig();
     const refusal = { do: 'answer', status: 422, code: 'invalid_request', stored: true } as const;
     one.emulator.setFaults([faultRule({ path: 'add_iso' }, refusal)]);
-    const apply = (desired = load()) =>
-      one.clock.run(one.engine.apply(desired, { approve: async () => true }));
     const codes = async (desired = load()) =>
       (await planOf(one, desired)).blocked.filter(({ key }) => key === 'isos.rescue').map(({ code }) => code);
-    await apply();
+    await apply(one);
     one.restart();
 
     expect(await codes()).toEqual(['invalid_request']);
