@@ -44,10 +44,7 @@ export const backupPolicy: ResourceKind<BackupPolicyEntry, BackupPolicyObserved>
         ? priceOfBackups(parent, world)
         : undefined,
   },
-  timing: {
-    deadlineMs: 10 * 60_000,
-    urgency: 1,
-  },
+  timing: { deadlineMs: 10 * 60_000, urgency: 1 },
 
   setting: true,
 

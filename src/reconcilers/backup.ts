@@ -60,10 +60,7 @@ export const backup: ResourceKind<BackupEntry, BackupObserved, BackupBefore> = {
       return priceOfBackups(subject.parent, world);
     },
   },
-  timing: {
-    deadlineMs: 6 * 3_600_000,
-    urgency: 3,
-  },
+  timing: { deadlineMs: 6 * 3_600_000, urgency: 3 },
 
   observe: (read, subjects, idOf) =>
     observeInside(subjects, idOf, async (server, subject) => {

@@ -38,10 +38,7 @@ export const drive: ResourceKind<DriveEntry, DriveObserved> = {
     references: ({ iso }) => (iso === null || isoId.test(iso) ? [] : [{ path: [], key: iso as ResourceKey }]),
   },
   billing: { billed: false },
-  timing: {
-    deadlineMs: 10 * 60_000,
-    urgency: 1,
-  },
+  timing: { deadlineMs: 10 * 60_000, urgency: 1 },
 
   setting: true,
 

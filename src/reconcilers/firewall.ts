@@ -38,10 +38,7 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
     cautions: firewallCautions,
   },
   billing: { billed: false },
-  timing: {
-    deadlineMs: 10 * 60_000,
-    urgency: Number.POSITIVE_INFINITY,
-  },
+  timing: { deadlineMs: 10 * 60_000, urgency: Number.POSITIVE_INFINITY },
 
   setting: true,
 

@@ -30,17 +30,11 @@ interface IsoObserved {
 
 const neededToCreate = ['url'];
 
+const text = z.string().trim();
+
 export const isoSchema = z.strictObject({
-  name: z
-    .string()
-    .trim()
-    .min(1)
-    .max(50)
-    .optional()
-    .describe('Name in the API. Default: the name of the entry.'),
-  url: z
-    .string()
-    .trim()
+  name: text.min(1).max(50).optional().describe('Name in the API. Default: the name of the entry.'),
+  url: text
     .min(8)
     .max(2048)
     .optional()
@@ -88,11 +82,7 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
   },
   /** @assumption A44 */
   billing: { billed: 'perhaps' },
-  timing: {
-    deadlineMs: 6 * 3_600_000,
-    showsWithinMs: 15 * 60_000,
-    urgency: 5,
-  },
+  timing: { deadlineMs: 6 * 3_600_000, showsWithinMs: 15 * 60_000, urgency: 5 },
 
   /** A list alone never proves absence. @assumption A8 */
   async observe(read, subjects) {

@@ -59,11 +59,7 @@ export const networkInterface: ResourceKind<
       return there ? priceOfCard(world) : undefined;
     },
   },
-  timing: {
-    deadlineMs: 10 * 60_000,
-    showsWithinMs: 10 * 60_000,
-    urgency: 3,
-  },
+  timing: { deadlineMs: 10 * 60_000, showsWithinMs: 10 * 60_000, urgency: 3 },
 
   observe: (read, subjects, idOf) =>
     observeInside(subjects, idOf, async (server, { binding, desired }) => {

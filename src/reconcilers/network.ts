@@ -34,19 +34,15 @@ export const networkNamePattern = /^[A-Za-z0-9 _.-]{1,30}$/;
 
 const neededToCreate = ['cidr'];
 
+const text = z.string().trim();
+const nameForm = '1 to 30 letters, digits, spaces, underscores, dots or hyphens';
+
 export const networkSchema = z.strictObject({
-  name: z
-    .string()
-    .trim()
-    .regex(
-      networkNamePattern,
-      'a network name is 1 to 30 letters, digits, spaces, underscores, dots or hyphens',
-    )
+  name: text
+    .regex(networkNamePattern, `a network name is ${nameForm}`)
     .optional()
     .describe('Name in the API. Default: the name of the entry.'),
-  cidr: z
-    .string()
-    .trim()
+  cidr: text
     .regex(cidrPattern, 'a cidr is written like 10.20.0.0/24')
     .optional()
     .describe('Subnet. A change is a replacement.'),
@@ -61,14 +57,14 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
       example: { default: { managed: false }, backend: { cidr: '10.20.0.0/24' } },
       names: {
         pattern: /^[A-Za-z0-9_.-]([A-Za-z0-9 _.-]{0,28}[A-Za-z0-9_.-])?$/,
-        text: '1 to 30 letters, digits, spaces, underscores, dots or hyphens, and no space at either end',
+        text: `${nameForm}, and no space at either end`,
       },
       sameName: 'but a project allows each network name once',
       subnet: 'cidr',
     },
     neededToCreate,
     check: ({ name, cidr }) => {
-      const reason = `"${name}" cannot be a network's name: 1 to 30 letters, digits, spaces, underscores, dots or hyphens`;
+      const reason = `"${name}" cannot be a network's name: ${nameForm}`;
       const problem = cidr === undefined ? undefined : cidrProblem(cidr);
       return [
         ...issueIf(!networkNamePattern.test(name.trim()), ['name'], reason),
@@ -82,11 +78,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
   },
   /** @assumption A44 */
   billing: { billed: 'perhaps' },
-  timing: {
-    deadlineMs: 10 * 60_000,
-    showsWithinMs: 10 * 60_000,
-    urgency: 5,
-  },
+  timing: { deadlineMs: 10 * 60_000, showsWithinMs: 10 * 60_000, urgency: 5 },
 
   async observe(read, subjects) {
     const networks = await read.networks();

@@ -46,10 +46,7 @@ export const serverImage: ResourceKind<ServerImageEntry, ServerImageObserved> = 
       server === undefined ? [] : [{ path: ['server'], key: topLevelKey('servers', server) }],
   },
   billing: { billed: true },
-  timing: {
-    deadlineMs: 6 * 3_600_000,
-    urgency: 2,
-  },
+  timing: { deadlineMs: 6 * 3_600_000, urgency: 2 },
 
   observe: async (_read, subjects) =>
     new Map(subjects.map(({ key, binding, desired }) => [key, { id: binding?.id ?? desired?.id }])),

@@ -73,11 +73,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved, ServerBefore> = {
     priceNow: (subject, observed, world) =>
       isAlive(observed) ? priceApplied(subject, observed.shown, world) : undefined,
   },
-  timing: {
-    deadlineMs: 30 * 60_000,
-    showsWithinMs: 30 * 60_000,
-    urgency: 4,
-  },
+  timing: { deadlineMs: 30 * 60_000, showsWithinMs: 30 * 60_000, urgency: 4 },
 
   async observe(read, subjects) {
     const known = subjects.filter(({ binding, desired }) => (binding?.id ?? desired?.id) !== undefined);

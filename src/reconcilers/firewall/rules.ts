@@ -11,15 +11,23 @@ export type FirewallEntry = {
   readonly rules?: readonly FirewallRule[] | undefined;
 };
 
+const flag = z.boolean().optional();
+const text = z.string().optional();
+
+const ruleSchema = z.looseObject({
+  direction: text.meta({ description: 'Direction of the traffic, such as in.', examples: ['in'] }),
+  action: text.meta({ description: 'accept or drop.', examples: ['accept', 'drop'] }),
+  enabled: flag.describe('Whether the rule is used.'),
+  protocol: text.meta({ description: 'The protocol, such as tcp.', examples: ['tcp'] }),
+  destination_port: text.meta({
+    description: 'A port, or several with commas, as text.',
+    examples: ['80,443'],
+  }),
+  description: text.describe('A note.'),
+});
+
 /** Fields of a rule that the document shows. @source API §2 */
-export const shownRuleFields = [
-  'direction',
-  'action',
-  'enabled',
-  'protocol',
-  'destination_port',
-  'description',
-];
+export const shownRuleFields: readonly string[] = Object.keys(ruleSchema.shape);
 
 /** Whether the value of a rule's field says anything. */
 export function hasValue(value: unknown): boolean {
@@ -36,12 +44,9 @@ export function hasUndeclared(declared: FirewallRule, live: FirewallRule): boole
 
 export const firewallSchema = z
   .strictObject({
-    enabled: z
-      .boolean()
-      .optional()
-      .describe(
-        'Whether the firewall filters traffic. true requires a public network interface on the server.',
-      ),
+    enabled: flag.describe(
+      'Whether the firewall filters traffic. true requires a public network interface on the server.',
+    ),
     policy_in: z
       .string()
       .trim()
@@ -53,28 +58,7 @@ export const firewallSchema = z
         examples: ['drop', 'accept'],
       }),
     rules: z
-      .array(
-        z.looseObject({
-          direction: z
-            .string()
-            .optional()
-            .meta({ description: 'Direction of the traffic, such as in.', examples: ['in'] }),
-          action: z
-            .string()
-            .optional()
-            .meta({ description: 'accept or drop.', examples: ['accept', 'drop'] }),
-          enabled: z.boolean().optional().describe('Whether the rule is used.'),
-          protocol: z
-            .string()
-            .optional()
-            .meta({ description: 'The protocol, such as tcp.', examples: ['tcp'] }),
-          destination_port: z
-            .string()
-            .optional()
-            .meta({ description: 'A port, or several with commas, as text.', examples: ['80,443'] }),
-          description: z.string().optional().describe('A note.'),
-        }),
-      )
+      .array(ruleSchema)
       .optional()
       .describe('The first rule that matches decides. vdcsync sends unknown fields of a rule unchanged.'),
   })

@@ -28,20 +28,14 @@ export interface ServerObserved extends Seen {
 /** The sizes of slider types. */
 export const sliders = ['cores', 'memory_mb', 'disk_gb'] as const;
 
-const size = z.int().min(1).optional();
+const text = z.string().trim().min(1);
+const id = z.int().min(1);
+const size = id.optional();
 
 export const serverSchema = z.strictObject({
-  name: z.string().trim().min(1).optional().describe('Name in the API. Default: the name of the entry.'),
-  server_type: z
-    .union([z.string().trim().min(1), z.int().min(1)])
-    .optional()
-    .describe('The type of the server: its id or name.'),
-  image: z
-    .string()
-    .trim()
-    .min(1)
-    .optional()
-    .describe('The image: its id or name. It must be an image of the server type.'),
+  name: text.optional().describe('Name in the API. Default: the name of the entry.'),
+  server_type: z.union([text, id]).optional().describe('The type of the server: its id or name.'),
+  image: text.optional().describe('The image: its id or name. It must be an image of the server type.'),
   cores: size.describe('Number of cores, for server types with free sizes.'),
   memory_mb: size.describe('Memory in MB, for server types with free sizes.'),
   disk_gb: size.describe('Disk in GB, for server types with free sizes.'),
@@ -53,7 +47,7 @@ export const serverSchema = z.strictObject({
       'For server types with packages of graphics cards: a package, or a list in order of preference.',
     ),
   ssh_keys: z
-    .array(z.int().min(1))
+    .array(id)
     .optional()
     .describe('Ids of SSH keys of the account, for the creation of the server only.'),
   public_ipv4: z
