@@ -126,14 +126,11 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
   },
 
   writes: {
-    request: ({ subject, operation }) =>
-      operation.verb === 'delete'
-        ? { name: 'delete_iso', path: { id: operation.target ?? '' } }
-        : {
-            name: 'add_iso',
-            path: {},
-            body: { url: subject.desired?.value.url ?? '', name: subject.desired?.value.name ?? '' },
-          },
+    request({ subject, operation }) {
+      if (operation.verb === 'delete') return { name: 'delete_iso', path: { id: operation.target ?? '' } };
+      const { url = '', name = '' } = subject.desired?.value ?? {};
+      return { name: 'add_iso', path: {}, body: { url, name } };
+    },
 
     stale: () => ({ lists: ['isos', 'findIso'] }),
 

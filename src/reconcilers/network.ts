@@ -84,12 +84,8 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
     const networks = await read.networks();
     const byId = new Map(networks.map((each) => [String(each.id), each]));
     const byName = grouped(networks.map((each) => [each.name.trim(), each]));
-    return new Map(
-      subjects.map((subject) => [
-        subject.key,
-        observeOne(subject, byId, withNameOf(subject.desired, byName)),
-      ]),
-    );
+    const observe = (each: Subject<NetworkEntry>) => observeOne(each, byId, withNameOf(each.desired, byName));
+    return new Map(subjects.map((each) => [each.key, observe(each)]));
   },
 
   diff(subject, observed, world) {
@@ -121,14 +117,12 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
   },
 
   writes: {
-    request: ({ subject, operation }) =>
-      operation.verb === 'delete'
-        ? { name: 'delete_network', path: { id: Number(operation.target) } }
-        : {
-            name: 'create_network',
-            path: {},
-            body: { name: subject.desired?.value.name ?? '', cidr: subject.desired?.value.cidr ?? '' },
-          },
+    request({ subject, operation }) {
+      if (operation.verb === 'delete')
+        return { name: 'delete_network', path: { id: Number(operation.target) } };
+      const { name = '', cidr = '' } = subject.desired?.value ?? {};
+      return { name: 'create_network', path: {}, body: { name, cidr } };
+    },
 
     stale: () => ({ lists: ['networks'] }),
 

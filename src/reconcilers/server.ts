@@ -10,7 +10,7 @@ import { formerAddress } from './address-pool.ts';
 import { integerIdIn, recordedIds } from './evidence.ts';
 import { diffExistence, unchanged } from './existence.ts';
 import { addressSequence, releasedFirst, sentAddress, staleAfter, takesFree } from './server/address.ts';
-import { isEdited, knownOf } from './server/applied-fields.ts';
+import { isEdited, recordOf } from './server/applied-fields.ts';
 import { priceApplied, resolveBody } from './server/body.ts';
 import {
   addressLeft,
@@ -58,7 +58,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved, ServerBefore> = {
     },
     /** The name may come from the key, and the address may be named by an entry whose key has changed as well. */
     likeness: ({ desired, binding }) => {
-      const entry = desired?.value ?? (member(binding?.applied, 'entry') as ServerEntry | undefined);
+      const entry = desired?.value ?? recordOf(binding).entry;
       return digestOf({ ...entry, name: null, public_ipv4: null } as Json);
     },
   },
@@ -66,7 +66,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved, ServerBefore> = {
     billed: true,
     recordedPrice(binding, prices) {
       const price = priceApplied({ binding }, undefined, prices);
-      return 'known' in price && !isSizeKnown(binding.applied as Json)
+      return 'known' in price && !isSizeKnown(binding)
         ? { ...price, assumed: 'the price is by the values of its entry, which are not confirmed' }
         : price;
     },
@@ -80,11 +80,8 @@ export const server: ResourceKind<ServerEntry, ServerObserved, ServerBefore> = {
     if (known.length === 0) return new Map();
     const ipsOf = grouped((await read.ips()).map((each) => [each.server_id, each]));
     const listed = new Map((await read.servers?.())?.map((each) => [each.id, each]));
-    return new Map(
-      await Promise.all(
-        known.map(async (subject) => [subject.key, await observeOne(subject, ipsOf, listed, read)] as const),
-      ),
-    );
+    const seen = known.map(async (each) => [each.key, await observeOne(each, ipsOf, listed, read)] as const);
+    return new Map(await Promise.all(seen));
   },
 
   diff(subject, observed, world) {
@@ -227,11 +224,10 @@ export const server: ResourceKind<ServerEntry, ServerObserved, ServerBefore> = {
   unseen: {
     fields: unreadFields,
     believe({ desired, binding }, fields) {
-      const applied = (binding?.applied ?? {}) as { readonly entry?: Readonly<Record<string, Json>> };
-      const value = desired?.value as unknown as Readonly<Record<string, Json>>;
-      const said = Object.fromEntries(fields.map((field) => [field, value[field] ?? null]));
-      const known = [...new Set([...knownOf(applied as Json), ...fields])];
-      return { ...applied, entry: { ...applied.entry, ...said }, known } as Json;
+      const record = recordOf(binding);
+      const said = Object.fromEntries(fields.map((field) => [field, member(desired?.value, field) ?? null]));
+      const known = [...new Set([...(record.known ?? []), ...fields])];
+      return { ...(record as object), entry: { ...(record.entry as object), ...said }, known } as Json;
     },
     doubt: withUnconfirmed,
   },
@@ -255,8 +251,7 @@ async function observeOne(
   const cards = await read.findNetworkInterfaces(id);
   const addresses = ipsOf.get(id) ?? [];
   const leaves =
-    desired === undefined ||
-    (permitted(desired.value) !== undefined && isEdited(desired, binding?.applied ?? null));
+    desired === undefined || (permitted(desired.value) !== undefined && isEdited(desired, binding));
   const backups = leaves && cards !== undefined ? (await read.findBackups(id))?.length : undefined;
   const shown = (await read.findServer?.(id)) ?? listed.get(id);
   const alive = cards !== undefined || addresses.length > 0 || shown !== undefined;
@@ -301,7 +296,7 @@ function identityOf(
   }
   if (desired !== undefined || binding === undefined) return { was: {}, is: {} };
   const theirs = live.addresses.find(world.isUnbound)?.address ?? onCards[0];
-  const name = was.name ?? member(member(binding.applied, 'body'), 'name');
+  const name = was.name ?? recordOf(binding).body?.name;
   const shown = live.shown?.name.trim();
   const named = typeof name === 'string' && shown !== undefined;
   return {

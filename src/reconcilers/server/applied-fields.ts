@@ -1,11 +1,33 @@
 import equal from 'fast-deep-equal';
+import type { AppliedValues } from '../../core/catalogue.ts';
 import type { DesiredResource } from '../../core/desired.ts';
-import { type Json, member } from '../../core/json.ts';
 import type { World } from '../../core/kind.ts';
 import type { Change } from '../../core/plan.ts';
 import { findType } from '../prices.ts';
 import { findImage, plansOf, type ServerBody } from './body.ts';
 import { type ServerEntry, sliders } from './entry.ts';
+
+/** The record of a server in its binding. */
+interface ServerRecord {
+  /** As it was last applied or believed. */
+  readonly entry?: ServerEntry | null;
+  /** The request that created the server. `null`: this state did not create it. */
+  readonly body?: ServerBody | null;
+  /** Fields of a server from outside this state that an operator has confirmed, or this state has sent. */
+  readonly known?: readonly string[];
+  /** The sizes of a resize that was given up. */
+  readonly doubted?: ServerBody | null;
+  readonly mayBeOlder?: boolean;
+}
+
+export function recordOf(binding: AppliedValues | undefined): ServerRecord {
+  return (binding?.applied ?? {}) as ServerRecord;
+}
+
+/** Whether this state has sent the field, or an operator has confirmed it. */
+export function isKnown({ body, known = [] }: ServerRecord, field: string): boolean {
+  return body != null || known.includes(field);
+}
 
 /**
  * Compares declared fields with the last applied fields, because no read shows them. Equal notation
@@ -18,26 +40,25 @@ import { type ServerEntry, sliders } from './entry.ts';
  */
 export function diffFields(
   entry: ServerEntry,
-  applied: Json,
+  record: ServerRecord,
   world: World,
   harmless: (field: string) => boolean,
 ): { readonly changes: Change[]; readonly notes: readonly string[] } {
-  const before = member(applied, 'entry') as ServerEntry | null | undefined;
-  if (before === undefined || before === null) return { changes: [], notes: [] };
-  const body = member(applied, 'body') ?? undefined;
+  const { entry: before, body } = record;
+  if (before == null) return { changes: [], notes: [] };
   const changes = comparable.flatMap((field): Change[] => {
     const [from, to] = [before[field], entry[field]];
     if (to === undefined || equal(from, to)) return [];
-    if (body === undefined && from === undefined) return [];
-    if (body === undefined && !knownOf(applied).includes(field) && !harmless(field)) return [];
+    if (body == null && from === undefined) return [];
+    if (!isKnown(record, field) && !harmless(field)) return [];
     const same =
-      body === undefined
+      body == null
         ? equal(resolved(field, from, entry, world), resolved(field, to, entry, world))
         : isApplied(field, to, body, entry, world);
     if (same) return [];
-    const sent = { server_type: member(body, 'server_type_id'), image: member(body, 'image') };
+    const sent = body?.[field === 'server_type' ? 'server_type_id' : field];
     const ids = {
-      from: member(sent, field) ?? resolved(field, from, before, world),
+      from: sent ?? resolved(field, from, before, world),
       to: resolved(field, to, entry, world),
     };
     return [withIds({ path: field, from: from ?? null, to }, ids)];
@@ -46,14 +67,11 @@ export function diffFields(
 }
 
 /** Applied fields that the entry leaves out: a new server would not get them. */
-export function droppedFields(entry: ServerEntry, applied: Json): readonly Change[] {
-  const before = member(applied, 'entry') as ServerEntry | null | undefined;
-  const isKnown = (field: Comparable) => member(applied, 'body') != null || knownOf(applied).includes(field);
+export function droppedFields(entry: ServerEntry, record: ServerRecord): readonly Change[] {
   return comparable.flatMap((path) => {
-    const from = before?.[path];
-    return from === undefined || entry[path] !== undefined || !isKnown(path)
-      ? []
-      : [{ path, from, to: null }];
+    const from = record.entry?.[path];
+    const isDropped = from !== undefined && entry[path] === undefined && isKnown(record, path);
+    return isDropped ? [{ path, from, to: null }] : [];
   });
 }
 
@@ -67,11 +85,6 @@ export function withIds(change: Change, ids: Readonly<Record<'from' | 'to', unkn
       : { [`${side}_id`]: id };
   };
   return { ...change, ...behind('from'), ...behind('to') };
-}
-
-/** Fields of a server from outside this state that an operator has confirmed, or this state has sent. */
-export function knownOf(applied: Json): readonly string[] {
-  return (member(applied, 'known') ?? []) as readonly string[];
 }
 
 const comparable = [
@@ -92,22 +105,27 @@ export function madeOf(entry: ServerEntry): readonly Comparable[] {
 }
 
 /** Whether the entry differs from the entry at the creation or adoption of the server, even in notation alone. */
-export function isEdited({ value, named }: DesiredResource<ServerEntry>, applied: Json): boolean {
-  const before = member(applied, 'entry') as ServerEntry | null | undefined;
+export function isEdited(
+  { value, named }: DesiredResource<ServerEntry>,
+  binding: AppliedValues | undefined,
+): boolean {
+  const before = recordOf(binding).entry;
   const fields = [...comparable, 'public_ipv4', ...(named === false ? [] : (['name'] as const))] as const;
   return before != null && fields.some((field) => !equal(before[field], value[field]));
 }
 
 /** Whether a declared value, in any notation, equals the value that the server was created with. */
-function isApplied(field: Comparable, to: unknown, body: unknown, entry: ServerEntry, world: World): boolean {
-  switch (field) {
-    case 'server_type':
-      return resolved(field, to, entry, world) === member(body, 'server_type_id');
-    case 'gpu_package':
-      return [to].flat().includes(member(body, 'gpu_package'));
-    default:
-      return equal(resolved(field, member(body, field), entry, world), resolved(field, to, entry, world));
-  }
+function isApplied(
+  field: Comparable,
+  to: unknown,
+  body: ServerBody,
+  entry: ServerEntry,
+  world: World,
+): boolean {
+  if (field === 'gpu_package') return [to].flat().includes(body[field]);
+  const wanted = resolved(field, to, entry, world);
+  if (field === 'server_type') return wanted === body.server_type_id;
+  return equal(resolved(field, body[field], entry, world), wanted);
 }
 
 /** Names become ids if the catalogue has them; all other values remain unchanged. */
@@ -121,9 +139,9 @@ function resolved(field: Comparable, value: unknown, entry: ServerEntry, world: 
   return found !== undefined && 'id' in found ? found.id : value;
 }
 
-function withdrawn(entry: ServerEntry, body: unknown, world: World): string[] {
-  const bought = member(body, 'gpu_package');
-  const pricing = world.catalogue.pricing.get(member(body, 'server_type_id') as number);
+function withdrawn(entry: ServerEntry, body: ServerRecord['body'], world: World): string[] {
+  const bought = body?.gpu_package;
+  const pricing = world.catalogue.pricing.get(body?.server_type_id as number);
   if (entry.gpu_package === undefined || bought === undefined || pricing === undefined) return [];
   return pricing.gpu_packages.some(({ key }) => key === bought)
     ? []
@@ -134,12 +152,11 @@ function withdrawn(entry: ServerEntry, body: unknown, world: World): string[] {
  * Fields of a creation that no read can check before the write, and that differ from the fields that the API last
  * accepted for this very server. Each accepted SSH key counts as proven, also without the others.
  */
-export function unproven(body: ServerBody, applied: Json, world: World): string[] {
-  const accepted = member(applied, 'body');
-  const sameType = member(accepted, 'server_type_id') === body.server_type_id;
+export function unproven(body: ServerBody, { body: accepted }: ServerRecord, world: World): string[] {
+  const sameType = accepted?.server_type_id === body.server_type_id;
   const listed = plansOf(body.server_type_id, world).length > 0;
   return uncheckable.filter((field) => {
-    const [before, now] = [member(accepted, field), body[field]];
+    const [before, now] = [accepted?.[field], body[field]];
     if (now === undefined || (field === 'plan_id' && listed)) return false;
     if (field === 'ssh_keys') return (now as readonly unknown[]).some((id) => ![before].flat().includes(id));
     return !equal(before, now) || (field !== 'name' && !sameType);

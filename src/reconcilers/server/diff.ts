@@ -1,6 +1,5 @@
 import { addressObject } from '../../core/claims.ts';
 import { namedAddress } from '../../core/desired.ts';
-import { member } from '../../core/json.ts';
 import { childKey, type ResourceKey, retiredFrom } from '../../core/keys.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';
 import type { Change, Verb, Warning } from '../../core/plan.ts';
@@ -11,7 +10,7 @@ import { predecessorHolding } from '../../core/world.ts';
 import { poolCautions } from '../address-pool.ts';
 import { blocking, fromNothing, incomplete, lostOf, toNothing, unchanged } from '../existence.ts';
 import { addressAlongside, addressOf, addressProblem, mayExchangeWarning } from './address.ts';
-import { unproven, withIds } from './applied-fields.ts';
+import { recordOf, unproven, withIds } from './applied-fields.ts';
 import { type BodyProblem, priceApplied, resolveBody, type ServerBody } from './body.ts';
 import { type Differences, differencesOf, exchangeProblem } from './differences.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
@@ -159,12 +158,12 @@ export function diffLeaving(subject: Subject<ServerEntry>, live: ServerObserved,
   const successor = retiredFrom(subject.key);
   const failed = subject.binding?.tainted;
   if (successor !== undefined && failed !== undefined) return leftByFailed(subject, successor, failed);
-  const body = member(subject.binding?.applied, 'body');
+  const { body } = recordOf(subject.binding);
   const addresses = live.addresses.map(({ address }) => address).join(', ');
   return {
     verdict: {
       verdict: 'delete',
-      changes: toNothing({ name: member(body, 'name'), addresses: addresses === '' ? undefined : addresses }),
+      changes: toNothing({ name: body?.name, addresses: addresses === '' ? undefined : addresses }),
     },
     ...whatStays(subject, live, world),
     freed: priceApplied(subject, live.shown, world),
@@ -216,7 +215,7 @@ function whatStays(
  */
 function mayBeRefused({ key, binding }: Subject, body: ServerBody, world: World): Warning[] {
   const checked = world.proofChecks?.create_server;
-  const fields = unproven(body, binding?.applied ?? null, world).filter(
+  const fields = unproven(body, recordOf(binding), world).filter(
     (field) => checked?.includes(field) !== true,
   );
   const values = [...fields.map((field) => `\`${field}: ${flowYaml(body[field])}\``), 'payment and quota'];

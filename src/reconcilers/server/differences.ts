@@ -8,9 +8,9 @@ import { edit, outside, run, settleFirst } from '../../core/remedy.ts';
 import { holderOf } from '../address-pool.ts';
 import { renaming } from '../unique-names.ts';
 import { addressOf } from './address.ts';
-import { diffFields, droppedFields } from './applied-fields.ts';
+import { diffFields, droppedFields, recordOf } from './applied-fields.ts';
 import type { BodyProblem } from './body.ts';
-import type { ServerEntry, ServerObserved } from './entry.ts';
+import type { ServerObserved } from './entry.ts';
 import { type Existing, fieldsToReplace, holdsNamed } from './existing.ts';
 import { canResize, diffDoubted, diffShown, isSize } from './resize.ts';
 
@@ -39,14 +39,14 @@ export function differencesOf(existing: Existing): Differences {
   const resizable = canResize(entry, world);
   const harmless = (path: string) =>
     member(live.shown, path) !== undefined || (resizable && isSize({ path }));
-  const { changes, notes } = diffFields(entry, subject.binding?.applied ?? null, world, harmless);
+  const { changes, notes } = diffFields(entry, recordOf(subject.binding), world, harmless);
   const { asked: renamed, along } = diffName(subject);
   const doubted = without(diffDoubted(entry, subject), changes);
   const edited = [...changes, ...(resizable ? doubted : [])];
   const asked = [...renamed, ...edited.flatMap((change) => asShown(change, live))];
   return {
     asked,
-    along: [...along, ...droppedFields(entry, subject.binding?.applied ?? null)],
+    along: [...along, ...droppedFields(entry, recordOf(subject.binding))],
     moved: without(diffShown(entry, live.shown), asked),
     doubted: resizable ? [] : doubted.flatMap((change) => asShown(change, live)),
     address: diffAddress(existing),
@@ -69,7 +69,7 @@ function asShown(change: Change, { shown }: ServerObserved): Change[] {
 
 /** A server from outside this state may have any name: the name of its entry is only for this spec. */
 function diffName(subject: Existing['subject']) {
-  const sent = member(member(subject.binding?.applied, 'body'), 'name');
+  const sent = recordOf(subject.binding).body?.name;
   return typeof sent === 'string' ? renaming(subject, sent) : { asked: [], along: [] };
 }
 
@@ -80,14 +80,13 @@ function diffName(subject: Existing['subject']) {
  */
 function diffAddress(existing: Existing): Change[] {
   const { subject, entry, live } = existing;
-  const applied = subject.binding?.applied ?? null;
-  const before = member(applied, 'entry') as ServerEntry | null | undefined;
-  if (before === undefined || before === null) return [];
+  const { entry: before, body } = recordOf(subject.binding);
+  if (before == null) return [];
   const [from, to] = [addressOf(before), addressOf(entry)];
   const some = (address: string | undefined) => address === 'new' || address === 'reuse';
   if (from === to || (some(from) && some(to)) || holdsNamed(existing)) return [];
   const holds = live.addresses.length > 0;
-  if (member(applied, 'body') == null && (some(to) ? holds : to === undefined && !holds)) return [];
+  if (body == null && (some(to) ? holds : to === undefined && !holds)) return [];
   return [{ path: 'public_ipv4', from: from ?? null, to: to ?? null }];
 }
 

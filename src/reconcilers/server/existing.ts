@@ -1,6 +1,6 @@
 import { namedAddress } from '../../core/desired.ts';
-import { member } from '../../core/json.ts';
 import type { ReplacementOrder, Subject, World } from '../../core/kind.ts';
+import { recordOf } from './applied-fields.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
 
 /** An existing server, and its entry in the spec. */
@@ -50,8 +50,7 @@ function isNeeded(existing: Existing): boolean {
   if (entry.public_ipv4?.reuse && live.addresses.some(world.isUnbound)) return true;
   const { gpu_package: wanted } = entry;
   if (wanted === undefined) return false;
-  const applied = subject.binding?.applied;
-  const held =
-    member(member(applied, 'body'), 'gpu_package') ?? member(member(applied, 'entry'), 'gpu_package');
+  const record = recordOf(subject.binding);
+  const held = record.body?.gpu_package ?? record.entry?.gpu_package;
   return [wanted].flat().some((each) => [held].flat().includes(each));
 }

@@ -1,3 +1,4 @@
+import type { AppliedValues } from '../../core/catalogue.ts';
 import { type Json, member } from '../../core/json.ts';
 import type { Diff, Price, Subject, World } from '../../core/kind.ts';
 import type { Change, Operation, Spend, Warning } from '../../core/plan.ts';
@@ -8,7 +9,7 @@ import { restoring } from '../../core/restoring.ts';
 import type { Binding } from '../../core/state.ts';
 import { blocking } from '../existence.ts';
 import { priceOfSize } from '../prices.ts';
-import { knownOf } from './applied-fields.ts';
+import { isKnown, recordOf } from './applied-fields.ts';
 import { madeAs, modeProblem, planProblem, plansOf, priceApplied, sizes, typeOf } from './body.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
 import { fieldsToReplace } from './existing.ts';
@@ -100,16 +101,17 @@ export function rebound(
   { body }: WriteRequest,
   asked: ServerEntry | undefined,
 ): Pick<Binding, 'identity' | 'applied' | 'keep'> {
-  const before = member(binding?.applied, 'body') ?? null;
-  const known =
-    before === null ? { ...(member(binding?.applied, 'entry') as object), ...(body as object) } : asked;
-  const sent = {
-    known: [...new Set([...knownOf(binding?.applied ?? null), ...Object.keys(body as object)])],
-  };
+  const { entry, body: before, known = [], mayBeOlder } = recordOf(binding);
+  const sent = body as object;
   const made =
-    before === null ? { body: null, ...sent } : { body: { ...(before as object), ...(body as object) } };
-  const mayBeOlder = member(binding?.applied, 'mayBeOlder') === true ? { mayBeOlder: true } : {};
-  const applied = { entry: { ...known }, ...made, ...mayBeOlder } as Json;
+    before == null
+      ? {
+          entry: { ...(entry as object), ...sent },
+          body: null,
+          known: [...new Set([...known, ...Object.keys(sent)])],
+        }
+      : { entry: { ...(asked as object) }, body: { ...(before as object), ...sent } };
+  const applied = { ...made, ...(mayBeOlder === true ? { mayBeOlder } : {}) } as Json;
   return { identity: binding?.identity ?? {}, applied, keep: binding?.keep ?? false };
 }
 
@@ -120,7 +122,7 @@ export function withUnconfirmed({ applied }: Binding, { body }: WriteRequest): J
 
 /** Sizes that the server may have, and that differ from the spec. */
 export function diffDoubted(entry: ServerEntry, { binding }: Subject): Change[] {
-  return diffShown(entry, member(binding?.applied, 'doubted') as Sizes | undefined);
+  return diffShown(entry, recordOf(binding).doubted as Sizes | undefined);
 }
 
 /** A resize that makes the disk smaller, or may do so. */
@@ -172,7 +174,7 @@ function diskLoss(
 
 /** The size that the server may have after a resize that was given up. */
 function doubted({ binding }: Subject, path: string): readonly unknown[] {
-  return [member(member(binding?.applied, 'doubted'), path)].filter((each) => each !== undefined);
+  return [recordOf(binding).doubted?.[path]].filter((each) => each !== undefined);
 }
 
 /**
@@ -217,8 +219,7 @@ interface SizeChanges {
 
 function certaintyOf({ binding }: Subject, path: string, shown: Server | undefined): Certainty {
   if (member(shown, path) !== undefined) return 'shown';
-  const applied = binding?.applied ?? null;
-  return member(applied, 'body') != null || knownOf(applied).includes(path) ? 'known' : 'believed';
+  return isKnown(recordOf(binding), path) ? 'known' : 'believed';
 }
 
 /**
@@ -261,8 +262,10 @@ function confirmingValues({ key, binding }: Subject, changes: readonly Change[])
 }
 
 /** Whether this state has sent, or an operator has confirmed, all fields that decide the price. */
-export function isSizeKnown(applied: Json): boolean {
-  const entry = member(applied, 'entry');
-  const declared = ['server_type', 'gpu_package', ...sizes].filter((field) => member(entry, field) != null);
-  return member(applied, 'body') != null || declared.every((field) => knownOf(applied).includes(field));
+export function isSizeKnown(binding: AppliedValues): boolean {
+  const record = recordOf(binding);
+  const declared = (['server_type', 'gpu_package', ...sizes] as const).filter(
+    (field) => record.entry?.[field] != null,
+  );
+  return declared.every((field) => isKnown(record, field));
 }

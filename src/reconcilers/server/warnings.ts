@@ -7,7 +7,7 @@ import { edit, run } from '../../core/remedy.ts';
 import { predecessorHolding } from '../../core/world.ts';
 import { ownAddress } from '../address-pool.ts';
 import { chosen } from '../existence.ts';
-import { knownOf, madeOf } from './applied-fields.ts';
+import { madeOf, recordOf } from './applied-fields.ts';
 import type { Differences } from './differences.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
 import { type Existing, holdsNamed } from './existing.ts';
@@ -51,7 +51,7 @@ function shownOtherwise(
   { subject: { key, binding, desired }, entry, live: { shown } }: Existing,
   moved: readonly Change[],
 ): Warning[] {
-  const sent = member(member(binding?.applied, 'body'), 'name');
+  const sent = recordOf(binding).body?.name;
   const name = desired?.named === false ? sent : entry.name.trim();
   const renamed = sent !== undefined && shown !== undefined && shown.name.trim() !== name;
   const other = renamed
@@ -68,17 +68,23 @@ function shownOtherwise(
  * except for fields that the profile's reads show. @assumption A48
  */
 export function unreadFields(
-  { desired, binding }: Subject<ServerEntry>,
+  subject: Subject<ServerEntry>,
   live: ServerObserved | undefined,
 ): ReturnType<typeof madeOf> {
-  const ours = member((binding ?? desired?.held)?.applied, 'body') != null;
-  if (desired === undefined || ours) return [];
+  const { desired } = subject;
+  if (desired === undefined || heldRecord(subject).body != null) return [];
   return madeOf(desired.value).filter((field) => member(live?.shown, field) === undefined);
+}
+
+/** Of the binding, or of the object that the entry takes back. */
+function heldRecord({ desired, binding }: Pick<Subject<ServerEntry>, 'desired' | 'binding'>) {
+  const held = desired?.held;
+  return recordOf(binding ?? (held && { applied: held.applied }));
 }
 
 /** Reported at the adoption. */
 export function unchecked(subject: Subject<ServerEntry>, live: ServerObserved): Warning[] {
-  const known = knownOf((subject.binding ?? subject.desired?.held)?.applied ?? null);
+  const { known = [] } = heldRecord(subject);
   const fields = unreadFields(subject, live).filter((field) => !known.includes(field));
   if (fields.length === 0) return [];
   const names = fields.join(', ');
@@ -100,10 +106,9 @@ export function unchecked(subject: Subject<ServerEntry>, live: ServerObserved): 
 
 /** Reported if the entry has changed since, and the operator has not confirmed the new values by another adoption. */
 export function uncheckedEdits({ subject, entry, live }: Existing): Warning[] {
-  const applied = subject.binding?.applied ?? null;
-  const known = knownOf(applied);
+  const { entry: before, known = [] } = recordOf(subject.binding);
   const isNew = (field: ReturnType<typeof madeOf>[number]) =>
-    !known.includes(field) && !equal(member(member(applied, 'entry'), field), entry[field]);
+    !known.includes(field) && !equal(before?.[field], entry[field]);
   return unreadFields(subject, live).some(isNew) ? unchecked(subject, live) : [];
 }
 
