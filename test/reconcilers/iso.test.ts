@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { outside, run } from '../../src/core/remedy.ts';
 import { resolveOf } from '../support/resolve.ts';
 import { load, rig } from '../support/rig.ts';
-import { codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';
+import { codesOf, countOf, idsOf, projectOf, sliders } from './support.ts';
 
 const rescue = 'isos: {rescue: {url: "https://mirror.example.com/rescue.iso"}}\n';
 const failing = 'isos: {rescue: {url: "https://mirror.example.com/missing.iso"}}\n';
@@ -70,22 +70,15 @@ describe('src/reconcilers/iso.ts', () => {
     expect((await plan(own.replace('rescue.iso', 'other.iso'))).summary.replace).toBe(1);
   });
 
-  test('one that is not managed is left alone, also where its download failed', async () => {
-    const { apply, plan, emulator } = rig();
-    await apply(failing);
-    await apply('isos: {rescue: {managed: false}}\n');
-
-    const planned = await plan('isos: {rescue: {managed: false}}\n');
-
-    expect([planned.operations, planned.blocked, warningsOf(planned)]).toEqual([[], [], []]);
-    expect(countOf(emulator, 'delete_iso')).toBe(0);
-  });
-
-  test('an adopted one whose download failed needs a url to be added again', async () => {
+  test('one whose download failed is left alone while it is not managed, and needs a url once it is adopted', async () => {
     const { apply, plan, emulator } = rig();
     await apply(failing);
     const { id } = projectOf(emulator).isos[0] ?? { id: '' };
-    await apply('isos: {rescue: {managed: false}}\n');
+    const unmanaged = 'isos: {rescue: {managed: false}}\n';
+    await apply(unmanaged);
+
+    expect(await plan(unmanaged)).toMatchObject({ operations: [], blocked: [], warnings: [] });
+    expect(countOf(emulator, 'delete_iso')).toBe(0);
     await apply(`isos: {rescue: {id: ${id}}}\n`);
 
     expect(codesOf(await plan(`isos: {rescue: {id: ${id}}}\n`))).toEqual({ 'isos.rescue': 'url_missing' });

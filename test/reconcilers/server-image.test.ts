@@ -67,9 +67,7 @@ describe('src/reconcilers/server-image.ts', () => {
     await world.apply(file('{id: img-1, managed: false}'));
     await world.apply(servers);
 
-    const report = await world.apply(file());
-
-    expect(report.outcome).toBe('converged');
+    expect((await world.apply(file())).outcome).toBe('converged');
     expect(countOf(world.emulator, 'take_server_image')).toBe(1);
     expect((await world.apply(file().replace('golden', 'silver'))).outcome).toBe('converged');
     expect(countOf(world.emulator, 'take_server_image')).toBe(2);
