@@ -1,7 +1,6 @@
 import { type RunningEmulator, startEmulator } from '../../src/emulator/http-server.ts';
 import { DEFAULT_PROFILE, KNOWN_OPERATIONS, type Profile } from '../../src/emulator/profile.ts';
 import type { Readings } from '../../src/emulator/readings.ts';
-import { systemClock } from '../../src/platform/system.ts';
 import type { VirtualClock } from '../support/virtual-clock.ts';
 
 export interface ServiceOptions {
@@ -12,14 +11,12 @@ export interface ServiceOptions {
   readonly submissionMs?: number;
   /** Operations that the document does not show, served where the emulator serves them unless told otherwise. */
   readonly undocumented?: readonly string[];
-  /** On the system's clock, that many times faster. */
-  readonly speed?: number;
 }
 
 /** An emulator over HTTP: the one place where the suite knows what serves the API. */
 export function startService(
   clock: VirtualClock,
-  { readings = {}, limited = false, submissionMs = 0, undocumented = [], speed }: ServiceOptions,
+  { readings = {}, limited = false, submissionMs = 0, undocumented = [] }: ServiceOptions,
 ): Promise<RunningEmulator> {
   const served = undocumented.map((name) => [name, KNOWN_OPERATIONS[name] ?? {}]);
   const profile: Profile = {
@@ -28,8 +25,7 @@ export function startService(
     operations: { ...DEFAULT_PROFILE.operations, ...Object.fromEntries(served) },
   };
   return startEmulator({
-    clock: speed === undefined ? clock : systemClock,
-    speed: speed ?? 1,
+    clock,
     seed: 'contract',
     projects: [
       { id: 4711, name: 'shop' },

@@ -146,7 +146,7 @@ function parsed(text: string): unknown {
 }
 
 /** Published patterns and lengths describe the trimmed value (§4.3). */
-function trimmed(value: unknown): unknown {
+export function trimmed(value: unknown): unknown {
   if (typeof value === 'string') return value.trim();
   if (Array.isArray(value)) return value.map(trimmed);
   if (typeof value !== 'object' || value === null) return value;

@@ -1,12 +1,19 @@
 import { describe, expect } from 'vitest';
-import { document, open, reads, test, writes } from '../contract.ts';
+import { document, open, test, writes } from '../contract.ts';
+import { validWrite } from '../valid-write.ts';
 
-const IDS: Record<string, string> = { '/isos/{id}': 'uiso-1', '/tasks/{id}': 'no-such-task' };
-const concrete = (path: string) => path.replace('{id}', IDS[path] ?? '1');
+const IDS: Record<string, string> = { '/isos/{id}': 'uiso-9876543210', '/tasks/{id}': 'no-such-task' };
+/** The path with an id of nothing. */
+const concrete = (path: string) => path.replace('{id}', IDS[path] ?? '987654');
+
+const NOT_FOUND = { '/servers/': 'server_not_found', '/server-types/': 'server_type_not_found' };
 
 describe('§4 common rules', () => {
-  test('§4.2 every response has an X-Request-Id of its own; §7 request_id is the same', async ({ api }) => {
-    const answers = [await api.get('/project'), await api.get('/nowhere'), await api.get('/ips/987654')];
+  test('§4.2 every response has an X-Request-Id of its own; §7 a path that does not exist is 404, whatever the method', async ({
+    api,
+  }) => {
+    const answers = [await api.get('/project'), await api.get('/nowhere'), await api.post('/nowhere', {})];
+    expect(answers.map((answer) => answer.status)).toEqual([200, 404, 404]);
     const ids = answers.map((answer) => answer.headers['x-request-id']);
     expect(new Set(ids).size).toBe(3);
     expect(ids.every(Boolean)).toBe(true);
@@ -23,90 +30,56 @@ describe('§4 common rules', () => {
     expect(answer.status).toBe(415);
   });
 
-  test('§4.3 multipart bodies are form-encoded too', async ({ api }) => {
-    const raw = '--b\r\nContent-Disposition: form-data; name="name"\r\n\r\nbackend\r\n--b--\r\n';
-    const answer = await api.send('POST', '/networks', { raw, type: 'multipart/form-data; boundary=b' });
-    expect(answer.status).toBe(415);
-  });
-
-  test('§4.3 write bodies are JSON only: text and XML are refused', async ({ api }) => {
-    for (const type of ['text/plain', 'application/xml']) {
-      const answer = await api.send('POST', '/ips', { raw: '{}', type });
-      expect([type, answer.status]).toEqual([type, 415]);
-    }
-    expect((await api.get('/ips')).data).toEqual([]);
-  });
-
-  test('§4.3 a JSON body may name its charset', async ({ api }) => {
-    const answer = await api.send('POST', '/ips', { raw: '{}', type: 'application/json; charset=utf-8' });
-    expect(answer.status).toBe(201);
-  });
-
-  test('§4.3 a body that is no JSON object is refused', async ({ api }) => {
-    for (const raw of ['{"name":', '[]', '"text"', '7', 'name=backend']) {
-      const answer = await api.send('POST', '/networks', { raw, type: 'application/json' });
-      expect([400, 422]).toContain(answer.status);
-    }
-  });
-
-  test('§4.3 null is no JSON object either, also where a body is optional', async ({ api }) => {
-    const answer = await api.send('POST', '/ips', { raw: 'null', type: 'application/json' });
-    expect(answer.status).toBe(422);
-    expect((await api.get('/ips')).data).toEqual([]);
-  });
-
-  test('§4.3 strings are trimmed in payloads that are not shown, too', async ({ api }) => {
-    const { id } = await api.server();
-    const iso_id = ` ${(await api.iso()).id} `;
-    expect((await api.send('PUT', `/servers/${id}/iso`, { json: { iso_id } })).status).toBe(200);
-  });
-
-  test('§4.3 types are strict in payloads that are not shown, too', async ({ api }) => {
-    const { id } = await api.server();
-    const image = await api.post('/server-images', { server_id: String(id), name: 'image' });
-    expect([image.status, image.invalidParams]).toEqual([422, ['server_id']]);
-    for (const iso_id of [1, null, 'rescue']) {
-      const drive = await api.send('PUT', `/servers/${id}/iso`, { json: { iso_id } });
-      expect([drive.status, drive.invalidParams]).toEqual([422, ['iso_id']]);
-    }
-  });
-
-  test('§4.3 unknown body fields are refused with 422 that names them', async ({ api, server }) => {
-    const bodies: [string, string, object][] = [
-      ['POST', '/ips', {}],
-      ['POST', '/isos', { url: 'https://images.example/a.iso' }],
-      ['POST', '/networks', { name: 'backend', cidr: '10.0.0.0/24' }],
-      ['POST', '/servers', await api.serverBody()],
-      ['POST', `/servers/${server.id}/network-interfaces`, { network_id: 1 }],
-      ['PUT', `/servers/${server.id}/firewall`, { enabled: false, policy_in: 'drop', rules: [] }],
-      ['POST', `/servers/${server.id}/backups`, {}],
-    ];
-    for (const [method, path, body] of bodies) {
-      const answer = await api.send(method, path, { json: { ...body, colour: 'red' } });
-      expect([path, answer.status, answer.code, answer.invalidParams]).toEqual([
-        path,
-        422,
-        'invalid_request',
-        ['colour'],
-      ]);
-    }
-  });
-
-  test.each(reads)('§4.3 unknown query parameters are refused with 422: $id', async (operation) => {
+  test.each([
+    'multipart/form-data; boundary=b',
+    'text/plain',
+    'application/xml',
+  ])('§4.3 write bodies are JSON only: %s is refused', async (type) => {
     const api = await open();
-    const answer = await api.get(`${await api.existing(operation.path)}?colour=red`);
-    expect([answer.status, answer.code, answer.invalidParams]).toEqual([422, 'invalid_request', ['colour']]);
-  });
-
-  test('§4.3 unknown query parameters are refused on writes too, and nothing is done', async ({ api }) => {
-    const answer = await api.post('/ips?colour=red', {});
-    expect([answer.status, answer.code, answer.invalidParams]).toEqual([422, 'invalid_request', ['colour']]);
+    expect((await api.send('POST', '/ips', { raw: '{}', type })).status).toBe(415);
     expect((await api.get('/ips')).data).toEqual([]);
   });
 
-  test('§4.3 a refusal names every offending field at once', async ({ api }) => {
-    const answer = await api.post('/networks', { name: '', cidr: 7, colour: 'red' });
-    expect(answer.invalidParams.toSorted()).toEqual(['cidr', 'colour', 'name']);
+  test.each(
+    document.operations,
+  )('§4.3 unknown query parameters are refused with 422, and nothing is done: $id', async ({
+    method,
+    path,
+  }) => {
+    const api = await open();
+    const answer = await api.send(method, `${concrete(path)}?colour=red`);
+    expect([answer.status, answer.code, answer.invalidParams]).toEqual([422, 'invalid_request', ['colour']]);
+    expect(api.emulator.world.executions).toEqual([]);
+  });
+
+  test.each(
+    document.operations.filter(({ path }) => path.includes('{id}')),
+  )('§7 the id of nothing is not found: $id', async (operation) => {
+    const api = await open();
+    const [, json] = await validWrite(api, operation);
+    const answer = await api.send(operation.method, concrete(operation.path), { json });
+    const [, code = expect.any(String)] =
+      Object.entries(NOT_FOUND).find(([start]) => operation.path.startsWith(start)) ?? [];
+    expect([answer.status, answer.code]).toEqual([404, code]);
+  });
+
+  test.each([
+    ['/ips', { server_type_id: 987_654 }, 'server_type_not_found'],
+    ['/servers', { name: 'a', image: 'b', server_type_id: 987_654 }, 'server_type_not_found'],
+    ['/servers/{id}/network-interfaces', { network_id: 987_654 }, expect.any(String)],
+  ])('§7 a reference to nothing is not found: POST %s %j', async (path, body, code) => {
+    const api = await open();
+    const answer = await api.post(await api.existing(path), body);
+    expect([answer.status, answer.code]).toEqual([404, code]);
+  });
+
+  test.each([
+    '/ips/seven',
+    ...['1', 'uiso-', 'uiso-12345678901', 'iso-1', 'uiso-1x'].map((id) => `/isos/${id}`),
+  ])('§2, §4 an id of another form never answers a resource: %s', async (path) => {
+    const api = await open();
+    expect([400, 404, 422]).toContain((await api.get(path)).status);
+    expect([400, 404, 422]).toContain((await api.delete(path)).status);
   });
 
   test.each([
@@ -131,23 +104,9 @@ describe('§4 common rules', () => {
     expect(Date.parse(answer.headers.date ?? '')).toBe(api.now());
   });
 
-  test('§7 404: a path that does not exist, whatever the method', async ({ api }) => {
-    expect((await api.get('/nowhere')).status).toBe(404);
-    expect((await api.post('/nowhere', {})).status).toBe(404);
-  });
-
   test('§9.1 the version begins the base path: another version is not found', async ({ api }) => {
     expect(api.baseUrl).toMatch(/\/v1$/);
     expect((await api.outside('/v2/project')).status).toBe(404);
     expect((await api.outside('/project')).status).toBe(404);
-  });
-
-  test('§7 type links to the page of the code, and code is a word of its own', async ({ api }) => {
-    const answer = await api.get('/server-types/987654/images');
-    expect(answer.problem).toMatchObject({
-      type: expect.stringMatching(/^https?:\/\/.+\/errors\/server_type_not_found$/),
-      status: 404,
-      code: 'server_type_not_found',
-    });
   });
 });
