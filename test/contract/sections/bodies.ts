@@ -27,10 +27,13 @@ const FORMS: Fields = {
   rules: ['comment', 'note', 'name', 'desc'].map((name) => [{ ...rule, [name]: 'web' }]),
 };
 
-/** The text at both ends of its permitted length, and just beyond them. */
-function lengths(text: string, { minLength = 1, maxLength = text.length }: FieldSchema): string[] {
+/** Texts at both ends of the permitted length, and just beyond them. */
+function lengths(text: unknown, { minLength = 0, maxLength }: FieldSchema): string[] {
+  if (maxLength === undefined) return [];
   return [minLength - 1, minLength, maxLength, maxLength + 1].flatMap((length) => {
-    const fitted = text.padEnd(length, 'n').slice(0, length);
+    const fitted = String(text ?? '')
+      .padEnd(length, 'n')
+      .slice(0, length);
     return [fitted, ` ${fitted}\t`];
   });
 }
@@ -43,7 +46,7 @@ function others(at: string, value: unknown): unknown[] {
   return [
     ...ANY,
     minimum - 1,
-    ...(typeof value === 'string' ? lengths(value, schema) : []),
+    ...lengths(value, schema),
     ...(Array.isArray(value) && items ? others(`${pointer}/items`, value[0]).map((each) => [each]) : []),
     ...(Array.isArray(value) ? [] : bodies(pointer, value as Fields).map(([, body]) => body)),
   ];
