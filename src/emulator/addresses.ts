@@ -1,4 +1,5 @@
-import { type Context, takeId } from './context.ts';
+import type { Context } from './call.ts';
+import { takeId } from './context.ts';
 import { freeAddress, newIp } from './mutations.ts';
 import { Refusal } from './problem.ts';
 import type { Ip } from './world.ts';

@@ -1,11 +1,9 @@
 import type { HttpRequest } from '../core/transport.ts';
 import type { FaultAction, FaultRule } from './faults.ts';
-import type { Limits } from './limits.ts';
 import type { Profile } from './profile.ts';
 import type { Readings } from './readings.ts';
-import type { Route, RoutedCall } from './router.ts';
 import type { EmulatorClock } from './time.ts';
-import type { Durations, Project, Token, World } from './world.ts';
+import type { Durations, Project, Task, Token, World } from './world.ts';
 
 /** One request in progress, with the values that must survive a wait inside it. */
 export interface Call {
@@ -26,14 +24,53 @@ export interface Call {
 }
 
 /** A request that has found its token, project and operation. */
-export interface Step {
+export interface Step extends RoutedCall {
   readonly call: Call;
   readonly world: World;
   readonly project: Project;
   readonly token: Token;
-  readonly routed: RoutedCall;
   readonly nowMs: number;
   readonly settings: Settings;
+  readonly readings: Readings;
+}
+
+/** The input of one operation. A stale read gets an older copy of the world. */
+export interface Context extends Step {
+  readonly key: string | null;
+  /** The parsed body; undefined when there was none. */
+  readonly body: unknown;
+}
+
+/** The answer of an operation. `task` undefined: the answer has no `task` field. */
+export interface Reply {
+  readonly status: number;
+  readonly data: unknown;
+  readonly task?: Task | null;
+  readonly location?: string;
+}
+
+/** One operation: its path and its handler. */
+export interface Route {
+  /** The operation's name, as fault rules and member tokens use it. */
+  readonly name: string;
+  readonly method: string;
+  /** A path after `/v1`, with `{name}` for one segment. */
+  readonly path: string;
+  /** Query parameters it knows. */
+  readonly query?: readonly string[];
+  /** Reads the body, and nothing else. Throws for unknown fields or wrong types. Without it, a body with members is refused. */
+  readonly read?: (context: Context) => Fields;
+  /** Is it new spending, independent of its body? `@source API §1.6` */
+  readonly spends?: (readings: Readings) => boolean;
+  readonly handle: (context: Context, fields: Fields) => Reply;
+}
+
+/** The fields of a body that has been read. */
+export type Fields = Readonly<Record<string, unknown>>;
+
+export interface RoutedCall {
+  readonly route: Route;
+  readonly params: Readonly<Record<string, string>>;
 }
 
 /** The settings that the emulator gives to the pipeline, in addition to the world. */
@@ -42,7 +79,6 @@ export interface Settings {
   readonly readings: Readings;
   readonly faults: readonly FaultRule[];
   readonly profile: Profile;
-  readonly limits: Limits;
   readonly durations: Durations;
   readonly clock: EmulatorClock;
   /** The world a read is answered from: an older copy where reads are stale. */

@@ -1,38 +1,11 @@
+import type { Context } from './call.ts';
 import { between, hex } from './dice.ts';
-import type { FaultAction } from './faults.ts';
 import { Refusal } from './problem.ts';
-import type { Profile } from './profile.ts';
 import type { Readings } from './readings.ts';
 import { finishTask } from './tasks.ts';
 import { readId } from './validate.ts';
 import { isLost } from './visibility.ts';
-import type { Durations, Execution, Project, Server, Task, TaskEffect, World } from './world.ts';
-
-/** The input of one operation. A stale read gets an older copy of the world. */
-export interface Context {
-  readonly world: World;
-  readonly project: Project;
-  readonly nowMs: number;
-  readonly readings: Readings;
-  readonly durations: Durations;
-  readonly profile: Profile;
-  readonly fault: FaultAction | null;
-  readonly requestId: string;
-  readonly operation: string;
-  readonly key: string | null;
-  readonly params: Readonly<Record<string, string>>;
-  readonly query: URLSearchParams;
-  /** The parsed body; undefined when there was none. */
-  readonly body: unknown;
-}
-
-/** The answer of an operation. `task` undefined: the answer has no `task` field. */
-export interface Reply {
-  readonly status: number;
-  readonly data: unknown;
-  readonly task?: Task | null;
-  readonly location?: string;
-}
+import type { Execution, Server, Task, TaskEffect, World } from './world.ts';
 
 /** Throws 402 while the project may not create new spending. `@source API §1.6` */
 export function spend({ project }: Pick<Context, 'project'>): void {
@@ -71,13 +44,13 @@ export function refuseDeleting(server: Server): void {
 
 /** Notes a creation that has taken effect; gives its place in the list. */
 export function recordExecution(context: Context, kind: Execution['kind'], id: string | null): number {
-  const { world, project, nowMs, operation, key, requestId } = context;
+  const { world, project, nowMs, route, key, call } = context;
   world.executions.push({
     atMs: nowMs,
     projectId: project.id,
-    operation,
+    operation: route.name,
     idempotencyKey: key,
-    requestId,
+    requestId: call.requestId,
     kind,
     id,
   });
@@ -92,9 +65,9 @@ const APPEARS_AFTER_MS = 300_000;
  * reached it: pending → running → succeeded | failed. `@source API §3`
  */
 export function startTask(context: Context, effect: TaskEffect, willFail = false): Task {
-  const { world, project, nowMs, readings, durations, fault } = context;
-  const drawnMs = between(world, durations[effect.kind]);
-  const faulty = fault?.do === 'task' ? fault : null;
+  const { world, project, nowMs, readings, settings, call } = context;
+  const drawnMs = between(world, settings.durations[effect.kind]);
+  const faulty = call.fault?.do === 'task' ? call.fault : null;
   const spanMs = faulty?.ms ?? drawnMs;
   const ordered = project.failNextTasks > 0;
   if (ordered) project.failNextTasks -= 1;

@@ -1,6 +1,6 @@
 import type { HttpResponse } from '../core/transport.ts';
-import type { Step } from './call.ts';
-import { type Context, type Reply, spend } from './context.ts';
+import type { Context, Reply, Step } from './call.ts';
+import { spend } from './context.ts';
 import { between } from './dice.ts';
 import type { FaultAction } from './faults.ts';
 import { invalid, problemResponse, Refusal } from './problem.ts';
@@ -51,15 +51,16 @@ function defaultCode(status: number): string {
   return status >= 500 ? 'service_unavailable' : status === 422 ? 'invalid_request' : `injected_${status}`;
 }
 
+/** Operations on images, of which a project has one at a time. `@source API §8` */
+export const IMAGE_OPERATIONS: readonly string[] = ['add_iso', 'delete_iso', 'take_server_image'];
+
 function execute(step: Step, key: string | null): HttpResponse {
-  const { call, world, project, token, routed, nowMs, settings } = step;
-  const { route } = routed;
+  const { call, world, project, token, route, nowMs, settings } = step;
   authorise(token, route.name, call.method);
-  const body = readRequest(step);
+  const context = { ...step, key, body: readRequest(step) };
   changeStanding(step);
-  const context = contextOf(step, key, body);
   const reply = route.handle(context, route.read?.(context) ?? {});
-  if (['add_iso', 'delete_iso', 'take_server_image'].includes(route.name)) {
+  if (IMAGE_OPERATIONS.includes(route.name)) {
     project.libraryBusyUntilMs = nowMs + between(world, settings.durations.image_submission);
   }
   return success(reply, context);
@@ -68,7 +69,7 @@ function execute(step: Step, key: string | null): HttpResponse {
 /** The refusal of a body that is not JSON, has unknown fields or wrong types; null: accepted. This check comes first. */
 export function refusedBody(step: Step): HttpResponse | null {
   try {
-    step.routed.route.read?.(contextOf(step, null, readRequest(step)));
+    step.route.read?.({ ...step, key: null, body: readRequest(step) });
     return null;
   } catch (error) {
     return refused(error, step.call.requestId);
@@ -78,7 +79,7 @@ export function refusedBody(step: Step): HttpResponse | null {
 /** Throws 402 for an operation that is new spending, before any other check of the operation. `@assumption A57` */
 export function refuseSpending(step: Step): void {
   changeStanding(step);
-  if (step.routed.route.spends?.(step.settings.readings) === true) spend(step);
+  if (step.route.spends?.(step.readings) === true) spend(step);
 }
 
 function changeStanding({ call, project }: Step): void {
@@ -87,8 +88,7 @@ function changeStanding({ call, project }: Step): void {
 
 /** The parsed body; undefined if the request has none. Throws the refusal of a malformed request. */
 function readRequest(step: Step): unknown {
-  const { call, routed } = step;
-  const { route } = routed;
+  const { call, route } = step;
   if (call.method !== 'GET') refuseMediaType(step);
   readQuery(call.query, route.query ?? []);
   const body = call.method === 'GET' ? undefined : parseBody(call.request.body);
@@ -96,33 +96,13 @@ function readRequest(step: Step): unknown {
   return body;
 }
 
-function contextOf(step: Step, key: string | null, body: unknown): Context {
-  const { call, world, project, routed, nowMs, settings } = step;
-  const { route, params } = routed;
-  return {
-    world,
-    project,
-    nowMs,
-    readings: settings.readings,
-    durations: settings.durations,
-    profile: settings.profile,
-    fault: call.fault,
-    requestId: call.requestId,
-    operation: route.name,
-    key,
-    params,
-    query: call.query,
-    body,
-  };
-}
-
 /** Accepts only JSON. A body without a content type is refused as well. `@source API §4` `@assumption A21` */
-function refuseMediaType({ call, settings, routed }: Step): void {
+function refuseMediaType({ call, readings, route }: Step): void {
   const type = call.request.headers['content-type'];
   const hasBody = (call.request.body ?? '') !== '';
   const json = type !== undefined && /^application\/(?:[\w.-]+\+)?json\s*(;|$)/i.test(type.trim());
-  const post = routed.route.method === 'POST';
-  const mayBeBare = !hasBody && !(post && settings.readings.bodilessContentType === 'required');
+  const post = route.method === 'POST';
+  const mayBeBare = !hasBody && !(post && readings.bodilessContentType === 'required');
   if (json || (type === undefined && mayBeBare)) return;
   throw new Refusal(415, 'unsupported_media_type', 'Bodies are application/json.');
 }
@@ -147,7 +127,8 @@ function refuseMembers(body: unknown): void {
 }
 
 /** `@source API §4` `@assumption A8` `@assumption A34` */
-function success(reply: Reply, { readings, fault, nowMs, requestId }: Context): HttpResponse {
+function success(reply: Reply, { readings, call, nowMs }: Context): HttpResponse {
+  const { fault, requestId } = call;
   const omits = readings.omitTaskField || fault?.do === 'omit_task';
   const task =
     reply.task === undefined || omits

@@ -1,16 +1,14 @@
 import type { HttpResponse } from '../core/transport.ts';
+import type { Step } from './call.ts';
 import { invalid, Refusal } from './problem.ts';
 import type { Readings } from './readings.ts';
-import type { Project, StoredAnswer } from './world.ts';
+import type { StoredAnswer } from './world.ts';
 
 /** How long an answer stays under its key. `@source API §8` */
 const KEY_RETENTION_MS = 86_400_000;
 
-export interface KeyedCall {
-  readonly method: string;
-  readonly path: string;
-  readonly body: string;
-}
+/** The request of a key. */
+type KeyedRequest = Pick<Step, 'call' | 'project' | 'nowMs' | 'readings'>;
 
 /** The key of a write, or null. Throws 422 for a key other than 8 to 255 printable characters. `@source API §4` */
 export function readKey(header: string | undefined): string | null {
@@ -27,31 +25,20 @@ export function isKey(text: string): boolean {
 }
 
 /** Is the answer of another request stored under the key? */
-export function holdsAnother(
-  project: Project,
-  key: string,
-  call: KeyedCall,
-  nowMs: number,
-  readings: Readings,
-): boolean {
-  const answer = storedUnder(project, key, nowMs);
-  return answer !== undefined && !isOf(answer, call, readings);
+export function holdsAnother(request: KeyedRequest, key: string): boolean {
+  const answer = storedUnder(request, key);
+  return answer !== undefined && !isOf(answer, request);
 }
 
 /**
  * The answer stored under the key, to be replayed; null when there is none.
  * Throws when the key was used for something else. `@source API §8` `@assumption A3` `@assumption A4` `@assumption A5`
  */
-export function findAnswer(
-  project: Project,
-  key: string,
-  call: KeyedCall,
-  nowMs: number,
-  readings: Readings,
-): StoredAnswer | null {
-  const answer = storedUnder(project, key, nowMs);
+export function findAnswer(request: KeyedRequest, key: string): StoredAnswer | null {
+  const { nowMs, readings } = request;
+  const answer = storedUnder(request, key);
   if (answer === undefined) return null;
-  if (!isOf(answer, call, readings)) {
+  if (!isOf(answer, request)) {
     const reason = 'was used for another request';
     if (readings.reusedKeyCode === 'invalid_request') throw invalid({ name: 'Idempotency-Key', reason });
     throw new Refusal(readings.reusedKeyStatus, readings.reusedKeyCode, `The key ${reason}.`);
@@ -60,15 +47,15 @@ export function findAnswer(
   return answer;
 }
 
-function storedUnder(project: Project, key: string, nowMs: number): StoredAnswer | undefined {
+function storedUnder({ project, nowMs }: KeyedRequest, key: string): StoredAnswer | undefined {
   project.answers = project.answers.filter((answer) => nowMs - answer.sinceMs < KEY_RETENTION_MS);
   return project.answers.find((candidate) => candidate.key === key);
 }
 
 /** `@assumption A5` */
-function isOf(answer: StoredAnswer, call: KeyedCall, readings: Readings): boolean {
-  const samePlace = answer.method === call.method && answer.path === call.path;
-  return sameBody(answer.body, call.body) && (samePlace || readings.keyMatches === 'body');
+function isOf(answer: StoredAnswer, { call, readings }: KeyedRequest): boolean {
+  const samePlace = answer.method === call.method && answer.path === (call.path ?? '');
+  return sameBody(answer.body, call.request.body ?? '') && (samePlace || readings.keyMatches === 'body');
 }
 
 /** Whether answers of this status are stored: 5xx and 409 are not, other refusals are. `@source API §8` `@assumption A1` */
@@ -79,18 +66,16 @@ export function isStored(status: number, readings: Readings): boolean {
 
 /** Keeps an answer under its key. */
 export function storeAnswer(
-  project: Project,
+  { call, project, nowMs }: KeyedRequest,
   key: string,
-  call: KeyedCall,
   response: HttpResponse,
-  nowMs: number,
 ): void {
   project.answers = project.answers.filter((answer) => answer.key !== key);
   project.answers.push({
     key,
     method: call.method,
-    path: call.path,
-    body: call.body,
+    path: call.path ?? '',
+    body: call.request.body ?? '',
     sinceMs: nowMs,
     status: response.status,
     headers: { ...response.headers },

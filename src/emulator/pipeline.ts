@@ -1,7 +1,7 @@
 import type { HttpRequest, HttpResponse } from '../core/transport.ts';
-import type { Call, Settings, Step } from './call.ts';
+import type { Call, Route, Settings, Step } from './call.ts';
 import { hex } from './dice.ts';
-import { executeOrRefuse, refused, refusedBody, refuseSpending } from './execute.ts';
+import { executeOrRefuse, IMAGE_OPERATIONS, refused, refusedBody, refuseSpending } from './execute.ts';
 import { type FaultAction, meetFault } from './faults.ts';
 import { backupRoutes } from './handlers/backups.ts';
 import { firewallRoutes } from './handlers/firewall.ts';
@@ -13,20 +13,12 @@ import { projectRoutes } from './handlers/project.ts';
 import { serverTypeRoutes } from './handlers/server-types.ts';
 import { serverRoutes } from './handlers/servers.ts';
 import { undocumentedRoutes } from './handlers/undocumented.ts';
-import {
-  findAnswer,
-  holdsAnother,
-  isKey,
-  isStored,
-  type KeyedCall,
-  readKey,
-  replay,
-  storeAnswer,
-} from './idempotency.ts';
+import { findAnswer, holdsAnother, isKey, isStored, readKey, replay, storeAnswer } from './idempotency.ts';
 import { charge, refund } from './limits.ts';
 import { Refusal } from './problem.ts';
 import type { Profile } from './profile.ts';
-import { findRoute, matchPath, type Route } from './router.ts';
+import type { Readings } from './readings.ts';
+import { findRoute, matchPath } from './router.ts';
 import { authenticate, authorise, knownToken } from './tokens.ts';
 import type { Project, StoredAnswer, World } from './world.ts';
 
@@ -91,7 +83,8 @@ export function attempt(call: Call, world: World, nowMs: number, settings: Setti
     call.trace.project = project.id;
     call.trace.token = token.name;
     const routed = findRoute(settings.routes, call.method, call.path ?? '');
-    const step: Step = { call, world, project, token, routed, nowMs, settings };
+    const { readings } = settings;
+    const step: Step = { call, world, project, token, ...routed, nowMs, settings, readings };
     return call.method === 'GET' ? read(step) : write(step);
   } catch (error) {
     const response = refused(error, call.requestId);
@@ -113,18 +106,13 @@ function keepUnauthenticated(
   const project = world.projects.find(({ id }) => id === projectId);
   if (!readings.stored401 || call.method === 'GET' || project === undefined || !isKey(key)) return;
   if (!project.answers.some((answer) => answer.key === key))
-    storeAnswer(project, key, keyedCall(call), response, nowMs);
-}
-
-function keyedCall(call: Call): KeyedCall {
-  return { method: call.method, path: call.path ?? '', body: call.request.body ?? '' };
+    storeAnswer({ call, project, nowMs, readings }, key, response);
 }
 
 /** Shows the current world, or an older copy if reads are stale. `@assumption A9` */
 function read(step: Step): Attempt {
-  const { call, token, nowMs, settings } = step;
-  charge(step.world, token, call.method, nowMs, settings);
-  const world = settings.worldForRead(call, nowMs);
+  charge(step);
+  const world = step.settings.worldForRead(step.call, step.nowMs);
   const project = world.projects.find((candidate) => candidate.id === step.project.id) ?? step.project;
   return { response: executeOrRefuse({ ...step, world, project }, null) };
 }
@@ -134,36 +122,34 @@ function read(step: Step): Attempt {
  * `@source API §8` `@assumption A1` `@assumption A2` `@assumption A6` `@assumption A55` `@assumption A56` `@assumption A57`
  */
 function write(step: Step): Attempt {
-  const { call, world, project, token, routed, nowMs, settings } = step;
-  const { readings } = settings;
+  const { call, project, token, route, settings, readings } = step;
   const header = call.request.headers['idempotency-key'];
-  const keyed = keyedCall(call);
   call.trace.key = header ?? null;
   if (!call.charged) {
     try {
-      charge(world, token, call.method, nowMs, settings);
+      charge(step);
     } catch (error) {
-      return { response: overBudget(step, error, header, keyed) };
+      return { response: overBudget(step, error, header) };
     }
     call.charged = true;
   }
   const key = readKey(header);
-  if (readings.scopeCheck === 'beforeKey') authorise(token, routed.route.name, call.method);
+  if (readings.scopeCheck === 'beforeKey') authorise(token, route.name, call.method);
   if (readings.paymentCheck === 'beforeKey') refuseSpending(step);
   const unfit = readings.bodyCheck === 'afterKey' ? null : refusedBody(step);
   if (unfit !== null && (key === null || readings.bodyCheck === 'beforeKeyUnstored'))
     return { response: unfit };
   if (key !== null) {
-    if (unfit !== null && holdsAnother(project, key, keyed, nowMs, readings)) return { response: unfit };
-    const answer = findAnswer(project, key, keyed, nowMs, readings);
+    if (unfit !== null && holdsAnother(step, key)) return { response: unfit };
+    const answer = findAnswer(step, key);
     if (answer !== null) {
-      if (!readings.replaysCost) refund(world, token, call.method, nowMs, settings);
+      if (!readings.replaysCost) refund(step);
       return { response: replayTo(step, answer) };
     }
     const waitUntilMs = inFlightWait(step, key);
     if (waitUntilMs !== null) return { waitUntilMs };
     if (unfit !== null) {
-      storeAnswer(project, key, keyed, unfit, nowMs);
+      storeAnswer(step, key, unfit);
       return { response: unfit };
     }
   }
@@ -173,9 +159,7 @@ function write(step: Step): Attempt {
     return { waitUntilMs: untilMs };
   }
   const response = executeOrRefuse(step, key);
-  if (key !== null && keepsAnswer(call.fault, response.status, settings)) {
-    storeAnswer(project, key, keyed, response, nowMs);
-  }
+  if (key !== null && keepsAnswer(call.fault, response.status, readings)) storeAnswer(step, key, response);
   return { response };
 }
 
@@ -183,8 +167,8 @@ function write(step: Step): Attempt {
  * When the work on the first request under this key ends; null without a first request. Throws a refusal if the reading is not
  * to wait. `@assumption A2`
  */
-function inFlightWait({ call, project, nowMs, settings }: Step, key: string): number | null {
-  const { inFlightKey } = settings.readings;
+function inFlightWait({ call, project, nowMs, settings, readings }: Step, key: string): number | null {
+  const { inFlightKey } = readings;
   const busyUntilMs = settings.keyBusyUntil(project.id, key, call);
   if (busyUntilMs === null) return null;
   if (inFlightKey === 'wait') return Math.max(busyUntilMs, nowMs + 1);
@@ -195,35 +179,32 @@ function inFlightWait({ call, project, nowMs, settings }: Step, key: string): nu
 }
 
 /** A token does not get the replayed answer of a write that it may not do. `@source API §5.5` */
-function replayTo({ call, token, routed }: Step, answer: StoredAnswer): HttpResponse {
-  if (answer.status < 400) authorise(token, routed.route.name, call.method);
+function replayTo({ call, token, route }: Step, answer: StoredAnswer): HttpResponse {
+  if (answer.status < 400) authorise(token, route.name, call.method);
   call.trace.replayed = true;
   return replay(answer);
 }
 
 /** A 429, or the replay that costs nothing. `@assumption A1` `@assumption A6` */
-function overBudget(step: Step, error: unknown, header: string | undefined, keyed: KeyedCall): HttpResponse {
-  const { call, project, nowMs, settings } = step;
-  const { readings } = settings;
+function overBudget(step: Step, error: unknown, key: string | undefined): HttpResponse {
+  const { call, project, readings } = step;
   const response = refused(error, call.requestId);
-  const key = header;
   if (key === undefined || !isKey(key)) return response;
   const known = project.answers.some((answer) => answer.key === key);
   if (known && !readings.replaysCost) {
-    const answer = findAnswer(project, key, keyed, nowMs, readings);
+    const answer = findAnswer(step, key);
     if (answer !== null) return replayTo(step, answer);
   }
-  if (!known && readings.stored429) storeAnswer(project, key, keyed, response, nowMs);
+  if (!known && readings.stored429) storeAnswer(step, key, response);
   return response;
 }
 
-const IMAGE_OPERATIONS: readonly string[] = ['add_iso', 'delete_iso', 'take_server_image'];
 const LIBRARY_WAIT_MS = 3000;
 
 /** One image operation at a time: waits up to three seconds, then `409 server_busy`. `@source API §8` */
 function libraryWait(step: Step): number | null {
-  const { call, project, nowMs, settings, routed } = step;
-  if (!IMAGE_OPERATIONS.includes(routed.route.name) || project.libraryBusyUntilMs <= nowMs) return null;
+  const { call, project, nowMs, settings, route } = step;
+  if (!IMAGE_OPERATIONS.includes(route.name) || project.libraryBusyUntilMs <= nowMs) return null;
   call.libraryDeadlineMs ??= nowMs + LIBRARY_WAIT_MS;
   if (nowMs < call.libraryDeadlineMs) return Math.min(call.libraryDeadlineMs, project.libraryBusyUntilMs);
   const seconds = settings.clock.realSeconds(project.libraryBusyUntilMs - nowMs);
@@ -232,7 +213,7 @@ function libraryWait(step: Step): number | null {
   });
 }
 
-function keepsAnswer(fault: FaultAction | null, status: number, { readings }: Settings): boolean {
+function keepsAnswer(fault: FaultAction | null, status: number, readings: Readings): boolean {
   if (fault?.do === 'stored_429') return true;
   if (fault !== null && 'stored' in fault && fault.stored !== undefined) return fault.stored;
   return isStored(status, readings);

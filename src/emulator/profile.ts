@@ -1,8 +1,16 @@
 import { parse } from 'yaml';
 import * as z from 'zod';
-import { DOCUMENTED_LIMITS, type Limits } from './limits.ts';
 import { EmulatorInputError } from './readings.ts';
 import { refusal } from './words.ts';
+
+/** Requests per window and token. `@source API §8` */
+interface Limits {
+  readonly windowMs: number;
+  readonly reads: number;
+  readonly writes: number;
+}
+
+const DOCUMENTED_LIMITS: Limits = { windowMs: 60_000, reads: 60, writes: 20 };
 
 /** The parts of an API profile that the emulator needs: its limits and the undocumented operations it serves. */
 export interface Profile {

@@ -1,25 +1,5 @@
-import type { Context, Reply } from './context.ts';
+import type { Context, Route, RoutedCall } from './call.ts';
 import { Refusal } from './problem.ts';
-import type { Readings } from './readings.ts';
-
-/** One operation: its path and its handler. */
-export interface Route {
-  /** The operation's name, as fault rules and member tokens use it. */
-  readonly name: string;
-  readonly method: string;
-  /** A path after `/v1`, with `{name}` for one segment. */
-  readonly path: string;
-  /** Query parameters it knows. */
-  readonly query?: readonly string[];
-  /** Reads the body, and nothing else. Throws for unknown fields or wrong types. Without it, a body with members is refused. */
-  readonly read?: (context: Context) => Fields;
-  /** Is it new spending, independent of its body? `@source API §1.6` */
-  readonly spends?: (readings: Readings) => boolean;
-  readonly handle: (context: Context, fields: Fields) => Reply;
-}
-
-/** The fields of a body that has been read. */
-export type Fields = Readonly<Record<string, unknown>>;
 
 /** An operation that shows a part of the world. */
 export function shows(
@@ -29,11 +9,6 @@ export function shows(
   query: readonly string[] = [],
 ): Route {
   return { name, method: 'GET', path, query, handle: (context) => ({ status: 200, data: view(context) }) };
-}
-
-export interface RoutedCall {
-  readonly route: Route;
-  readonly params: Readonly<Record<string, string>>;
 }
 
 /** Finds the operation. Throws 404, or 405 with `Allow` where only the method is wrong. `@source API §4` */

@@ -1,17 +1,15 @@
 import type { Clock } from '../core/clock.ts';
 import type { HttpRequest, HttpResponse } from '../core/transport.ts';
-import type { Call, Settings } from './call.ts';
+import type { Call, Route, Settings } from './call.ts';
 import { DEFAULT_DURATIONS } from './durations.ts';
 import type { FaultRule } from './faults.ts';
 import { type Billed, billed, type LoggedRequest, RequestLog } from './inspection.ts';
-import type { Limits } from './limits.ts';
 import { meter } from './metering.ts';
 import { type Mutation, mutate } from './mutations.ts';
 import type { EmulatorOptions } from './options.ts';
 import { allRoutes, attempt, openCall } from './pipeline.ts';
 import { DEFAULT_PROFILE, type Profile } from './profile.ts';
 import { defaultReadings, EmulatorInputError, parseReadings, type Readings } from './readings.ts';
-import type { Route } from './router.ts';
 import { advance } from './schedule.ts';
 import { createWorld, DEFAULT_PROJECTS } from './seed.ts';
 import { type EmulatorClock, emulatorClock, reanchor } from './time.ts';
@@ -22,7 +20,6 @@ import type { Durations, World } from './world.ts';
 export class Service implements Settings {
   readonly profile: Profile;
   readonly routes: readonly Route[];
-  readonly limits: Limits;
   readonly clock: EmulatorClock;
   readonly log = new RequestLog();
   readonly caller: Clock;
@@ -41,7 +38,6 @@ export class Service implements Settings {
       throw new EmulatorInputError('speed: must be a number over 0');
     this.profile = profile;
     this.routes = allRoutes(profile);
-    this.limits = profile.limits;
     this.#durations = { ...DEFAULT_DURATIONS, ...options.durations };
     this.clock = emulatorClock(clock, speed, () => this.#world);
     this.caller = clock;

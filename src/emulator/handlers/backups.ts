@@ -1,15 +1,7 @@
-import {
-  type Context,
-  findServer,
-  idIn,
-  type Reply,
-  recordExecution,
-  refuseDeleting,
-  serverIn,
-  spend,
-} from '../context.ts';
+import type { Context, Reply, Route } from '../call.ts';
+import { findServer, idIn, recordExecution, refuseDeleting, serverIn, spend } from '../context.ts';
 import { between } from '../dice.ts';
-import { type Route, shows } from '../router.ts';
+import { shows } from '../router.ts';
 import { utcTimestamp } from '../time.ts';
 import { backupView, policyView } from '../views.ts';
 import type { Backup } from '../world.ts';
@@ -43,13 +35,13 @@ function takeBackup(context: Context): Reply {
   const server = serverIn(context);
   spend(context);
   refuseDeleting(server);
-  const { world, project, durations, nowMs } = context;
+  const { world, project, settings, nowMs } = context;
   const createdMs = freeMoment(project.backups, server.id, nowMs);
   const backup: Backup = {
     id: utcTimestamp(createdMs),
     serverId: server.id,
     createdMs,
-    readyMs: createdMs + between(world, durations.backup),
+    readyMs: createdMs + between(world, settings.durations.backup),
     status: 'creating',
     sizeBytes: between(world, [1_000_000_000, 20_000_000_000]),
     scheduled: false,

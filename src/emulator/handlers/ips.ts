@@ -1,7 +1,8 @@
 import { allocateIp, releaseIp } from '../addresses.ts';
-import { type Context, idIn, recordExecution, spend } from '../context.ts';
+import type { Context, Route } from '../call.ts';
+import { idIn, recordExecution, spend } from '../context.ts';
 import { Refusal } from '../problem.ts';
-import { type Route, shows } from '../router.ts';
+import { shows } from '../router.ts';
 import { type FieldRules, readBody } from '../validate.ts';
 import { ipView } from '../views.ts';
 import { seenIp, seenIps } from '../visibility.ts';

@@ -1,6 +1,7 @@
-import { type Context, finishAtOnce, type Reply, recordExecution, spend, startTask } from '../context.ts';
+import type { Context, Fields, Reply, Route } from '../call.ts';
+import { finishAtOnce, recordExecution, spend, startTask } from '../context.ts';
 import { invalid, Refusal } from '../problem.ts';
-import { type Fields, type Route, shows } from '../router.ts';
+import { shows } from '../router.ts';
 import { type FieldRules, readBody } from '../validate.ts';
 import { isoView } from '../views.ts';
 import { showsIso } from '../visibility.ts';

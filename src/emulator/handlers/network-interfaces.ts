@@ -1,15 +1,8 @@
 import { addressIn } from '../addresses.ts';
-import {
-  type Context,
-  type Reply,
-  recordExecution,
-  refuseDeleting,
-  serverIn,
-  spend,
-  startTask,
-} from '../context.ts';
+import type { Context, Fields, Reply, Route } from '../call.ts';
+import { recordExecution, refuseDeleting, serverIn, spend, startTask } from '../context.ts';
 import { Refusal } from '../problem.ts';
-import { type Fields, type Route, shows } from '../router.ts';
+import { shows } from '../router.ts';
 import { type FieldRules, readBody } from '../validate.ts';
 import { cardView } from '../views.ts';
 import { seenCards } from '../visibility.ts';

@@ -1,16 +1,8 @@
 import { parseCidr } from '../addresses.ts';
-import {
-  type Context,
-  finishAtOnce,
-  idIn,
-  type Reply,
-  recordExecution,
-  spend,
-  startTask,
-  takeId,
-} from '../context.ts';
+import type { Context, Fields, Reply, Route } from '../call.ts';
+import { finishAtOnce, idIn, recordExecution, spend, startTask, takeId } from '../context.ts';
 import { invalid, Refusal } from '../problem.ts';
-import { type Fields, type Route, shows } from '../router.ts';
+import { shows } from '../router.ts';
 import { addNetwork, type NewNetwork } from '../tasks.ts';
 import { type FieldRules, readBody } from '../validate.ts';
 import { networkView, serversOn } from '../views.ts';
@@ -22,10 +14,10 @@ export const networkRoutes: readonly Route[] = [
   shows(
     'list_networks',
     '/networks',
-    ({ project, query, readings }) =>
+    ({ project, call, readings }) =>
       project.networks
         .filter((network) => showsNetwork(project, network))
-        .map((network) => networkView(project, network, query.has('skip_vm_count'), readings)),
+        .map((network) => networkView(project, network, call.query.has('skip_vm_count'), readings)),
     ['skip_vm_count'],
   ),
   {

@@ -1,5 +1,6 @@
+import type { Route } from '../call.ts';
 import { Refusal } from '../problem.ts';
-import { type Route, shows } from '../router.ts';
+import { shows } from '../router.ts';
 import { projectView, taskView } from '../views.ts';
 
 /** `@source API §4 /project, /tasks` */

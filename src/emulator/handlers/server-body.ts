@@ -1,6 +1,5 @@
-import type { Context } from '../context.ts';
+import type { Context, Fields } from '../call.ts';
 import { type InvalidParam, invalid, Refusal } from '../problem.ts';
-import type { Fields } from '../router.ts';
 import { bindTemplate, namedAddressTemplate } from '../template.ts';
 import { type FieldRules, readBody } from '../validate.ts';
 import type { GpuPackage, Server, ServerType } from '../world.ts';
@@ -204,7 +203,7 @@ function readSshKeys(context: Context, ids: number[]): number[] {
 
 /** Only the profile shows the named form. */
 function addressFields(context: Context): FieldRules {
-  if (namedAddressTemplate(context.profile) !== null) {
+  if (namedAddressTemplate(context.settings.profile) !== null) {
     return { public_ipv4: { type: 'object', fields: {}, open: true } };
   }
   return {
@@ -219,7 +218,7 @@ function readAddress(context: Context, value: unknown): PublicAddress {
   const names = Object.keys(given);
   if (names.length === 1 && given.new === true) return { kind: 'new' };
   if (names.length === 1 && given.reuse === true) return { kind: 'reuse' };
-  const template = namedAddressTemplate(context.profile);
+  const template = namedAddressTemplate(context.settings.profile);
   const flags = names.every((name) => name === 'new' || name === 'reuse');
   if (template !== null && !flags) {
     const { ip_id: ipId } = bindTemplate(template, given, 'public_ipv4');

@@ -1,6 +1,7 @@
-import { type Context, idIn } from '../context.ts';
+import type { Context, Route } from '../call.ts';
+import { idIn } from '../context.ts';
 import { Refusal } from '../problem.ts';
-import { type Route, shows } from '../router.ts';
+import { shows } from '../router.ts';
 import { imageViews, pricingView, serverTypeView } from '../views.ts';
 import type { ServerType } from '../world.ts';
 

@@ -1,17 +1,8 @@
 import { allocateIp, releaseIp } from '../addresses.ts';
-import {
-  type Context,
-  type Reply,
-  recordExecution,
-  refuseDeleting,
-  serverIn,
-  spend,
-  startTask,
-  takeId,
-} from '../context.ts';
+import type { Context, Fields, Reply, Route } from '../call.ts';
+import { recordExecution, refuseDeleting, serverIn, spend, startTask, takeId } from '../context.ts';
 import { attach, newContents } from '../mutations.ts';
 import { Refusal } from '../problem.ts';
-import type { Fields, Route } from '../router.ts';
 import { detach } from '../tasks.ts';
 import { billableIps, serverView } from '../views.ts';
 import type { GpuPackage, Ip, Server, ServerType } from '../world.ts';
@@ -123,5 +114,5 @@ function isReusable({ readings }: Context, ip: Ip, type: ServerType): boolean {
 }
 
 function hasCapacity(context: Context, sold: GpuPackage): boolean {
-  return context.fault?.do !== 'no_gpu_capacity' && sold.capacity > 0;
+  return context.call.fault?.do !== 'no_gpu_capacity' && sold.capacity > 0;
 }

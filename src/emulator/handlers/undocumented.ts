@@ -1,15 +1,7 @@
-import {
-  type Context,
-  findServer,
-  type Reply,
-  recordExecution,
-  refuseDeleting,
-  spend,
-  startTask,
-} from '../context.ts';
+import type { Context, Fields, Reply, Route } from '../call.ts';
+import { findServer, recordExecution, refuseDeleting, spend, startTask } from '../context.ts';
 import { invalid, Refusal } from '../problem.ts';
 import type { Profile, ProfileOperation } from '../profile.ts';
-import type { Fields, Route } from '../router.ts';
 import { nextRun } from '../schedule.ts';
 import { bindTemplate } from '../template.ts';
 import { readBody, readId } from '../validate.ts';
