@@ -12,7 +12,7 @@ export function allocateIp(context: Context, pool: string): Ip {
     throw new Refusal(409, 'no_address_available', 'No public address is free in this location.');
   }
   const ids = world.projects.flatMap((owner) => owner.ips.map((ip) => ip.id));
-  const ip = newIp(takeId(context, 'ip', ids, 5001), address, pool);
+  const ip = newIp(takeId(context, 'ip', ids), address, pool);
   project.ips.push(ip);
   return ip;
 }

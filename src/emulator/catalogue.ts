@@ -75,6 +75,13 @@ export function seedServerTypes(): ServerType[] {
   ];
 }
 
+/** The sizes of servers of slider types. */
+export const SIZE_BOUNDS = {
+  cores: { min: 1, max: 32 },
+  memory_mb: { min: 512, max: 262_144 },
+  disk_gb: { min: 10, max: 4096 },
+};
+
 /** Public addresses by pool: three leading numbers of each /24 that it holds, and so at most 254 addresses each. */
 export const ADDRESS_POOLS: Readonly<Record<string, readonly string[]>> = {
   main: ['203.0.113', '192.0.2'],

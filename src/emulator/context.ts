@@ -5,7 +5,7 @@ import type { Readings } from './readings.ts';
 import { finishTask } from './tasks.ts';
 import { readId } from './validate.ts';
 import { isLost } from './visibility.ts';
-import type { Execution, Server, Task, TaskEffect, World } from './world.ts';
+import { type Execution, FIRST_IDS, type Server, type Task, type TaskEffect, type World } from './world.ts';
 
 /** Throws 402 while the project may not create new spending. `@source API §1.6` */
 export function spend({ project }: Pick<Context, 'project'>): void {
@@ -28,11 +28,15 @@ export function idIn({ params }: Context): number {
 }
 
 /** The server, or 404. */
-export function findServer(context: Context, id: number): Server {
-  const server = context.project.servers.find((candidate) => candidate.id === id);
-  if (server === undefined || isLost(context.project, server))
-    throw new Refusal(404, 'server_not_found', `There is no server ${id}.`);
-  return server;
+export function findServer({ project }: Context, id: number): Server {
+  const server = project.servers.find((candidate) => candidate.id === id && !isLost(project, candidate));
+  return found(server, 'server_not_found', `There is no server ${id}.`);
+}
+
+/** The resource, or 404 with this code. */
+export function found<Resource>(resource: Resource | undefined, code: string, detail: string): Resource {
+  if (resource === undefined) throw new Refusal(404, code, detail);
+  return resource;
 }
 
 /** Refuses changes to a server that is being deleted. */
@@ -110,18 +114,12 @@ export function finishAtOnce(context: Context, task: Task): void {
 
 /** The next id of a sort, or the lowest free one. `@assumption A17` */
 export function takeId(
-  context: Context,
+  { world, readings }: Context,
   sort: keyof World['nextId'],
   used: readonly number[],
-  first: number,
 ): number {
-  const { world, readings } = context;
-  if (readings.reuseIds) {
-    let id = first;
-    while (used.includes(id)) id += 1;
-    world.nextId[sort] = Math.max(world.nextId[sort], id + 1);
-    return id;
-  }
-  world.nextId[sort] += 1;
-  return world.nextId[sort] - 1;
+  let id = readings.reuseIds ? FIRST_IDS[sort] : world.nextId[sort];
+  if (readings.reuseIds) while (used.includes(id)) id += 1;
+  world.nextId[sort] = Math.max(world.nextId[sort], id + 1);
+  return id;
 }

@@ -97,15 +97,13 @@ export const faultSchema = z.strictObject({
 
 type FaultCondition = Readonly<z.infer<typeof conditionSchema>>;
 export type FaultAction = Readonly<z.infer<typeof actionSchema>>;
+type FaultedCall = { method: string; path: string; operation: string | null };
 
 /**
  * A fault: a condition on requests, and the action on a request that meets it. Only the first rule
  * that fits a request acts on it.
  */
-export interface FaultRule {
-  readonly when: FaultCondition;
-  readonly then: FaultAction;
-}
+export type FaultRule = Readonly<z.infer<typeof faultSchema>>;
 
 /** A rule, for code: linters mistake a literal with a `then` for a promise. */
 export function faultRule(when: FaultCondition, action: FaultAction): FaultRule {
@@ -114,15 +112,11 @@ export function faultRule(when: FaultCondition, action: FaultAction): FaultRule 
 }
 
 /** The action of the first rule that meets this request, and counts it. */
-export function meetFault(
-  rules: readonly FaultRule[],
-  world: World,
-  call: { method: string; path: string; operation: string | null },
-): FaultAction | null {
+export function meetFault(rules: readonly FaultRule[], world: World, call: FaultedCall): FaultAction | null {
   for (const [index, rule] of rules.entries()) {
     if (!fits(rule.when, call)) continue;
-    world.faultHits[index] ??= { fitted: 0, acted: 0 };
-    const hits = world.faultHits[index] as { fitted: number; acted: number };
+    const hits = world.faultHits[index] ?? { fitted: 0, acted: 0 };
+    world.faultHits[index] = hits;
     hits.fitted += 1;
     const { nth, probability } = rule.when;
     const times = rule.when.times ?? (nth === undefined ? Number.POSITIVE_INFINITY : 1);
@@ -134,10 +128,7 @@ export function meetFault(
   return null;
 }
 
-function fits(
-  when: FaultCondition,
-  call: { method: string; path: string; operation: string | null },
-): boolean {
+function fits(when: FaultCondition, call: FaultedCall): boolean {
   if (when.method !== undefined && when.method.toUpperCase() !== call.method) return false;
   if (when.path === undefined) return true;
   return when.path.startsWith('/') ? globPattern(when.path).test(call.path) : when.path === call.operation;

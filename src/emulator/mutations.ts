@@ -4,7 +4,7 @@ import { EmulatorInputError } from './readings.ts';
 import { removeServer } from './tasks.ts';
 import { fingerprint } from './tokens.ts';
 import { refusal } from './words.ts';
-import type { Ip, Project, Server, World } from './world.ts';
+import { type Ip, newNetwork, type Project, type Server, type World } from './world.ts';
 
 /** A change by another user of the project, outside the client. Without `project_id` it applies to the first project. */
 export type Mutation = z.infer<typeof mutationSchema>;
@@ -99,85 +99,77 @@ export function newIp(id: number, address: string, pool: string): Ip {
 
 /** Executes a mutation, and returns the created resource. Throws `EmulatorInputError` for a resource that does not exist. */
 export function mutate(world: World, mutation: Mutation, nowMs: number): unknown {
+  const project = projectOf(world, mutation);
   switch (mutation.do) {
     case 'set_standing':
-      projectOf(world, mutation).standing = mutation.standing;
-      return null;
+      project.standing = mutation.standing;
+      break;
     case 'add_server':
-      return addServer(world, projectOf(world, mutation), mutation, nowMs);
-    case 'delete_server': {
-      const project = projectOf(world, mutation);
+      return addServer(world, project, mutation, nowMs);
+    case 'delete_server':
       byId(project.servers, mutation.id, 'server');
-      return void removeServer(world, project, mutation.id);
-    }
+      removeServer(world, project, mutation.id);
+      break;
     case 'add_ip':
-      return addIp(world, projectOf(world, mutation), mutation.pool ?? 'main');
+      return addIp(world, project, mutation.pool ?? 'main');
     case 'delete_ip':
-      return deleteIp(projectOf(world, mutation), mutation.id);
+      deleteIp(project, mutation.id);
+      break;
     case 'add_network': {
-      const network = {
-        id: world.nextId.network,
-        name: mutation.name,
-        cidr: mutation.cidr,
-        isDefault: false,
-        deleting: false,
-      };
+      const network = newNetwork({ ...mutation, id: world.nextId.network });
       world.nextId.network += 1;
-      projectOf(world, mutation).networks.push(network);
+      project.networks.push(network);
       return network;
     }
-    case 'delete_network': {
-      const project = projectOf(world, mutation);
+    case 'delete_network':
       byId(project.networks, mutation.id, 'network');
       project.networks = project.networks.filter((network) => network.id !== mutation.id);
       for (const server of project.servers) {
         server.cards = server.cards.filter((card) => card.public || card.networkId !== mutation.id);
       }
-      return null;
-    }
-    case 'delete_iso': {
-      const project = projectOf(world, mutation);
+      break;
+    case 'delete_iso':
       byId(project.isos, mutation.id, 'ISO');
       project.isos = project.isos.filter((iso) => iso.id !== mutation.id);
-      return null;
-    }
+      break;
     case 'set_firewall': {
-      const { firewall } = byId(projectOf(world, mutation).servers, mutation.server_id, 'server');
+      const { firewall } = byId(project.servers, mutation.server_id, 'server');
       firewall.enabled = mutation.enabled ?? firewall.enabled;
       firewall.policyIn = mutation.policy_in ?? firewall.policyIn;
       firewall.policyOut = mutation.policy_out ?? firewall.policyOut;
       firewall.rules = mutation.rules ?? firewall.rules;
-      return null;
+      break;
     }
     case 'fail_next_task':
-      projectOf(world, mutation).failNextTasks += mutation.times ?? 1;
-      return null;
+      project.failNextTasks += mutation.times ?? 1;
+      break;
     case 'set_capacity':
       packageOf(world, mutation.package).capacity = mutation.capacity;
-      return null;
+      break;
     case 'withdraw_package':
       packageOf(world, mutation.package).withdrawn = mutation.withdrawn ?? true;
-      return null;
+      break;
     case 'delete_ssh_key':
       byId(world.account.sshKeys, mutation.id, 'SSH key');
       world.account.sshKeys = world.account.sshKeys.filter((key) => key.id !== mutation.id);
-      return null;
+      break;
     case 'revoke_token':
       tokenOf(world, mutation.token).revoked = mutation.revoked ?? true;
-      return null;
+      break;
     case 'refuse_operations':
       tokenOf(world, mutation.token).refusedOperations = mutation.operations;
-      return null;
+      break;
     case 'forward_clock':
       world.clock.emulatorMs += mutation.ms;
-      return null;
+      break;
   }
+  return null;
 }
 
 function addServer(
   world: World,
   project: Project,
-  wanted: { name: string; server_type_id?: number | undefined; public?: boolean | undefined },
+  wanted: Mutation & { do: 'add_server' },
   nowMs: number,
 ): Server {
   const typeId = wanted.server_type_id ?? 3;
@@ -201,7 +193,7 @@ function addServer(
   return server;
 }
 
-function addIp(world: World, project: Project, pool: string): Project['ips'][number] {
+function addIp(world: World, project: Project, pool: string): Ip {
   const address = freeAddress(world, pool);
   if (address === undefined) throw new EmulatorInputError(`pool ${pool}: has no free address`);
   const ip = newIp(world.nextId.ip, address, pool);
@@ -233,17 +225,17 @@ export function freeAddress(world: World, pool: string): string | undefined {
 const FIRST_ADDRESS = 10;
 const ADDRESSES_EACH = 245;
 
-function deleteIp(project: Project, id: number): null {
+function deleteIp(project: Project, id: number): void {
   const ip = byId(project.ips, id, 'address');
   project.ips = project.ips.filter((candidate) => candidate !== ip);
   for (const server of project.servers) {
     if (server.id === ip.serverId)
       server.cards = server.cards.filter((card) => !card.ips.includes(ip.address));
   }
-  return null;
 }
 
-function projectOf(world: World, { project_id: id }: { project_id?: number | undefined }): Project {
+function projectOf(world: World, mutation: Mutation): Project {
+  const id = 'project_id' in mutation ? mutation.project_id : undefined;
   return id === undefined ? found(world.projects[0], 'project') : byId(world.projects, id, 'project');
 }
 

@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http';
 import type { HttpResponse } from '../core/transport.ts';
 
 /** The stand-in for the document's {docs_url}. */
@@ -44,7 +45,7 @@ export function problemResponse(refusal: Refusal, requestId: string): HttpRespon
   const { invalidParams, headers } = refusal.details;
   const body = {
     type: `${DOCS_URL}/errors/${refusal.code}`,
-    title: TITLES[refusal.status] ?? 'Error',
+    title: TITLES[refusal.status] ?? STATUS_CODES[refusal.status] ?? 'Error',
     status: refusal.status,
     code: refusal.code,
     ...(detail === undefined ? {} : { detail }),
@@ -58,21 +59,8 @@ export function problemResponse(refusal: Refusal, requestId: string): HttpRespon
   };
 }
 
+/** Where RFC 9110 has another phrase than Node. */
 const TITLES: Readonly<Record<number, string>> = {
-  400: 'Bad Request',
-  401: 'Unauthorized',
-  402: 'Payment Required',
-  403: 'Forbidden',
-  404: 'Not Found',
-  405: 'Method Not Allowed',
-  409: 'Conflict',
   413: 'Content Too Large',
-  415: 'Unsupported Media Type',
   422: 'Unprocessable Content',
-  429: 'Too Many Requests',
-  431: 'Request Header Fields Too Large',
-  500: 'Internal Server Error',
-  502: 'Bad Gateway',
-  503: 'Service Unavailable',
-  504: 'Gateway Timeout',
 };

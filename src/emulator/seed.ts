@@ -1,6 +1,6 @@
 import { seedServerTypes } from './catalogue.ts';
 import { seedTokens } from './tokens.ts';
-import { type Project, WORLD_FORMAT, type World } from './world.ts';
+import { FIRST_IDS, newNetwork, type Project, WORLD_FORMAT, type World } from './world.ts';
 
 export interface ProjectSeed {
   readonly id: number;
@@ -28,7 +28,7 @@ export function createWorld(seed: string, projects: readonly ProjectSeed[], nowM
     projects: projects.map(seedProject),
     tokens: projects.flatMap((project) => seedTokens(seed, project.id)),
     buckets: {},
-    nextId: { server: 2001, ip: 5001, network: 31 + projects.length, iso: 1, image: 1 },
+    nextId: { ...FIRST_IDS, network: FIRST_IDS.network + projects.length },
     poolCursors: {},
     executions: [],
     late: [],
@@ -44,7 +44,7 @@ function seedProject({ id, name }: ProjectSeed, index: number): Project {
     pool: 'main',
     servers: [],
     ips: [],
-    networks: [{ id: 31 + index, name: 'default', cidr: '10.0.0.0/24', isDefault: true, deleting: false }],
+    networks: [newNetwork({ id: FIRST_IDS.network + index, name: 'default', cidr: '10.0.0.0/24' }, true)],
     isos: [],
     backups: [],
     images: [],

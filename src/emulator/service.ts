@@ -25,7 +25,8 @@ export class Service implements Settings {
   readonly caller: Clock;
   readonly #speed: number;
   readonly #history = new History();
-  readonly #held = new HeldKeys();
+  /** Idempotency keys of requests that wait inside the service, and until when. */
+  readonly #held = new Map<string, { readonly call: Call; readonly untilMs: number }>();
   #world: World;
   #readings: Readings;
   #faults: readonly FaultRule[];
@@ -172,8 +173,8 @@ export class Service implements Settings {
   }
 
   keyBusyUntil(projectId: number, key: string, call: Call): number | null {
-    const heldUntil = this.#held.busyUntil(projectId, key, call);
-    if (heldUntil !== undefined) return heldUntil;
+    const holder = this.#held.get(`${projectId}:${key}`);
+    if (holder !== undefined && holder.call !== call) return holder.untilMs;
     if (call.late) return null;
     const late = this.#world.late.find(
       (one) =>
@@ -183,11 +184,11 @@ export class Service implements Settings {
   }
 
   holdKey(projectId: number, key: string, call: Call, untilMs: number): void {
-    this.#held.hold(projectId, key, call, untilMs);
+    this.#held.set(`${projectId}:${key}`, { call, untilMs });
   }
 
   releaseKeys(call: Call): void {
-    this.#held.release(call);
+    for (const [key, holder] of this.#held) if (holder.call === call) this.#held.delete(key);
   }
 
   /** `@assumption A35` */
@@ -200,29 +201,6 @@ export class Service implements Settings {
 function newWorld({ clock, random, seed, projects }: EmulatorOptions): World {
   const drawn = seed ?? Math.floor((random?.next() ?? 0) * 0x1_0000_0000);
   return createWorld(String(drawn), projects ?? DEFAULT_PROJECTS, clock.now());
-}
-
-/** Idempotency keys of requests that wait inside the service, and until when. */
-class HeldKeys {
-  readonly #holders = new Map<string, { readonly call: Call; readonly untilMs: number }>();
-
-  hold(projectId: number, key: string, call: Call, untilMs: number): void {
-    this.#holders.set(`${projectId}:${key}`, { call, untilMs });
-  }
-
-  /** Until when another request than this one holds the key. */
-  busyUntil(projectId: number, key: string, call: Call): number | undefined {
-    const holder = this.#holders.get(`${projectId}:${key}`);
-    return holder === undefined || holder.call === call ? undefined : holder.untilMs;
-  }
-
-  release(call: Call): void {
-    for (const [key, holder] of this.#holders) if (holder.call === call) this.#holders.delete(key);
-  }
-
-  clear(): void {
-    this.#holders.clear();
-  }
 }
 
 /** A read is never staler than this: older copies are dropped. */

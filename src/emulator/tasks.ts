@@ -1,5 +1,5 @@
 import { appearsLater } from './visibility.ts';
-import type { Project, Server, Task, TaskEffect, World } from './world.ts';
+import { newNetwork, type Project, type Server, type Task, type TaskEffect, type World } from './world.ts';
 
 /**
  * Ends one task and gives it its effect.
@@ -138,8 +138,8 @@ function reviveServer(project: Project, serverId: number): void {
 /** Puts the network into the project's list. */
 export function addNetwork(world: World, project: Project, effect: NewNetwork): void {
   effect.listed = true;
-  const id = effect.networkId;
-  project.networks.push({ id, name: effect.name, cidr: effect.cidr, isDefault: false, deleting: false });
+  const { networkId: id, name, cidr } = effect;
+  project.networks.push(newNetwork({ id, name, cidr }));
   const execution = world.executions[effect.execution];
   if (execution !== undefined) execution.id = String(id);
 }

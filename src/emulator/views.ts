@@ -1,3 +1,4 @@
+import { SIZE_BOUNDS } from './catalogue.ts';
 import type { Readings } from './readings.ts';
 import { timestamp } from './time.ts';
 import { isLost, seenCards, seenIp } from './visibility.ts';
@@ -17,6 +18,16 @@ import type {
 
 type View = Record<string, unknown>;
 
+/** These fields of a resource, under the names that the document gives them: `serverId` is `server_id`. */
+function fieldsOf<Resource extends object>(
+  resource: Resource,
+  ...names: readonly (keyof Resource & string)[]
+): View {
+  return Object.fromEntries(
+    names.map((name) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), resource[name]]),
+  );
+}
+
 /** `@source API §2 Project` `@assumption A20` */
 export function projectView(project: Project, readings: Readings): View {
   const status = {
@@ -24,7 +35,7 @@ export function projectView(project: Project, readings: Readings): View {
     suspended: 'Suspended',
     unpaid: readings.unpaidStatus,
   }[project.standing];
-  return { id: project.id, name: project.name, status };
+  return { ...fieldsOf(project, 'id', 'name'), status };
 }
 
 /** `@source API §2 Server` `@assumption A48` `@assumption A50` */
@@ -34,15 +45,10 @@ export function serverView(project: Project, server: Server, readings: Readings)
     return seen === null ? [] : { isPrimary: ip.primary, seen };
   });
   return {
-    id: server.id,
-    name: server.name,
-    status: server.status,
-    power: server.power,
+    ...fieldsOf(server, 'id', 'name', 'status', 'power'),
     ipv4: ips.find(({ isPrimary }) => isPrimary)?.seen.address ?? null,
     ips: ips.map(({ seen }) => ipView(seen)),
-    ...(readings.serverFields === 'sizes'
-      ? { cores: server.cores, memory_mb: server.memoryMb, disk_gb: server.diskGb, plan_id: server.planId }
-      : {}),
+    ...(readings.serverFields === 'sizes' ? fieldsOf(server, 'cores', 'memoryMb', 'diskGb', 'planId') : {}),
     ...driveView(project, server, readings),
   };
 }
@@ -52,19 +58,12 @@ function driveView(project: Project, { isoInDrive }: Server, readings: Readings)
   if (readings.driveField === 'none') return {};
   if (readings.driveField === 'iso_id') return { iso_id: isoInDrive };
   const iso = project.isos.find(({ id }) => id === isoInDrive);
-  return { iso: iso === undefined ? null : { id: iso.id, name: iso.name } };
+  return { iso: iso === undefined ? null : fieldsOf(iso, 'id', 'name') };
 }
 
 /** `@source API §2 Ip` */
 export function ipView(ip: Ip): View {
-  return {
-    id: ip.id,
-    address: ip.address,
-    prefix: ip.prefix,
-    gateway: ip.gateway,
-    server_id: ip.serverId,
-    primary: ip.primary,
-  };
+  return fieldsOf(ip, 'id', 'address', 'prefix', 'gateway', 'serverId', 'primary');
 }
 
 /** `@source API §2 Network` `@assumption A47` */
@@ -75,10 +74,7 @@ export function networkView(
   readings: Readings,
 ): View {
   return {
-    id: network.id,
-    name: network.name,
-    cidr: network.cidr,
-    is_default: network.isDefault,
+    ...fieldsOf(network, 'id', 'name', 'cidr', 'isDefault'),
     server_count: skipCount ? readings.skippedServerCount : seenServersOn(project, network.id, readings),
     router: null,
   };
@@ -86,24 +82,23 @@ export function networkView(
 
 /** The servers that have an interface in the network, including servers in deletion. */
 export function serversOn(project: Project, networkId: number): Server[] {
-  return project.servers.filter((server) =>
-    server.cards.some((card) => !card.public && card.networkId === networkId),
-  );
+  return project.servers.filter((server) => isOn(server.cards, networkId));
 }
 
 function seenServersOn(project: Project, networkId: number, readings: Readings): number {
-  const servers = project.servers.filter((server) => !isLost(project, server));
-  return servers.filter((server) =>
-    seenCards(project, server, readings).some((card) => !card.public && card.networkId === networkId),
+  return project.servers.filter(
+    (server) => !isLost(project, server) && isOn(seenCards(project, server, readings), networkId),
   ).length;
+}
+
+function isOn(cards: readonly Card[], networkId: number): boolean {
+  return cards.some((card) => !card.public && card.networkId === networkId);
 }
 
 /** `@source API §2 Network interface` `@assumption A53` */
 export function cardView(server: Server, card: Card, { cardIps }: Readings): View {
   return {
-    id: card.id,
-    public: card.public,
-    network_id: card.networkId,
+    ...fieldsOf(card, 'id', 'public', 'networkId'),
     firewall: card.public && server.firewall.enabled,
     ips: cardIps === 'addresses' ? card.ips : card.ips.map((address) => ({ address })),
   };
@@ -112,9 +107,7 @@ export function cardView(server: Server, card: Card, { cardIps }: Readings): Vie
 /** `@source API §2 Firewall` `@assumption A32` */
 export function firewallView(firewall: Firewall, readings: Readings): View {
   return {
-    enabled: firewall.enabled,
-    policy_in: firewall.policyIn,
-    policy_out: firewall.policyOut,
+    ...fieldsOf(firewall, 'enabled', 'policyIn', 'policyOut'),
     rules: firewall.rules.map((rule, index) => ({ ...decoration(readings, index), ...rule })),
   };
 }
@@ -130,9 +123,7 @@ function decoration({ ruleDecoration }: Readings, index: number): View {
 /** `@source API §2 Backup` */
 export function backupView(backup: Backup): View {
   return {
-    id: backup.id,
-    server_id: backup.serverId,
-    status: backup.status,
+    ...fieldsOf(backup, 'id', 'serverId', 'status'),
     size_bytes: backup.status === 'available' ? backup.sizeBytes : null,
     created_at: timestamp(backup.createdMs),
   };
@@ -141,11 +132,7 @@ export function backupView(backup: Backup): View {
 /** `@source API §2 Backup policy` */
 export function policyView(policy: BackupPolicy): View {
   return {
-    enabled: policy.enabled,
-    days: policy.days,
-    hour: policy.hour,
-    minute: policy.minute,
-    keep: policy.keep,
+    ...fieldsOf(policy, 'enabled', 'days', 'hour', 'minute', 'keep'),
     next_run: policy.nextRunMs === null ? null : timestamp(policy.nextRunMs),
     last_run: policy.lastRunMs === null ? null : timestamp(policy.lastRunMs),
   };
@@ -165,7 +152,7 @@ export function taskView(task: Task, nowMs: number): View {
 
 /** `@assumption A24` */
 export function isoView(iso: Iso, readings: Readings): View {
-  const common = { id: iso.id, name: iso.name, url: iso.url };
+  const common = fieldsOf(iso, 'id', 'name', 'url');
   return readings.isoFields === 'status/error'
     ? { ...common, status: iso.status, error: iso.failure }
     : { ...common, download_status: iso.status, reason: iso.failure };
@@ -173,13 +160,7 @@ export function isoView(iso: Iso, readings: Readings): View {
 
 /** `@source API §2 Server type` */
 export function serverTypeView(type: ServerType): View {
-  return {
-    id: type.id,
-    name: type.name,
-    pricing_mode: type.pricingMode,
-    gpu: type.gpu,
-    description: type.description,
-  };
+  return fieldsOf(type, 'id', 'name', 'pricingMode', 'gpu', 'description');
 }
 
 /** Withdrawn packages are left out. `@source API §2 Server type pricing` `@assumption A54` */
@@ -189,35 +170,13 @@ export function pricingView(type: ServerType, { planList }: Pick<Readings, 'plan
     server_type_id: type.id,
     pricing_mode: type.pricingMode,
     gpu_packages: packages.map((sold) => ({
-      key: sold.key,
-      name: sold.name,
-      gpu_model: sold.gpuModel,
-      gpu_count: sold.gpuCount,
-      cores: sold.cores,
-      memory_gb: sold.memoryGb,
-      disk_gb: sold.diskGb,
-      price: sold.price,
-      backup_price: sold.backupPrice,
+      ...fieldsOf(sold, 'key', 'name', 'gpuModel', 'gpuCount'),
+      ...fieldsOf(sold, 'cores', 'memoryGb', 'diskGb', 'price', 'backupPrice'),
     })),
     ...(type.pricingMode === 'plans' && planList === 'shown'
-      ? {
-          plans: type.plans.map((plan) => ({
-            id: plan.id,
-            name: plan.name,
-            cores: plan.cores,
-            memory_mb: plan.memoryMb,
-            disk_gb: plan.diskGb,
-          })),
-        }
+      ? { plans: type.plans.map((plan) => fieldsOf(plan, 'id', 'name', 'cores', 'memoryMb', 'diskGb')) }
       : {}),
-    limits:
-      type.pricingMode === 'sliders'
-        ? {
-            cores: { min: 1, max: 32 },
-            memory_mb: { min: 512, max: 262_144 },
-            disk_gb: { min: 10, max: 4096 },
-          }
-        : null,
+    limits: type.pricingMode === 'sliders' ? SIZE_BOUNDS : null,
   };
 }
 
@@ -225,8 +184,8 @@ export function pricingView(type: ServerType, { planList }: Pick<Readings, 'plan
 export function imageViews(project: Project, type: ServerType): View[] {
   const own = project.isos.filter((iso) => iso.status === 'available');
   return [
-    ...type.images.map((image) => ({ id: image.id, name: image.name, type: 'os' })),
-    ...own.map((iso) => ({ id: iso.id, name: iso.name, type: 'useriso' })),
+    ...type.images.map((image) => ({ ...fieldsOf(image, 'id', 'name'), type: 'os' })),
+    ...own.map((iso) => ({ ...fieldsOf(iso, 'id', 'name'), type: 'useriso' })),
   ];
 }
 

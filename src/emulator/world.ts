@@ -29,6 +29,17 @@ export interface World {
 
 export const WORLD_FORMAT = 'vdcsync-emulator-world';
 
+/** The first id of each sort in a new world. The default network of each project has one. */
+export const FIRST_IDS: Readonly<World['nextId']> = { server: 2001, ip: 5001, network: 31, iso: 1, image: 1 };
+
+/** A network as a project lists it. */
+export function newNetwork(
+  { id, name, cidr }: Pick<Network, 'id' | 'name' | 'cidr'>,
+  isDefault = false,
+): Network {
+  return { id, name, cidr, isDefault, deleting: false };
+}
+
 interface SshKey {
   id: number;
   name: string;

@@ -1,6 +1,6 @@
 import { allocateIp, releaseIp } from '../addresses.ts';
 import type { Context, Route } from '../call.ts';
-import { idIn, recordExecution, spend } from '../context.ts';
+import { found, idIn, recordExecution, spend } from '../context.ts';
 import { Refusal } from '../problem.ts';
 import { shows } from '../router.ts';
 import { type FieldRules, readBody } from '../validate.ts';
@@ -50,8 +50,6 @@ const ALLOCATION: FieldRules = { server_type_id: { type: 'integer', least: 1 } }
 
 /** An address of the project; 404 also for an address that reads do not show yet. `@assumption A59` */
 export function findIp({ project, readings }: Context, id: number): Ip {
-  const ip = project.ips.find((candidate) => candidate.id === id);
-  if (ip === undefined || seenIp(project, ip, readings) === null)
-    throw new Refusal(404, 'ip_not_found', `There is no address ${id}.`);
-  return ip;
+  const ip = project.ips.find((each) => each.id === id && seenIp(project, each, readings) !== null);
+  return found(ip, 'ip_not_found', `There is no address ${id}.`);
 }

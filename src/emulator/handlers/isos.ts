@@ -1,5 +1,5 @@
 import type { Context, Fields, Reply, Route } from '../call.ts';
-import { finishAtOnce, recordExecution, spend, startTask } from '../context.ts';
+import { finishAtOnce, found, recordExecution, spend, startTask, takeId } from '../context.ts';
 import { invalid, Refusal } from '../problem.ts';
 import { shows } from '../router.ts';
 import { type FieldRules, readBody } from '../validate.ts';
@@ -30,10 +30,8 @@ export const isoRoutes: readonly Route[] = [
 export function findIso(context: Context, id: string, name = 'id'): Iso {
   if (!/^uiso-\d{1,10}$/.test(id)) throw invalid({ name, reason: 'must be uiso- and 1 to 10 digits' });
   const { project, readings } = context;
-  const iso = project.isos.find((candidate) => candidate.id === id);
-  if (iso === undefined || !showsIso(project, iso, readings))
-    throw new Refusal(404, 'iso_not_found', `There is no ISO ${id}.`);
-  return iso;
+  const iso = project.isos.find((each) => each.id === id && showsIso(project, each, readings));
+  return found(iso, 'iso_not_found', `There is no ISO ${id}.`);
 }
 
 const ISO: FieldRules = {
@@ -48,11 +46,8 @@ function addIso(context: Context, body: Fields): Reply {
   if (url === null) throw invalid({ name: 'url', reason: 'must be an http or https address' });
   if (readings.spending === 'everything') spend(context);
   const used = world.projects.flatMap((owner) => owner.isos.map((iso) => Number(iso.id.slice(5))));
-  let number = world.nextId.iso;
-  if (readings.reuseIds) for (number = 1; used.includes(number); ) number += 1;
-  world.nextId.iso = Math.max(world.nextId.iso, number + 1);
   const iso: Iso = {
-    id: `uiso-${number}`,
+    id: `uiso-${takeId(context, 'iso', used)}`,
     name: (body.name as string | undefined) ?? fileName(url),
     url: url.href,
     status: 'downloading',

@@ -1,6 +1,6 @@
 import { parseCidr } from '../addresses.ts';
 import type { Context, Fields, Reply, Route } from '../call.ts';
-import { finishAtOnce, idIn, recordExecution, spend, startTask, takeId } from '../context.ts';
+import { finishAtOnce, found, idIn, recordExecution, spend, startTask, takeId } from '../context.ts';
 import { invalid, Refusal } from '../problem.ts';
 import { shows } from '../router.ts';
 import { addNetwork, type NewNetwork } from '../tasks.ts';
@@ -32,11 +32,9 @@ export const networkRoutes: readonly Route[] = [
 ];
 
 /** The project's network, or 404. */
-export function findNetwork(context: Context, id: number): Network {
-  const network = context.project.networks.find((candidate) => candidate.id === id);
-  if (network === undefined || !showsNetwork(context.project, network))
-    throw new Refusal(404, 'network_not_found', `There is no network ${id}.`);
-  return network;
+export function findNetwork({ project }: Context, id: number): Network {
+  const network = project.networks.find((each) => each.id === id && showsNetwork(project, each));
+  return found(network, 'network_not_found', `There is no network ${id}.`);
 }
 
 const NETWORK: FieldRules = {
@@ -83,7 +81,7 @@ function createNetwork(context: Context, body: Fields): Reply {
   ]);
   const task = startTask(context, {
     kind: 'create_network',
-    networkId: takeId(context, 'network', ids, 31),
+    networkId: takeId(context, 'network', ids),
     name,
     cidr: readings.normalise ? masked : given,
     execution,

@@ -1,4 +1,5 @@
 import type { Context, Fields } from '../call.ts';
+import { SIZE_BOUNDS } from '../catalogue.ts';
 import { type InvalidParam, invalid, Refusal } from '../problem.ts';
 import { bindTemplate, namedAddressTemplate } from '../template.ts';
 import { type FieldRules, readBody } from '../validate.ts';
@@ -125,7 +126,6 @@ const FIELDS: FieldRules = {
 
 const SIZES = ['cores', 'memory_mb', 'disk_gb'] as const;
 const NO_SIZES = { cores: null, memoryMb: null, diskGb: null, planId: null };
-const BOUNDS = { cores: [1, 32], memory_mb: [512, 262_144], disk_gb: [10, 4096] } as const;
 
 /** The rules of packaged graphics-card types. `@source API §4` `@assumption A25` */
 function readPackage(context: Context, type: ServerType, body: Fields): GpuPackage {
@@ -159,14 +159,17 @@ function readSizes(
   );
   const missing = needed.filter((name) => body[name] === undefined);
   const out = SIZES.filter((name) => {
-    const [least, most] = BOUNDS[name];
+    const { min, max } = SIZE_BOUNDS[name];
     const value = body[name] as number | undefined;
-    return context.readings.sizeBounds === 'on' && value !== undefined && (value < least || value > most);
+    return context.readings.sizeBounds === 'on' && value !== undefined && (value < min || value > max);
   });
   const faults = [
     ...missing.map((name) => ({ name, reason: 'is required for this server type' })),
     ...foreign.map((name) => ({ name, reason: 'does not belong to this server type' })),
-    ...out.map((name) => ({ name, reason: `must be from ${BOUNDS[name][0]} to ${BOUNDS[name][1]}` })),
+    ...out.map((name) => ({
+      name,
+      reason: `must be from ${SIZE_BOUNDS[name].min} to ${SIZE_BOUNDS[name].max}`,
+    })),
   ];
   if (faults.length > 0) throw invalid(...faults);
   if (type.pricingMode === 'sliders') {

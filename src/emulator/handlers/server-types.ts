@@ -1,6 +1,5 @@
 import type { Context, Route } from '../call.ts';
-import { idIn } from '../context.ts';
-import { Refusal } from '../problem.ts';
+import { found, idIn } from '../context.ts';
 import { shows } from '../router.ts';
 import { imageViews, pricingView, serverTypeView } from '../views.ts';
 import type { ServerType } from '../world.ts';
@@ -17,8 +16,7 @@ export const serverTypeRoutes: readonly Route[] = [
 ];
 
 /** The type of the project's catalogue, or `404 server_type_not_found`. */
-export function findType(context: Context, id: number): ServerType {
-  const type = context.world.serverTypes.find((candidate) => candidate.id === id);
-  if (type === undefined) throw new Refusal(404, 'server_type_not_found', `There is no server type ${id}.`);
-  return type;
+export function findType({ world }: Context, id: number): ServerType {
+  const type = world.serverTypes.find((candidate) => candidate.id === id);
+  return found(type, 'server_type_not_found', `There is no server type ${id}.`);
 }

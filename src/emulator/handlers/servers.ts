@@ -49,9 +49,9 @@ function createServer(context: Context, body: Fields): Reply {
     throw new Refusal(409, 'no_gpu_capacity', 'No host has the requested graphics cards free.');
   }
   if (wanted.sold !== null) wanted.sold.capacity = Math.max(0, wanted.sold.capacity - 1);
-  const ids = world.projects.flatMap((owner) => [...owner.servers.map((server) => server.id)]);
+  const ids = world.projects.flatMap((owner) => owner.servers.map((server) => server.id));
   const server: Server = {
-    id: takeId(context, 'server', ids, 2001),
+    id: takeId(context, 'server', ids),
     name: wanted.name,
     typeId: wanted.type.id,
     image: wanted.image,
