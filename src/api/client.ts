@@ -7,7 +7,7 @@ import { isLoopbackHost } from '../core/text.ts';
 import { type ApiAnswer, createApiClock } from './answer.ts';
 import type { ReadPriority } from './budget.ts';
 import { type ApiLogger, silent } from './call.ts';
-import { type Counters, Pipeline, type Surroundings } from './pipeline.ts';
+import { Pipeline, type Surroundings } from './pipeline.ts';
 import { createReads } from './reads.ts';
 import { createTaskWatch } from './tasks.ts';
 import { createTokenLevels, type TokenLevel } from './token-record.ts';
@@ -54,7 +54,7 @@ const defaultTimeoutMs = 30_000;
  */
 export function createClient(options: ClientOptions): Client {
   const { clock, profile, logger = silent } = options;
-  const counters: Counters = { reads: 0, writes: 0, polls: 0, probes: 0, limited: 0 };
+  const counters = { reads: 0, writes: 0, polls: 0, probes: 0, throttled: 0 };
   const apiClock = createApiClock(clock);
   const realTimeoutMs = scaledTimeout(options.timeoutMs ?? defaultTimeoutMs, profile.timeScale);
   const baseUrl = parseBaseUrl(options.baseUrl);
@@ -78,13 +78,9 @@ export function createClient(options: ClientOptions): Client {
       logger,
     }),
     probe: (path) => pipeline.exchange({ method: 'GET', path, bucket: 'reads', priority: 'operation' }),
-    counts: () => countsOf(counters),
+    counts: () => ({ ...counters }),
     requestTimeoutMs: realTimeoutMs * profile.timeScale,
   };
-}
-
-function countsOf({ reads, writes, polls, probes, limited }: Counters): RequestCounts {
-  return { reads: reads + polls, writes, polls, probes, throttled: limited };
 }
 
 /** A faster API has shorter time-outs. The machine and the network are not faster, so time-outs have a minimum. */

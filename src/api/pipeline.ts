@@ -1,8 +1,10 @@
 import type { Clock } from '../core/clock.ts';
 import { ConfigError } from '../core/errors.ts';
 import type { HiddenTexts } from '../core/hidden-texts.ts';
+import { member } from '../core/json.ts';
 import { type Span, type SpanAttributes, type Tracing, traced } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
+import type { RequestCounts } from '../core/progress.ts';
 import { type HttpRequest, type HttpResponse, type Transport, TransportError } from '../core/transport.ts';
 import { type ApiAnswer, type ApiClock, readAnswer } from './answer.ts';
 import { Budget, type BudgetWait, type Slot } from './budget.ts';
@@ -10,15 +12,8 @@ import type { ApiLogger, Call } from './call.ts';
 import { type Budgets, type PooledToken, type ProjectCheck, TokenPool } from './token-pool.ts';
 import type { TokenLevel, UseMemory } from './token-record.ts';
 
-/** Requests sent so far; `reads` does not hold the `polls`, and `limited` are answers 429 among them all. */
-export interface Counters {
-  reads: number;
-  writes: number;
-  polls: number;
-  /** Counted in `writes` as well. */
-  probes: number;
-  limited: number;
-}
+/** Requests sent so far. */
+type Counters = { -readonly [Sort in keyof RequestCounts]: number };
 
 /** The surroundings of a client. */
 export interface Surroundings {
@@ -119,15 +114,13 @@ export class Pipeline {
     }
   }
 
-  #exchangeUnder(call: Call, { slot, token, budget }: Pass): Promise<ApiAnswer> {
+  #exchangeUnder(call: Call, pass: Pass): Promise<ApiAnswer> {
     if (call.mayGo?.() === false) {
-      slot.unsent();
+      pass.slot.unsent();
       return Promise.reject(new Error('the values that the request depends on are too old by now'));
     }
     this.#count(call);
-    return traced(this.#options.tracing, ...spanOf(call), (span) =>
-      this.#exchanged(call, { slot, token, budget }, span),
-    );
+    return traced(this.#options.tracing, ...spanOf(call), (span) => this.#exchanged(call, pass, span));
   }
 
   async #exchanged(call: Call, { slot, token, budget }: Pass, span: Span): Promise<ApiAnswer> {
@@ -179,12 +172,7 @@ export class Pipeline {
         throw error;
       }
       const { writes } = token.budgets;
-      const { closing } = writes;
-      try {
-        return await writes.room(signal === undefined ? closing : AbortSignal.any([signal, closing]));
-      } catch (error) {
-        if (!closing.aborted || signal?.aborted) throw error;
-      }
+      if (await unlessClosed(writes, signal, (stop) => writes.room(stop).then(() => true))) return;
     }
   }
 
@@ -239,20 +227,10 @@ export class Pipeline {
     }
   }
 
-  /** Nothing: the API has closed this token's budget meanwhile, and another one may be open. */
   async #slotOf({ budgets }: PooledToken, { bucket, priority, signal }: Call): Promise<Slot | undefined> {
     const budget = budgets[bucket];
     if (!this.#tokens.isShared) return budget.acquire(priority, signal);
-    const { closing } = budget;
-    try {
-      return await budget.acquire(
-        priority,
-        signal === undefined ? closing : AbortSignal.any([signal, closing]),
-      );
-    } catch (error) {
-      if (!closing.aborted || signal?.aborted) throw error;
-      return undefined;
-    }
+    return unlessClosed(budget, signal, (stop) => budget.acquire(priority, stop));
   }
 
   /** The project of one of several tokens; a failed read decides nothing. */
@@ -263,8 +241,8 @@ export class Pipeline {
       const answer = await this.#exchangeUnder(call, { slot, token, budget: token.budgets.reads });
       if (answer.sort === 'problem' && answer.status === 401) return 'refused';
       if (answer.sort !== 'success' || answer.status !== 200) return 'unknown';
-      const { data } = answer.body as { readonly data?: { readonly id?: unknown } };
-      return typeof data?.id === 'number' ? data.id : 'unknown';
+      const id = member(member(answer.body, 'data'), 'id');
+      return typeof id === 'number' ? id : 'unknown';
     } catch {
       return 'unknown';
     }
@@ -295,9 +273,8 @@ export class Pipeline {
   #count({ bucket, priority, isProbe = false }: Call): void {
     const { counters } = this.#options;
     if (isProbe) counters.probes += 1;
-    if (bucket === 'writes') counters.writes += 1;
-    else if (priority === 'poll') counters.polls += 1;
-    else counters.reads += 1;
+    if (priority === 'poll') counters.polls += 1;
+    counters[bucket] += 1;
   }
 
   #log({ method, path }: Call, answer: ApiAnswer, durationMs: number): void {
@@ -313,7 +290,7 @@ export class Pipeline {
    */
   async #limited(answer: ApiAnswer, budget: Budget): Promise<void> {
     const { counters, profile, logger, onWait } = this.#options;
-    counters.limited += 1;
+    counters.throttled += 1;
     if (answer.replayed) return;
     const { retryAfterMs } = answer;
     const waitMs = retryAfterMs === undefined ? unsaidRetryAfter(profile) : retryAfterMs * profile.timeScale;
@@ -347,26 +324,36 @@ function answerAttributes(answer: ApiAnswer): SpanAttributes {
   };
 }
 
+/** Waits in the budget. Nothing: the API has closed it meanwhile, and the budget of another token may be open. */
+async function unlessClosed<Result>(
+  { closing }: Budget,
+  signal: AbortSignal | undefined,
+  wait: (stop: AbortSignal) => Promise<Result>,
+): Promise<Result | undefined> {
+  try {
+    return await wait(signal === undefined ? closing : AbortSignal.any([signal, closing]));
+  } catch (error) {
+    if (!closing.aborted || signal?.aborted) throw error;
+    return undefined;
+  }
+}
+
 function newBudgets(
   { clock, profile, uses, onWait }: PipelineOptions,
   name: string,
   isShared: () => boolean,
 ): Budgets {
-  const { windowMs, reads, writes } = profile.limits;
-  const common = { windowMs, clock, timeScale: profile.timeScale, memory: uses };
-  const told = (of: BudgetWait['of']) =>
-    onWait === undefined
-      ? {}
-      : {
-          // The other tokens go on, so a wait of this one alone is not reported.
-          onWait: (wait: Omit<BudgetWait, 'of'>) => {
-            if (!(isShared() && wait.limited && wait.waiting === 0)) onWait({ ...wait, of });
-          },
-        };
-  return {
-    reads: new Budget({ ...common, ...told('reads'), bucket: `${name}:reads`, limit: reads }),
-    writes: new Budget({ ...common, ...told('writes'), bucket: `${name}:writes`, limit: writes }),
-  };
+  const { timeScale, limits } = profile;
+  const budgetOf = (of: BudgetWait['of']) =>
+    new Budget({
+      ...{ windowMs: limits.windowMs, clock, timeScale, memory: uses },
+      ...{ bucket: `${name}:${of}`, limit: limits[of] },
+      onWait: (wait) => {
+        // The other tokens go on, so a wait of this one alone is not reported.
+        if (!(isShared() && wait.limited && wait.waiting === 0)) onWait?.({ ...wait, of });
+      },
+    });
+  return { reads: budgetOf('reads'), writes: budgetOf('writes') };
 }
 
 function httpRequest(options: PipelineOptions, call: Call, token: string): HttpRequest {

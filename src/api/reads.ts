@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Random } from '../core/clock.ts';
 import { ApiProblem } from '../core/errors.ts';
 import type { HiddenTexts } from '../core/hidden-texts.ts';
+import { given } from '../core/json.ts';
 import type { ReadPort } from '../core/ports.ts';
 import type { UndocumentedOperation } from '../core/profile.ts';
 import type { Task, TaskId } from '../core/resources.ts';
@@ -133,23 +134,15 @@ export function createReads(options: ReadsOptions, priority: ReadPriority, halt?
 
   const { list_servers: listing, read_server: reading } = profile.operations;
   const undocumented: Pick<Reads, 'servers' | 'findServer'> = {
-    ...(listing === undefined
-      ? {}
-      : {
-          servers: () => asEnabled('list_servers', read(listing.path ?? '/servers', lists.servers)),
-        }),
-    ...(reading === undefined
-      ? {}
-      : {
-          findServer: (id) =>
-            asEnabled(
-              'read_server',
-              find(
-                read((reading.path ?? '/servers/{id}').replace(/\{\w+\}/, pathSegment(id)), serverSchema),
-                'server_not_found',
-              ),
-            ),
-        }),
+    ...(listing && {
+      servers: () => asEnabled('list_servers', read(listing.path ?? '/servers', lists.servers)),
+    }),
+    ...(reading && {
+      findServer: (id) => {
+        const path = (reading.path ?? '/servers/{id}').replace(/\{\w+\}/, pathSegment(id));
+        return asEnabled('read_server', find(read(path, serverSchema), 'server_not_found'));
+      },
+    }),
   };
 
   return {
@@ -209,7 +202,7 @@ interface Failure {
 
 function judge<T>(path: string, answer: ApiAnswer, schema: z.ZodType<T>, hidden: HiddenTexts): Decoded<T> {
   const { status } = answer;
-  const wait = answer.retryAfterMs === undefined ? {} : { retryAfterMs: answer.retryAfterMs };
+  const wait = given({ retryAfterMs: answer.retryAfterMs });
   const what = `GET ${path}`;
   switch (answer.sort) {
     case 'unidentified':

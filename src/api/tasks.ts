@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { Clock } from '../core/clock.ts';
 import { ConfigError } from '../core/errors.ts';
 import type { TaskEnd, TaskWait, TaskWatch, WriteName } from '../core/ports.ts';
@@ -161,22 +162,11 @@ export function createTaskWatch(options: TasksOptions): TaskWatch {
 /** When a poll is better made, in ms from acceptance: the end of other tasks may have shown that it is too early. */
 function laterPoll(
   { ms, bounded }: Estimate,
-  {
-    askedAt,
-    step,
-    misses,
-    usualMs,
-    isScouted,
-  }: {
-    readonly askedAt: number;
-    readonly step: number;
-    readonly misses: number;
-    readonly usualMs: number;
-    readonly isScouted: boolean;
-  },
+  poll: Readonly<Record<'askedAt' | 'step' | 'misses' | 'usualMs', number>> & { readonly isScouted: boolean },
 ): number | undefined {
-  if (!bounded) return isScouted && askedAt < usualMs * patience ? askedAt + step : undefined;
-  return misses === 0 && ms > askedAt + pollStep.shortestMs ? ms : undefined;
+  const { askedAt } = poll;
+  if (!bounded) return poll.isScouted && askedAt < poll.usualMs * patience ? askedAt + poll.step : undefined;
+  return poll.misses === 0 && ms > askedAt + pollStep.shortestMs ? ms : undefined;
 }
 
 function laterThan(askedAt: number, at: number): number | undefined {
@@ -317,24 +307,21 @@ function clamped(ms: number): number {
   return Math.min(bounds.mostMs, Math.max(bounds.leastMs, ms));
 }
 
+/** Only the first two are in the note of every release. */
+const noteSchema = z.object({
+  ms: z.number().positive(),
+  count: z.number().min(0),
+  bounded: z.boolean().catch(false),
+  longestMs: z.number().positive().catch(0),
+  earliestMs: z.number().positive().optional().catch(undefined),
+  earlyCount: z.number().positive().catch(0),
+});
+
 function readEstimate(note: unknown): Estimate | undefined {
-  if (note === null || typeof note !== 'object' || !('ms' in note) || !('count' in note)) return undefined;
-  const { ms, count } = note;
-  const bounded = 'bounded' in note && note.bounded === true;
-  if (typeof ms !== 'number' || typeof count !== 'number' || !(ms > 0) || !(count >= 0)) return undefined;
-  const number = (name: string) => {
-    const value: unknown = Reflect.get(note, name);
-    return typeof value === 'number' && value > 0 ? value : undefined;
-  };
-  const known = fresh(clamped(ms));
-  return {
-    ...known,
-    count,
-    bounded,
-    longestMs: number('longestMs') ?? 0,
-    earliestMs: Math.min(number('earliestMs') ?? known.earliestMs, known.ms),
-    earlyCount: number('earlyCount') ?? 0,
-  };
+  const { data } = noteSchema.safeParse(note);
+  if (data === undefined) return undefined;
+  const { ms, earliestMs } = fresh(clamped(data.ms));
+  return { ...data, ms, earliestMs: Math.min(data.earliestMs ?? earliestMs, ms) };
 }
 
 function noteName(sort: WriteName): string {

@@ -43,6 +43,9 @@ const checkValidMs = 60_000;
 const outMs = 5 * 60_000;
 const unknownMs = 5_000;
 
+const refusedToken = 'the API refuses a token: vdcsync uses the other tokens';
+const foreignToken = 'a token belongs to another project: vdcsync uses the other tokens';
+
 interface PoolMember extends PooledToken {
   standing: 'unchecked' | 'in service' | 'out';
   foreign: boolean;
@@ -183,7 +186,7 @@ export class TokenPool {
     if (status === 401) {
       member.standing = 'out';
       member.checkAfter = this.#options.clock.monotonic() + outMs;
-      this.#warn(member, 'the API refuses a token: vdcsync uses the other tokens');
+      this.#warn(member, refusedToken);
     }
     if (status === 403 && call.bucket === 'writes') {
       const isReadOnly = problem.code === 'insufficient_scope';
@@ -255,13 +258,8 @@ export class TokenPool {
     member.standing = isRight ? 'in service' : 'out';
     member.checkedAt = startedAt;
     member.checkAfter = now + outMs;
-    if (isRight) {
-      member.told.delete('the API refuses a token: vdcsync uses the other tokens');
-      return;
-    }
-    if (member.foreign)
-      this.#warn(member, 'a token belongs to another project: vdcsync uses the other tokens');
-    else this.#warn(member, 'the API refuses a token: vdcsync uses the other tokens');
+    if (isRight) member.told.delete(refusedToken);
+    else this.#warn(member, member.foreign ? foreignToken : refusedToken);
   }
 
   #warn(member: PoolMember, message: string): void {

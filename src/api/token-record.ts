@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts';
-import { member } from '../core/json.ts';
+import { given, member } from '../core/json.ts';
 import type { WriteName, WriteResult } from '../core/ports.ts';
 import type { StateStore } from '../core/state.ts';
 
@@ -180,12 +180,7 @@ export function createTokenLevels(memory: UseMemory, clock: Clock) {
         memory.note(noteName(token, 'passed')),
         memory.note(noteName(token, 'refused')),
       ]);
-      return {
-        ...(seen === undefined ? {} : { passed: seen as unknown as ShownBy }),
-        ...(refused === undefined
-          ? {}
-          : { refused: refused as unknown as NonNullable<TokenLevel['refused']> }),
-      };
+      return given({ passed: seen, refused }) as unknown as TokenLevel;
     },
   };
 }

@@ -25,7 +25,7 @@ import type {
   TaskId,
 } from '../core/resources.ts';
 import { isIpv4, isPlainId } from '../core/text.ts';
-import { excerptOf } from './answer.ts';
+import { excerptOf, isRecord } from './answer.ts';
 
 /**
  * How the API's answers are read. Every field that the document shows must have its documented type,
@@ -46,7 +46,10 @@ const textId = <Id extends string>() =>
   ]) as unknown as z.ZodType<Id>;
 /** Commands that an operator copies contain the address, so it must be an address. */
 const ipv4 = z.string().refine(isIpv4, 'this text is not an IPv4 address');
-const nullable = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? null);
+/** A field that may be missing or null, and is this value then. */
+const optional = <T extends z.ZodType, Fallback>(schema: T, fallback: Fallback) =>
+  schema.nullish().transform((value) => value ?? fallback);
+const nullable = <T extends z.ZodType>(schema: T) => optional(schema, null);
 /** A timestamp stays the text it is. */
 const timestamp = z.string().min(1);
 
@@ -169,22 +172,13 @@ const pendingWords = [
 
 /** @assumption A24 names of the status and of the reason */
 export const isoSchema: z.ZodType<Iso> = z
-  .object({
-    id: textId<IsoId>(),
-    name: z.string(),
-    status: z.unknown(),
-    download_status: z.unknown(),
-    error: z.unknown(),
-    reason: z.unknown(),
-    failure_reason: z.unknown(),
-  })
-  .partial({ status: true, download_status: true, error: true, reason: true, failure_reason: true })
+  .looseObject({ id: textId<IsoId>(), name: z.string() })
   .transform((iso) => ({
     id: iso.id,
     name: iso.name,
     // `download_status` is the more certain of the two: if both exist, a plain `status` may describe something else.
     download: downloadOf(iso.download_status ?? iso.status),
-    reason: textOf(iso.error) ?? textOf(iso.failure_reason) ?? textOf(iso.reason),
+    reason: firstText(iso.error, iso.failure_reason, iso.reason),
   }));
 
 function downloadOf(status: unknown): Iso['download'] {
@@ -195,12 +189,14 @@ function downloadOf(status: unknown): Iso['download'] {
   return pendingWords.includes(word) ? 'pending' : 'unknown';
 }
 
-/** Text, or the text inside an error object; `null` for anything else. */
-function textOf(value: unknown): string | null {
-  if (typeof value === 'string') return value.trim() === '' ? null : excerptOf(value);
-  if (value === null || typeof value !== 'object') return null;
-  const { detail, message, title, code } = value as Record<string, unknown>;
-  return textOf([detail, message, title, code].find((each) => typeof each === 'string') ?? null);
+/** The first of the values that is a text, or an error object with one; `null` without any. */
+function firstText(...values: readonly unknown[]): string | null {
+  for (const value of values) {
+    const { detail, message, title, code } = isRecord(value) ? value : {};
+    const text = [value, detail, message, title, code].find((each) => typeof each === 'string');
+    if (text !== undefined && text.trim() !== '') return excerptOf(text);
+  }
+  return null;
 }
 
 const taskStatuses = ['pending', 'running', 'succeeded', 'failed'] as const;
@@ -210,14 +206,10 @@ const taskStatuses = ['pending', 'running', 'succeeded', 'failed'] as const;
  * the answer is ignored.
  */
 export const taskSchema: z.ZodType<Task> = z
-  .object({
+  .looseObject({
     id: textId<TaskId>(),
     status: z.string(),
     is_terminal: z.boolean(),
-    error: z.unknown().optional(),
-    detail: z.unknown().optional(),
-    message: z.unknown().optional(),
-    reason: z.unknown().optional(),
   })
   .transform((task, context) => {
     const known = taskStatuses.find((each) => each === task.status);
@@ -232,7 +224,7 @@ export const taskSchema: z.ZodType<Task> = z
       // A task that is not terminal counts as running, for any other status.
       status: task.is_terminal || known === 'pending' ? (known ?? 'running') : 'running',
       is_terminal: task.is_terminal,
-      detail: textOf(task.error) ?? textOf(task.detail) ?? textOf(task.message) ?? textOf(task.reason),
+      detail: firstText(task.error, task.detail, task.message, task.reason),
     };
   });
 
@@ -240,10 +232,7 @@ export const serverTypeSchema: z.ZodType<ServerType> = z.object({
   id: numberId<ServerTypeId>(),
   name: z.string(),
   pricing_mode: z.string(),
-  gpu: z
-    .boolean()
-    .nullish()
-    .transform((gpu) => gpu ?? false),
+  gpu: optional(z.boolean(), false),
 });
 
 /**
@@ -259,10 +248,7 @@ const price = z
 
 const gpuPackageSchema: z.ZodType<GpuPackage> = z.object({
   key: z.string(),
-  name: z
-    .string()
-    .nullish()
-    .transform((name) => name ?? ''),
+  name: optional(z.string(), ''),
   price,
   backup_price: price,
 });
@@ -275,10 +261,7 @@ const planSchema = z.object({
 
 /** @source API §2: `gpu_packages` is for `fixed` types. @assumption A54 `plans` */
 export const pricingSchema: z.ZodType<ServerTypePricing> = z.object({
-  gpu_packages: z
-    .array(gpuPackageSchema)
-    .nullish()
-    .transform((packages) => packages ?? []),
+  gpu_packages: optional(z.array(gpuPackageSchema), []),
   plans: z.array(planSchema).optional().catch(undefined),
 });
 
