@@ -22,7 +22,7 @@ describe('src/state/sql-store.ts: PostgreSQL', () => {
  * In one database with two others that are owned all the time and hold the same keys, ids, budgets and notes. They have to
  * be after all tests what they were before.
  */
-function neighbouredHarness(): Required<StateHarness> {
+function neighbouredHarness(): StateHarness {
   let shared: Replica | undefined;
   const replica = () => {
     shared ??= {

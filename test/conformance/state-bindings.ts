@@ -11,45 +11,11 @@ export function bindings(test: StoreTest): void {
     expect(await store.bindings()).toEqual([sampleBinding(backend, { kind: 'network' }), full]);
   });
 
-  test('binding a key again replaces what it was bound to', async ({ store }) => {
-    await store.change([{ type: 'bind', binding: sampleBinding(web, { tainted: 'x' }) }], later);
-    await store.change([{ type: 'bind', binding: sampleBinding(web, { id: '18' }) }], later);
-    expect(await store.bindings()).toEqual([sampleBinding(web, { id: '18' })]);
-  });
-
   test('what the caller does to a value afterwards does not reach the state', async ({ store }) => {
     const applied = { cores: 4 };
     await store.change([{ type: 'bind', binding: sampleBinding(web, { applied }) }], later);
     applied.cores = 8;
     expect((await store.bindings())[0]?.applied).toEqual({ cores: 4 });
-  });
-
-  test('changes of one call are applied in their order', async ({ store }) => {
-    const bind = { type: 'bind', binding: sampleBinding(web) } as const;
-    const release = { type: 'release', key: web, gone: false, reason: 'moved' } as const;
-    await store.change([bind, release], later);
-    expect(await store.bindings()).toEqual([]);
-    await store.change([release, bind], later);
-    expect(await store.bindings()).toHaveLength(1);
-  });
-
-  test('a release keeps the incarnation of what exists, and raises that of what is gone', async ({
-    store,
-  }) => {
-    expect(await store.incarnation(web)).toBe(0);
-    await store.change([{ type: 'release', key: web, gone: false, reason: 'left alone' }], later);
-    expect(await store.incarnation(web)).toBe(0);
-    await store.change([{ type: 'release', key: web, gone: true, reason: 'deleted' }], later);
-    expect(await store.incarnation(web)).toBe(1);
-    await store.change([{ type: 'next_incarnation', key: web }], later);
-    expect(await store.incarnation(web)).toBe(2);
-    expect(await store.incarnation(backend)).toBe(0);
-  });
-
-  test('the next incarnation leaves the binding as it is', async ({ store }) => {
-    await store.change([{ type: 'bind', binding: sampleBinding(web) }], later);
-    await store.change([{ type: 'next_incarnation', key: web }], later);
-    expect(await store.bindings()).toHaveLength(1);
   });
 
   test("releasing a server leaves its children's bindings and incarnations", async ({ store }) => {

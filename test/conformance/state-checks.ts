@@ -8,19 +8,19 @@ import { later, sampleBinding, sampleIntent, web } from './state-samples.ts';
 export interface StateHarness {
   /** A new and empty state, for writing. Born at 1 with the lineage `born`. */
   create(): Promise<StateStore>;
-  /** Closes the store and opens the same state again; left out where it ends with its process. */
-  reopen?(store: StateStore): Promise<StateStore>;
+  /** Closes the store and opens the same state again. */
+  reopen(store: StateStore): Promise<StateStore>;
   /** A state, empty or not, opened for reading only. */
   readOnly(): Promise<StateStore>;
   /** Runs after every test. */
-  cleanUp?(): Promise<void>;
+  cleanUp(): Promise<void>;
 }
 
 /** Stores that outlive their process, each at a place of its own. */
 export function harnessOf(
   newPlace: () => string,
   openAt: (place: string, options: OpenOptions) => Promise<StateStore>,
-): Required<StateHarness> {
+): StateHarness {
   const places = new Map<StateStore, string>();
   const open = async (place: string, mode: OpenOptions['mode']) => {
     const store = await openAt(place, { mode, now: 1, lineage: 'born' });

@@ -99,7 +99,7 @@ async function everything(store: StateStore): Promise<unknown> {
 }
 
 /** A store that outlives its process behaves like one in memory, closed and opened again at any point. */
-export function stateEquivalence(name: string, harness: Required<StateHarness>, numRuns: number): void {
+export function stateEquivalence(name: string, harness: StateHarness, numRuns: number): void {
   describe(`state conformance: memory and ${name}`, () => {
     afterEach(() => harness.cleanUp());
 

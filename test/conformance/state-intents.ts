@@ -27,30 +27,27 @@ export function intents(test: StoreTest): void {
     expect(await store.intents({ limit: 1 })).toEqual([intent]);
   });
 
-  test('a key has one open intent at most', async ({ store }) => {
-    await store.beginIntent(sampleIntent('a', web));
+  test('a key has one open intent at most, blocked ones included, an id is used once, and no other intent is changed', async ({
+    store,
+  }) => {
     const second = sampleIntent('b', web, { verb: 'delete' });
-    await expectRejected(
-      store,
-      () => store.beginIntent(second),
-      /servers\.web-1 has an open write \(create, .*, id a\)/,
-    );
+    const begin = () => store.beginIntent(second);
+    await store.beginIntent(sampleIntent('a', web));
+    await expectRejected(store, begin, /servers\.web-1 has an open write \(create, .*, id a\)/);
     await store.beginIntent(sampleIntent('c', webFirewall));
-    await close(store, 'a', { outcome: 'refused' });
-    await store.beginIntent(second);
-    expect((await store.openIntents()).map(({ id }) => id)).toEqual(['c', 'b']);
-  });
-
-  test('a blocked intent still keeps its key', async ({ store }) => {
-    await store.beginIntent(sampleIntent('a', web));
     await store.updateIntent('a', { stage: { phase: 'blocked', blocked } }, later);
-    await expectRejected(store, () => store.beginIntent(sampleIntent('b', web)), /has an open write/);
-  });
-
-  test('an id is used once', async ({ store }) => {
-    await store.beginIntent(sampleIntent('a', web));
-    await close(store, 'a');
+    await expectRejected(store, begin, /has an open write/);
+    await close(store, 'a', { outcome: 'absent' });
+    await begin();
+    expect((await store.openIntents()).map(({ id }) => id)).toEqual(['c', 'b']);
     await expectRejected(store, () => store.beginIntent(sampleIntent('a', backend)), /intent a already/);
+    for (const [id, message] of [
+      ['a', /closed \(absent\)/],
+      ['x', /no intent x/],
+    ] as const) {
+      await expectRejected(store, () => store.updateIntent(id, { sends: 2 }, later), message);
+      await expectRejected(store, () => close(store, id), message);
+    }
   });
 
   test('no intent begins closed, or is closed by an update or without a time', async ({ store }) => {
@@ -83,18 +80,6 @@ export function intents(test: StoreTest): void {
       await store.updateIntent('a', { sends: 3 }, later);
       expect(await store.openIntents()).toEqual([sampleIntent('a', web, { sends: 3 }, stage)]);
     }
-  });
-
-  test('an unknown intent is neither updated nor closed', async ({ store }) => {
-    await expectRejected(store, () => store.updateIntent('x', {}, later), /no intent x/);
-    await expectRejected(store, () => close(store, 'x'), /no intent x/);
-  });
-
-  test('a closed intent does not change any more', async ({ store }) => {
-    await store.beginIntent(sampleIntent('a', web));
-    await close(store, 'a', { outcome: 'absent' });
-    await expectRejected(store, () => store.updateIntent('a', { sends: 2 }, later), /closed \(absent\)/);
-    await expectRejected(store, () => close(store, 'a'), /closed \(absent\)/);
   });
 }
 

@@ -1,17 +1,10 @@
 import { join } from 'node:path';
 import { describe } from 'vitest';
-import { memoryState, openSqliteState } from '../../src/state/sqlite-driver.ts';
+import { openSqliteState } from '../../src/state/sqlite-driver.ts';
 import { newFolder } from '../support/folders.ts';
 import { stateConformance } from './state.ts';
 import { harnessOf } from './state-checks.ts';
 import { stateEquivalence } from './state-equivalence.ts';
-
-describe('src/state/sqlite-driver.ts', () => {
-  stateConformance('memory', {
-    create: async () => memoryState({ createdAt: 1, lineage: 'born' }),
-    readOnly: async () => memoryState({ createdAt: 1, lineage: 'born', mode: 'read' }),
-  });
-});
 
 describe('src/state/sql-store.ts: SQLite', () => {
   stateConformance('sqlite', sqliteHarness());

@@ -20,8 +20,8 @@ import { backend, later, sampleAnswer, sampleBinding, sampleIntent, web } from '
 export function stateConformance(name: string, { create, reopen, readOnly, cleanUp }: StateHarness): void {
   const test = storeTest(create);
   describe(`state conformance: ${name}`, () => {
-    afterEach(async () => cleanUp?.());
-    identity(test, reopen ?? (async (store) => store));
+    afterEach(() => cleanUp());
+    identity(test, reopen);
     bindings(test);
     claims(test);
     intents(test);
@@ -31,11 +31,11 @@ export function stateConformance(name: string, { create, reopen, readOnly, clean
     notes(test);
     readingOnly(readOnly);
     ending(test);
-    if (reopen !== undefined) reopening(test, reopen);
+    reopening(test, reopen);
   });
 }
 
-type Reopen = NonNullable<StateHarness['reopen']>;
+type Reopen = StateHarness['reopen'];
 
 function identity(test: StoreTest, reopen: Reopen): void {
   test('a new state has its lineage, no project and nothing in it', async ({ store }) => {
