@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { StateChange } from '../../src/core/state.ts';
 import { expectRejected, type StoreTest } from './state-checks.ts';
-import { backend, later, sampleBinding, web, webFirewall } from './state-samples.ts';
+import { backend, later, sampleBinding, web } from './state-samples.ts';
 
 export function bindings(test: StoreTest): void {
   test('a binding comes back as it was given, sorted by key', async ({ store }) => {
@@ -16,20 +16,6 @@ export function bindings(test: StoreTest): void {
     await store.change([{ type: 'bind', binding: sampleBinding(web, { applied }) }], later);
     applied.cores = 8;
     expect((await store.bindings())[0]?.applied).toEqual({ cores: 4 });
-  });
-
-  test("releasing a server leaves its children's bindings and incarnations", async ({ store }) => {
-    const firewall = sampleBinding(webFirewall, { kind: 'firewall', parentId: '17' });
-    await store.change(
-      [
-        { type: 'bind', binding: sampleBinding(web) },
-        { type: 'bind', binding: firewall },
-      ],
-      later,
-    );
-    await store.change([{ type: 'release', key: web, gone: true, reason: 'deleted' }], later);
-    expect(await store.bindings()).toEqual([firewall]);
-    expect(await store.incarnation(webFirewall)).toBe(0);
   });
 
   test('one change that cannot be recorded takes the others of its call with it', async ({ store }) => {

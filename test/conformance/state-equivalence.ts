@@ -55,7 +55,7 @@ const move: fc.Arbitrary<Move> = fc.oneof(
   step('serve', fc.tuple(fc.constantFrom('api', 'api', 'local')), (store, [service]) =>
     store.claimService(service),
   ),
-  step('change', fc.tuple(changes, time), (store, [some, at]) => store.change(some, at)),
+  { weight: 8, arbitrary: step('change', fc.tuple(changes, time), (store, args) => store.change(...args)) },
   step('begin', fc.tuple(id, key, fc.nat(3), time), (store, [some, of, attempt, createdAt]) =>
     store.beginIntent(sampleIntent(some, of, { attempt, createdAt })),
   ),
