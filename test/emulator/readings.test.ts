@@ -110,19 +110,6 @@ describe('src/emulator/readings.ts', () => {
     expect(two.address).not.toBe(one.address);
   });
 
-  test('a failed creation may keep its address or everything', async () => {
-    for (const [readings, kinds] of [
-      [{ failedTaskKeepsIp: true }, ['ip']],
-      [{ failedTaskLeaves: 'everything' }, ['server', 'ip']],
-    ] as [Partial<Readings>, string[]][]) {
-      const { call, clock, emulator } = stage({ readings });
-      emulator.mutate({ do: 'fail_next_task' });
-      await call('POST', '/servers', await sliderServer(call, { public_ipv4: { new: true } }));
-      await clock.advance(45_000);
-      expect(emulator.billed().map(({ kind }) => kind)).toEqual(kinds);
-    }
-  });
-
   test('isos: from any sort of address, or from the web alone', async () => {
     for (const [isoSchemes, status] of [
       ['web', 422],

@@ -3,47 +3,39 @@ import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { KNOWN_OPERATIONS } from '../../src/emulator/profile.ts';
 import type { Readings } from '../../src/emulator/readings.ts';
+import { OpenApiDocument } from '../contract/document.ts';
 import { share } from '../support/drawn.ts';
 import { anyReadings, caller, imageOf, stage } from './support.ts';
-
-type Json = 'string' | 'number' | 'boolean' | 'object' | 'array' | 'null';
 
 interface Creation {
   readonly path: string;
   readonly body: Readonly<Record<string, unknown>> | undefined;
   /** Each field of the body in the API's document, and its type there. */
-  readonly fields: Readonly<Record<string, Json>>;
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+const document = OpenApiDocument.read();
+
+/** The fields of a request, as schemas/openapi.yaml has them. */
+function fieldsOf(request: string): Creation['fields'] {
+  const properties = document.at(`/components/schemas/${request}/properties`) as Record<
+    string,
+    { type?: string }
+  >;
+  return Object.fromEntries(Object.entries(properties).map(([name, { type = 'object' }]) => [name, type]));
 }
 
 const image = await imageOf(stage().call, 3);
 const gpuImage = await imageOf(stage().call, 8);
-const serverFields: Creation['fields'] = {
-  name: 'string',
-  server_type_id: 'number',
-  image: 'string',
-  cores: 'number',
-  memory_mb: 'number',
-  disk_gb: 'number',
-  plan_id: 'number',
-  gpu_package: 'string',
-  public_ipv4: 'object',
-  ssh_keys: 'array',
-  gpus: 'number',
-  disk_type: 'string',
-};
 const sizes = { cores: 2, memory_mb: 4096, disk_gb: 40 };
 const creations: readonly Creation[] = [
-  { path: '/ips', body: { server_type_id: 3 }, fields: { server_type_id: 'number' } },
-  { path: '/networks', body: { name: 'a', cidr: '10.9.0.0/24' }, fields: { name: 'string', cidr: 'string' } },
-  {
-    path: '/isos',
-    body: { url: 'https://images.example/a.iso', name: 'a' },
-    fields: { url: 'string', name: 'string' },
-  },
+  { path: '/ips', body: { server_type_id: 3 }, fields: fieldsOf('IpRequest') },
+  { path: '/networks', body: { name: 'a', cidr: '10.9.0.0/24' }, fields: fieldsOf('NetworkRequest') },
+  { path: '/isos', body: { url: 'https://images.example/a.iso', name: 'a' }, fields: fieldsOf('IsoRequest') },
   {
     path: '/servers',
     body: { name: 's', server_type_id: 3, image, ...sizes, public_ipv4: { new: true }, ssh_keys: [101] },
-    fields: serverFields,
+    fields: fieldsOf('ServerRequest'),
   },
   {
     path: '/servers',
@@ -54,20 +46,24 @@ const creations: readonly Creation[] = [
       gpu_package: 'l40s-1',
       public_ipv4: { reuse: true },
     },
-    fields: serverFields,
+    fields: fieldsOf('ServerRequest'),
   },
-  { path: '/servers/2001/network-interfaces', body: { network_id: 32 }, fields: { network_id: 'number' } },
+  {
+    path: '/servers/2001/network-interfaces',
+    body: { network_id: 32 },
+    fields: fieldsOf('NetworkInterfaceRequest'),
+  },
   { path: '/servers/2001/backups', body: undefined, fields: {} },
   {
     path: '/server-images',
     body: { server_id: 2001, name: 'golden' },
-    fields: { server_id: 'number', name: 'string' },
+    fields: { server_id: 'integer', name: 'string' },
   },
 ];
 
-const ofType: Readonly<Record<Json, fc.Arbitrary<unknown>>> = {
+const ofType: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   string: fc.string(),
-  number: fc.oneof(fc.integer(), fc.double({ noNaN: true, noDefaultInfinity: true })),
+  integer: fc.oneof(fc.integer(), fc.double({ noNaN: true, noDefaultInfinity: true })),
   boolean: fc.boolean(),
   object: fc.dictionary(fc.string(), fc.jsonValue()),
   array: fc.array(fc.jsonValue(), { maxLength: 3 }),
