@@ -1,37 +1,71 @@
+import * as z from 'zod';
+import type { Fields } from './call.ts';
 import { type InvalidParam, invalid } from './problem.ts';
 
-/**
+/*
  * Strict reading of request bodies: unknown fields are refused, nothing is
- * coerced, strings are trimmed before their pattern is tried. `@source API §4`
+ * coerced, strings are trimmed before their form is tried. `@source API §4`
  */
-type FieldRule =
-  | {
-      readonly type: 'string';
-      readonly required?: boolean;
-      readonly least?: number;
-      readonly most?: number;
-      readonly pattern?: RegExp;
-      readonly oneOf?: readonly string[];
-      readonly reason?: string;
-    }
-  | { readonly type: 'integer'; readonly required?: boolean; readonly least?: number; readonly most?: number }
-  | { readonly type: 'boolean'; readonly required?: boolean }
-  | {
-      readonly type: 'object';
-      readonly required?: boolean;
-      readonly fields: FieldRules;
-      readonly open?: boolean;
-    }
-  | { readonly type: 'list'; readonly required?: boolean; readonly each: FieldRule };
 
-export type FieldRules = Readonly<Record<string, FieldRule>>;
+/** The reason for a value of another type, or for none. */
+const ofType = (reason: string) => ({
+  error: ({ input }: { readonly input?: unknown }) => (input === undefined ? 'is required' : reason),
+});
 
-/** The trimmed fields of the body. Throws one `422 invalid_request` that names every wrong field. */
-export function readBody(body: unknown, fields: FieldRules, normalise = true): Record<string, unknown> {
-  const faults: InvalidParam[] = [];
-  const result = readObject(body === undefined ? {} : body, fields, '', faults, { open: false, normalise });
-  if (faults.length > 0) throw invalid(...faults);
-  return result;
+export const flag = z.boolean(ofType('must be true or false'));
+
+export function integer(least: number, most = Number.MAX_SAFE_INTEGER) {
+  return z
+    .int({ ...ofType('must be an integer'), abort: true })
+    .min(least, `must be at least ${least}`)
+    .max(most, `must be at most ${most}`);
+}
+
+/** A text; its length is counted in characters. */
+export function text(least = 0, most = Number.POSITIVE_INFINITY) {
+  return z
+    .string(ofType('must be a string'))
+    .trim()
+    .refine((value) => [...value].length >= least, {
+      error: `must have at least ${least} characters`,
+      abort: true,
+    })
+    .refine((value) => [...value].length <= most, {
+      error: `must have at most ${most} characters`,
+      abort: true,
+    });
+}
+
+export function oneOf(...values: readonly string[]) {
+  return text().refine((value) => values.includes(value), `must be one of ${values.join(', ')}`);
+}
+
+export function list<Each extends z.ZodType>(each: Each) {
+  return z.array(each, ofType('must be an array'));
+}
+
+/** An object without further fields. */
+export function object<Shape extends z.ZodRawShape>(shape: Shape) {
+  return z.strictObject(shape, ofType('must be an object'));
+}
+
+/** The fields of the body, trimmed unless the service keeps them. Throws one `422 invalid_request` that names every wrong field. */
+export function readBody(body: unknown, schema: z.ZodType<Fields>, normalise = true): Fields {
+  const given = body === undefined ? {} : body;
+  const result = schema.safeParse(given);
+  if (!result.success) throw invalid(...result.error.issues.flatMap(faultsIn));
+  return normalise ? result.data : (given as Fields);
+}
+
+function faultsIn(issue: z.core.$ZodIssue): InvalidParam[] {
+  const nameOf = (path: readonly PropertyKey[]) =>
+    path
+      .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
+      .join('')
+      .slice(1);
+  if (issue.code !== 'unrecognized_keys')
+    return [{ name: nameOf(issue.path) || 'body', reason: issue.message }];
+  return issue.keys.map((key) => ({ name: nameOf([...issue.path, key]), reason: 'is not a known field' }));
 }
 
 /** A path or query value that must be a whole number from 1. */
@@ -45,69 +79,4 @@ export function readQuery(query: URLSearchParams, known: readonly string[]): voi
   const unknown = [...new Set(query.keys())].filter((name) => !known.includes(name));
   if (unknown.length > 0)
     throw invalid(...unknown.map((name) => ({ name, reason: 'is not a known parameter' })));
-}
-
-interface Mode {
-  open: boolean;
-  normalise: boolean;
-}
-
-function readObject(
-  value: unknown,
-  fields: FieldRules,
-  path: string,
-  faults: InvalidParam[],
-  mode: Mode,
-): Record<string, unknown> {
-  const result: Record<string, unknown> = {};
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    faults.push({ name: path || 'body', reason: 'must be an object' });
-    return result;
-  }
-  for (const [name, member] of Object.entries(value)) {
-    const rule = Object.hasOwn(fields, name) ? fields[name] : undefined;
-    const at = path === '' ? name : `${path}.${name}`;
-    if (rule !== undefined) result[name] = readValue(member, rule, at, faults, mode);
-    else if (mode.open) result[name] = member;
-    else faults.push({ name: at, reason: 'is not a known field' });
-  }
-  for (const [name, rule] of Object.entries(fields)) {
-    if (rule.required === true && !Object.hasOwn(value, name)) {
-      faults.push({ name: path === '' ? name : `${path}.${name}`, reason: 'is required' });
-    }
-  }
-  return result;
-}
-
-function readValue(value: unknown, rule: FieldRule, at: string, faults: InvalidParam[], mode: Mode): unknown {
-  const refuse = (reason: string): undefined => {
-    faults.push({ name: at, reason });
-  };
-  switch (rule.type) {
-    case 'boolean':
-      return typeof value === 'boolean' ? value : refuse('must be true or false');
-    case 'integer':
-      if (typeof value !== 'number' || !Number.isSafeInteger(value)) return refuse('must be an integer');
-      if (rule.least !== undefined && value < rule.least) return refuse(`must be at least ${rule.least}`);
-      if (rule.most !== undefined && value > rule.most) return refuse(`must be at most ${rule.most}`);
-      return value;
-    case 'string': {
-      if (typeof value !== 'string') return refuse('must be a string');
-      const text = value.trim();
-      const length = [...text].length;
-      if (length < (rule.least ?? 0)) return refuse(`must have at least ${rule.least} characters`);
-      if (length > (rule.most ?? Number.POSITIVE_INFINITY))
-        return refuse(`must have at most ${rule.most} characters`);
-      if (rule.pattern !== undefined && !rule.pattern.test(text))
-        return refuse(rule.reason ?? 'has a wrong form');
-      if (rule.oneOf !== undefined && !rule.oneOf.includes(text))
-        return refuse(`must be one of ${rule.oneOf.join(', ')}`);
-      return mode.normalise ? text : value;
-    }
-    case 'object':
-      return readObject(value, rule.fields, at, faults, { ...mode, open: rule.open ?? false });
-    case 'list':
-      if (!Array.isArray(value)) return refuse('must be an array');
-      return value.map((member, index) => readValue(member, rule.each, `${at}[${index}]`, faults, mode));
-  }
 }

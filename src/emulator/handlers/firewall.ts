@@ -2,7 +2,7 @@ import type { Context, Fields, Reply, Route } from '../call.ts';
 import { refuseDeleting, serverIn } from '../context.ts';
 import { invalid, Refusal } from '../problem.ts';
 import { shows } from '../router.ts';
-import { type FieldRules, readBody } from '../validate.ts';
+import { flag, list, object, oneOf, readBody, text } from '../validate.ts';
 import { firewallView } from '../views.ts';
 
 /** `@source API §4 /servers/{id}/firewall` */
@@ -20,33 +20,26 @@ export const firewallRoutes: readonly Route[] = [
 ];
 
 /** The rule fields that the document shows, and no other. `@source API §2 Firewall` `@assumption A46` */
-const RULE_FIELDS: FieldRules = {
-  direction: { type: 'string', required: true, oneOf: ['in', 'out'] },
-  action: { type: 'string', required: true, oneOf: ['accept', 'drop', 'reject'] },
-  enabled: { type: 'boolean' },
-  protocol: { type: 'string', oneOf: ['tcp', 'udp', 'icmp'] },
-  destination_port: {
-    type: 'string',
-    pattern: /^\d{1,5}(,\d{1,5})*$/,
-    reason: 'must be a port or a comma-separated list of ports',
-  },
-  description: { type: 'string' },
-};
+const RULE = object({
+  direction: oneOf('in', 'out'),
+  action: oneOf('accept', 'drop', 'reject'),
+  enabled: flag.optional(),
+  protocol: oneOf('tcp', 'udp', 'icmp').optional(),
+  destination_port: text()
+    .regex(/^\d{1,5}(,\d{1,5})*$/, 'must be a port or a comma-separated list of ports')
+    .optional(),
+  description: text().optional(),
+});
+
+const policy = oneOf('drop', 'accept', 'reject');
+const FIREWALL = object({ enabled: flag, policy_in: policy, rules: list(RULE) });
+const WITH_ANY_RULES = FIREWALL.extend({ rules: list(RULE.loose()) });
 
 /** `@assumption A45` `@assumption A46` */
 function readFirewall({ body, readings }: Context): Fields {
-  return readBody(body, {
-    enabled: { type: 'boolean', required: true },
-    policy_in: { type: 'string', required: true, oneOf: ['drop', 'accept', 'reject'] },
-    rules: {
-      type: 'list',
-      required: true,
-      each: { type: 'object', fields: RULE_FIELDS, open: readings.ruleFields === 'any' },
-    },
-    ...(readings.policyOutOnWrite === 'accepted'
-      ? { policy_out: { type: 'string', oneOf: ['drop', 'accept', 'reject'] } as const }
-      : {}),
-  });
+  const shown = readings.ruleFields === 'any' ? WITH_ANY_RULES : FIREWALL;
+  const takesPolicyOut = readings.policyOutOnWrite === 'accepted';
+  return readBody(body, takesPolicyOut ? shown.extend({ policy_out: policy.optional() }) : shown);
 }
 
 /** Replaces the whole firewall. `@assumption A43` */

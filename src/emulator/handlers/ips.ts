@@ -3,7 +3,7 @@ import type { Context, Route } from '../call.ts';
 import { found, idIn, recordExecution, spend } from '../context.ts';
 import { Refusal } from '../problem.ts';
 import { shows } from '../router.ts';
-import { type FieldRules, readBody } from '../validate.ts';
+import { integer, object, readBody } from '../validate.ts';
 import { ipView } from '../views.ts';
 import { seenIp, seenIps } from '../visibility.ts';
 import type { Ip } from '../world.ts';
@@ -46,7 +46,7 @@ export const ipRoutes: readonly Route[] = [
   },
 ];
 
-const ALLOCATION: FieldRules = { server_type_id: { type: 'integer', least: 1 } };
+const ALLOCATION = object({ server_type_id: integer(1).optional() });
 
 /** An address of the project; 404 also for an address that reads do not show yet. `@assumption A59` */
 export function findIp({ project, readings }: Context, id: number): Ip {

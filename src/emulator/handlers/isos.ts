@@ -2,7 +2,7 @@ import type { Context, Fields, Reply, Route } from '../call.ts';
 import { finishAtOnce, found, recordExecution, spend, startTask, takeId } from '../context.ts';
 import { invalid, Refusal } from '../problem.ts';
 import { shows } from '../router.ts';
-import { type FieldRules, readBody } from '../validate.ts';
+import { object, readBody, text } from '../validate.ts';
 import { isoView } from '../views.ts';
 import { showsIso } from '../visibility.ts';
 import type { Iso } from '../world.ts';
@@ -34,10 +34,7 @@ export function findIso(context: Context, id: string, name = 'id'): Iso {
   return found(iso, 'iso_not_found', `There is no ISO ${id}.`);
 }
 
-const ISO: FieldRules = {
-  url: { type: 'string', required: true, least: 8, most: 2048 },
-  name: { type: 'string', least: 1, most: 50 },
-};
+const ISO = object({ url: text(8, 2048), name: text(1, 50).optional() });
 
 /** `@assumption A23`, `@assumption A66` */
 function addIso(context: Context, body: Fields): Reply {

@@ -3,7 +3,7 @@ import type { Context, Fields, Reply, Route } from '../call.ts';
 import { recordExecution, refuseDeleting, serverIn, spend, startTask } from '../context.ts';
 import { Refusal } from '../problem.ts';
 import { shows } from '../router.ts';
-import { type FieldRules, readBody } from '../validate.ts';
+import { integer, object, readBody } from '../validate.ts';
 import { cardView } from '../views.ts';
 import { seenCards } from '../visibility.ts';
 import type { Card, Network, Server } from '../world.ts';
@@ -41,7 +41,7 @@ export function plugCard(server: Server, network: Network): Card {
   return card;
 }
 
-const INTERFACE: FieldRules = { network_id: { type: 'integer', required: true, least: 1 } };
+const INTERFACE = object({ network_id: integer(1) });
 
 /** `@assumption A27` `@assumption A44` */
 function addNetworkInterface(context: Context, body: Fields): Reply {

@@ -4,7 +4,7 @@ import { finishAtOnce, found, idIn, recordExecution, spend, startTask, takeId } 
 import { invalid, Refusal } from '../problem.ts';
 import { shows } from '../router.ts';
 import { addNetwork, type NewNetwork } from '../tasks.ts';
-import { type FieldRules, readBody } from '../validate.ts';
+import { object, readBody, text } from '../validate.ts';
 import { networkView, serversOn } from '../views.ts';
 import { showsNetwork } from '../visibility.ts';
 import type { Network } from '../world.ts';
@@ -37,24 +37,16 @@ export function findNetwork({ project }: Context, id: number): Network {
   return found(network, 'network_not_found', `There is no network ${id}.`);
 }
 
-const NETWORK: FieldRules = {
-  name: {
-    type: 'string',
-    required: true,
-    least: 1,
-    most: 30,
-    pattern: /^[A-Za-z0-9 _.-]+$/,
-    reason: 'may hold letters, digits, space, underscore, dot and hyphen',
-  },
-  cidr: {
-    type: 'string',
-    required: true,
-    least: 9,
-    most: 18,
-    pattern: /^\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\/\d{1,2}$/,
-    reason: 'must be a subnet such as 10.20.0.0/24',
-  },
-};
+const NETWORK = object({
+  name: text(1, 30).regex(
+    /^[A-Za-z0-9 _.-]+$/,
+    'may hold letters, digits, space, underscore, dot and hyphen',
+  ),
+  cidr: text(9, 18).regex(
+    /^\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\/\d{1,2}$/,
+    'must be a subnet such as 10.20.0.0/24',
+  ),
+});
 
 /** `@assumption A13` `@assumption A16` `@assumption A19` `@assumption A62` */
 function createNetwork(context: Context, body: Fields): Reply {

@@ -2,7 +2,7 @@ import type { Context, Fields } from '../call.ts';
 import { SIZE_BOUNDS } from '../catalogue.ts';
 import { type InvalidParam, invalid, Refusal } from '../problem.ts';
 import { bindTemplate, namedAddressTemplate } from '../template.ts';
-import { type FieldRules, readBody } from '../validate.ts';
+import { flag, integer, list, object, readBody, text } from '../validate.ts';
 import type { GpuPackage, Server, ServerType } from '../world.ts';
 import { findType } from './server-types.ts';
 
@@ -42,17 +42,19 @@ export function readServerBody(context: Context, body: Fields): WantedServer {
 /** The fields of the body, checked without any context: the names are known and the types are right. */
 export function readServerFields(context: Context): Fields {
   const { normalise } = context.readings;
-  const fields = { ...FIELDS, ...addressFields(context) };
+  // Only the profile shows the named form.
+  const isNamedShown = namedAddressTemplate(context.settings.profile) !== null;
   try {
-    return readBody(context.body, fields, normalise);
+    return readBody(context.body, isNamedShown ? WITH_NAMED_ADDRESS : SERVER, normalise);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    throw besideUnknown(context, fields, error);
+    throw besideUnknown(context, error);
   }
 }
 
 /** The refusal of a body, with the further faults that it names if a field is unknown. `@assumption A73` */
-function besideUnknown(context: Context, fields: FieldRules, refusal: Refusal): Refusal {
+function besideUnknown(context: Context, refusal: Refusal): Refusal {
+  const fields = SERVER.shape;
   const named = refusal.details.invalidParams ?? [];
   const isUnknown = ({ name }: { name: string }) => !Object.hasOwn(fields, name.split('.')[0] ?? name);
   if (named.length === 0 || !named.some(isUnknown)) return refusal;
@@ -110,19 +112,21 @@ function faultsOf(check: () => unknown): InvalidParam[] {
   }
 }
 
-const FIELDS: FieldRules = {
-  name: { type: 'string', required: true, least: 1, most: 255 },
-  server_type_id: { type: 'integer', required: true, least: 1 },
-  image: { type: 'string', required: true, least: 1 },
-  cores: { type: 'integer', least: 1 },
-  memory_mb: { type: 'integer', least: 1 },
-  disk_gb: { type: 'integer', least: 1 },
-  plan_id: { type: 'integer', least: 1 },
-  gpu_package: { type: 'string', least: 1 },
-  ssh_keys: { type: 'list', each: { type: 'integer', least: 1 } },
-  gpus: { type: 'integer', least: 0 },
-  disk_type: { type: 'string', least: 1 },
-};
+const SERVER = object({
+  name: text(1, 255),
+  server_type_id: integer(1),
+  image: text(1),
+  cores: integer(1).optional(),
+  memory_mb: integer(1).optional(),
+  disk_gb: integer(1).optional(),
+  plan_id: integer(1).optional(),
+  gpu_package: text(1).optional(),
+  ssh_keys: list(integer(1)).optional(),
+  gpus: integer(0).optional(),
+  disk_type: text(1).optional(),
+  public_ipv4: object({ new: flag.optional(), reuse: flag.optional() }).optional(),
+});
+const WITH_NAMED_ADDRESS = SERVER.extend({ public_ipv4: object({}).loose().optional() });
 
 const SIZES = ['cores', 'memory_mb', 'disk_gb'] as const;
 const NO_SIZES = { cores: null, memoryMb: null, diskGb: null, planId: null };
@@ -202,16 +206,6 @@ function readSshKeys(context: Context, ids: number[]): number[] {
     throw invalid({ name: 'ssh_keys', reason: `there is no key ${unknown.join(', ')}` });
   }
   throw new Refusal(404, 'ssh_key_not_found', `There is no key ${unknown.join(', ')}.`);
-}
-
-/** Only the profile shows the named form. */
-function addressFields(context: Context): FieldRules {
-  if (namedAddressTemplate(context.settings.profile) !== null) {
-    return { public_ipv4: { type: 'object', fields: {}, open: true } };
-  }
-  return {
-    public_ipv4: { type: 'object', fields: { new: { type: 'boolean' }, reuse: { type: 'boolean' } } },
-  };
 }
 
 /** Exactly one form, and its flag true. `@assumption A22` */

@@ -4,7 +4,7 @@ import { invalid, Refusal } from '../problem.ts';
 import type { Profile, ProfileOperation } from '../profile.ts';
 import { nextRun } from '../schedule.ts';
 import { bindTemplate } from '../template.ts';
-import { readBody, readId } from '../validate.ts';
+import { flag, integer, list, object, oneOf, readBody, readId } from '../validate.ts';
 import { policyView, serverView } from '../views.ts';
 import { listsServer } from '../visibility.ts';
 import type { Server } from '../world.ts';
@@ -118,20 +118,19 @@ function removeNetworkInterface(context: Context, values: Fields): Reply {
   return { status: 202, data: null, task };
 }
 
+const POLICY = object({
+  enabled: flag,
+  days: list(oneOf('mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun')).optional(),
+  hour: integer(0, 23).optional(),
+  minute: integer(0, 59).optional(),
+  keep: integer(1, 365).optional(),
+});
+
 /** Switching scheduled backups on is new spending, off is not. `@source API §1.6` */
 function updateBackupPolicy(context: Context, values: Fields): Reply {
   const server = serverOf(context, values);
   const given = typeof values.policy === 'object' && values.policy !== null ? values.policy : context.body;
-  const body = readBody(given, {
-    enabled: { type: 'boolean', required: true },
-    days: {
-      type: 'list',
-      each: { type: 'string', oneOf: ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] },
-    },
-    hour: { type: 'integer', least: 0, most: 23 },
-    minute: { type: 'integer', least: 0, most: 59 },
-    keep: { type: 'integer', least: 1, most: 365 },
-  });
+  const body = readBody(given, POLICY);
   if (body.enabled === true) spend(context);
   const policy = { ...server.policy, ...(body as Partial<Server['policy']>) };
   const changed = { policy: { ...policy, nextRunMs: nextRun(policy, context.nowMs) } };
@@ -164,18 +163,20 @@ function takeServerImage(context: Context, values: Fields): Reply {
   };
 }
 
+const SIZE = object({
+  cores: integer(1),
+  memory_mb: integer(1),
+  disk_gb: integer(1),
+  plan_id: integer(1),
+}).partial();
+
 /** A packaged server is not resized. A resize to a smaller size reduces the bill. `@source API §4` `@source API §1.6` */
 function resizeServer(context: Context, values: Fields): Reply {
   const server = serverOf(context, values);
   if (server.gpuPackage !== null) {
     throw new Refusal(422, 'resources_managed_by_package', 'The package sets the size.');
   }
-  const body = readBody(context.body, {
-    cores: { type: 'integer', least: 1 },
-    memory_mb: { type: 'integer', least: 1 },
-    disk_gb: { type: 'integer', least: 1 },
-    plan_id: { type: 'integer', least: 1 },
-  });
+  const body = readBody(context.body, SIZE);
   if (Object.keys(body).length === 0) throw invalid({ name: 'body', reason: 'must name a size' });
   const size = {
     cores: (body.cores as number | undefined) ?? server.cores,
