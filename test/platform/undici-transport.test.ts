@@ -1,18 +1,14 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
-import { type AddressInfo, createServer as createNetServer, type Socket } from 'node:net';
-import { afterEach, describe, expect, test } from 'vitest';
+import { createServer as createNetServer, type Socket } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { isLoopbackAddress, isLoopbackHost } from '../../src/core/text.ts';
 import type { Transport, TransportError } from '../../src/core/transport.ts';
 import { type UndiciTransportOptions, undiciTransport } from '../../src/platform/undici-transport.ts';
-
-const cleanUp: (() => Promise<unknown>)[] = [];
-afterEach(async () => {
-  for (const each of cleanUp.splice(0)) await each();
-});
+import { portOf } from '../support/serving.ts';
 
 function transport(options: UndiciTransportOptions = {}): Transport {
   const made = undiciTransport(options);
-  cleanUp.unshift(() => made.close());
+  onTestFinished(() => made.close());
   return made;
 }
 
@@ -22,29 +18,20 @@ async function serve(
   const server = createServer(listener);
   const sockets = new Set<Socket>();
   server.on('connection', (socket) => sockets.add(socket));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  cleanUp.push(() => {
-    server.closeAllConnections();
-    return new Promise((resolve) => server.close(resolve));
-  });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/x`, server, sockets };
+  const url = `http://127.0.0.1:${await portOf(server)}/v1/x`;
+  onTestFinished(() => server.closeAllConnections());
+  return { url, server, sockets };
 }
 
 /** A server below HTTP, for answers that no HTTP server would give. */
 async function serveRaw(onData: (socket: Socket, count: number) => void): Promise<string> {
   let count = 0;
-  const sockets = new Set<Socket>();
   const server = createNetServer((socket) => {
-    sockets.add(socket);
+    onTestFinished(() => void socket.destroy());
     socket.on('error', () => {});
     socket.on('data', () => onData(socket, ++count));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  cleanUp.push(() => {
-    for (const socket of sockets) socket.destroy();
-    return new Promise((resolve) => server.close(resolve));
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/x`;
+  return `http://127.0.0.1:${await portOf(server)}/v1/x`;
 }
 
 const get = (made: Transport, url: string, timeoutMs = 5_000) =>
