@@ -119,14 +119,9 @@ export class Contract {
     return read;
   }
 
-  /** A request beside the base path, which the document does not cover. */
-  async outside(path: string): Promise<Answer> {
-    return readAnswer(await exchange(this.request('GET', `${new URL(this.baseUrl).origin}${path}`, {})));
-  }
-
-  /** An operation that the document names without showing it, and so cannot check. */
-  async undocumented(method: string, path: string, json?: unknown): Promise<Answer> {
-    return readAnswer(await exchange(this.request(method, `${this.baseUrl}${path}`, { json })));
+  /** A request that the document does not cover: beside the base path, or an operation that it names without showing it. */
+  async unchecked(method: string, url: string, json?: unknown): Promise<Answer> {
+    return readAnswer(await exchange(this.request(method, new URL(url, this.baseUrl).href, { json })));
   }
 
   /** Reads what `Location` names. */

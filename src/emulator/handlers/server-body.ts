@@ -26,16 +26,27 @@ interface WantedServer {
 /** `@source API §4 POST /servers body` */
 export function readServerBody(context: Context, body: Fields): WantedServer {
   const type = findType(context, body.server_type_id as number);
-  const sold = type.pricingMode === 'fixed' ? readPackage(context, type, body) : null;
-  const sizes = sold === null ? readSizes(context, type, body) : NO_SIZES;
+  const checks = checksOf(context, type, body);
   return {
     name: body.name as string,
     type,
-    image: readImage(context, type, (body.image as string).trim()),
-    sizes,
-    sold,
-    address: readAddress(context, body.public_ipv4),
-    sshKeys: readSshKeys(context, (body.ssh_keys as number[] | undefined) ?? []),
+    ...checks.size(),
+    image: checks.image(),
+    address: checks.address(),
+    sshKeys: checks.sshKeys(),
+  };
+}
+
+/** The checks of a body that need its server type, in their order. */
+function checksOf(context: Context, type: ServerType, body: Fields) {
+  return {
+    size: () =>
+      type.pricingMode === 'fixed'
+        ? { sold: readPackage(context, type, body), sizes: NO_SIZES }
+        : { sold: null, sizes: readSizes(context, type, body) },
+    image: () => readImage(context, type, (body.image as string).trim()),
+    address: () => readAddress(context, body.public_ipv4),
+    sshKeys: () => readSshKeys(context, (body.ssh_keys as number[] | undefined) ?? []),
   };
 }
 
@@ -86,14 +97,7 @@ function withChecks(context: Context, body: Fields, named: InvalidParam[]): Refu
   const params = [...named];
   try {
     const type = findType(context, body.server_type_id as number);
-    const checks = [
-      () =>
-        type.pricingMode === 'fixed' ? readPackage(context, type, body) : readSizes(context, type, body),
-      () => readImage(context, type, (body.image as string).trim()),
-      () => readAddress(context, body.public_ipv4),
-      () => readSshKeys(context, (body.ssh_keys as number[] | undefined) ?? []),
-    ];
-    for (const check of checks) params.push(...faultsOf(check));
+    for (const check of Object.values(checksOf(context, type, body))) params.push(...faultsOf(check));
     return invalid(...params);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
@@ -152,11 +156,7 @@ function readPackage(context: Context, type: ServerType, body: Fields): GpuPacka
 }
 
 /** Slider types want the three sizes, plan types a plan, neither a package. `@assumption A31` */
-function readSizes(
-  context: Context,
-  type: ServerType,
-  body: Fields,
-): Pick<Server, 'cores' | 'memoryMb' | 'diskGb' | 'planId'> {
+function readSizes(context: Context, type: ServerType, body: Fields): WantedServer['sizes'] {
   const needed = type.pricingMode === 'sliders' ? SIZES : (['plan_id'] as const);
   const foreign = [...SIZES, 'plan_id', 'gpu_package'].filter(
     (name) => body[name] !== undefined && !(needed as readonly string[]).includes(name),

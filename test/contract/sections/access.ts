@@ -101,13 +101,13 @@ describe.each(['suspended', 'unpaid'] as const)('§1.6 a project that is %s', (s
     const server = await api.server();
     const card = await api.attach(server.id, (await api.network('backend')).id);
     api.standing(standing);
-    const path = `/servers/${server.id}`;
+    const path = `/v1/servers/${server.id}`;
     // Removing one reduces the bill, so adding one adds to it (A44).
     const network = await api.networkNamed('backend');
-    const added = await api.post(`${path}/network-interfaces`, { network_id: network?.id });
+    const added = await api.post(`/servers/${server.id}/network-interfaces`, { network_id: network?.id });
     expect(added.status).toBe(402);
-    expect((await api.undocumented('PUT', `${path}/backup-policy`, { enabled: true })).status).toBe(402);
-    expect((await api.undocumented('PUT', `${path}/backup-policy`, { enabled: false })).status).toBe(200);
-    expect((await api.undocumented('DELETE', `${path}/network-interfaces/${card.id}`)).status).toBe(202);
+    expect((await api.unchecked('PUT', `${path}/backup-policy`, { enabled: true })).status).toBe(402);
+    expect((await api.unchecked('PUT', `${path}/backup-policy`, { enabled: false })).status).toBe(200);
+    expect((await api.unchecked('DELETE', `${path}/network-interfaces/${card.id}`)).status).toBe(202);
   });
 });
