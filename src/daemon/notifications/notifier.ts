@@ -34,12 +34,14 @@ export interface NotifierOptions extends Pick<DaemonDeps, 'clock' | 'log'> {
  */
 export class Notifier {
   readonly #options: NotifierOptions;
-  readonly #notified = new Map<number, Map<string, string>>();
-  readonly #waiting: { readonly receiver: Receiver; readonly body: string }[][];
+  /** The content of the last notification about each subject, which begins with the id of its project. */
+  readonly #notified = new Map<string, string>();
+  /** The bodies that wait, the oldest first. */
+  readonly #waiting: ReadonlyMap<Receiver, string[]>;
 
   constructor(options: NotifierOptions) {
     this.#options = options;
-    this.#waiting = options.receivers.map(() => []);
+    this.#waiting = new Map(options.receivers.map((each) => [each, []]));
   }
 
   /** Sends a notification, unless the last notification about the same subject had the same content. */
@@ -47,7 +49,7 @@ export class Notifier {
     // Progress is normal operation.
     if (notification.event === 'condition' && endingOf(notification.condition) === 'progress') return;
     const subject = `${notification.project} ${subjects[notification.event] ?? notification.event}`;
-    const before = this.#sentOf(notification.project).get(subject);
+    const before = this.#notified.get(subject);
     const at = new Date(this.#options.clock.now()).toISOString();
     if (notification.event === 'condition') {
       this.#tellCondition(notification, subject, at);
@@ -56,7 +58,7 @@ export class Notifier {
     const { event, detail } = notification;
     if (before === detail && event !== 'drift' && event !== 'capacity_found') return;
     if (event === 'not_exposed' && before === undefined) return;
-    this.#sentOf(notification.project).set(subject, detail);
+    this.#notified.set(subject, detail);
     this.#sendAll(notification, at);
   }
 
@@ -65,66 +67,56 @@ export class Notifier {
    * for the end of the incident.
    */
   #tellCondition(notification: ConditionNotification, subject: string, at: string): void {
-    const sent = this.#sentOf(notification.project);
-    const before = readIncident(sent.get(subject));
+    const before = readIncident(this.#notified.get(subject));
     if (notification.condition === 'converged') {
-      sent.set(subject, 'converged');
+      this.#notified.set(subject, 'converged');
       // A healthy start is no reason to wake an operator.
       if (before !== undefined) this.#sendAll(notification, at, before.since);
       return;
     }
     const { incident, isNew } = continued(before, notification, at);
-    sent.set(subject, JSON.stringify(incident));
+    this.#notified.set(subject, JSON.stringify(incident));
     if (isNew) this.#sendAll(notification, at, incident.since);
   }
 
   #sendAll(notification: Notification, at: string, since?: string): void {
-    const { receivers, nameOf, pageUrl } = this.#options;
+    const { nameOf, pageUrl } = this.#options;
     const { project } = notification;
+    const name = nameOf(project);
     const context = {
-      ...{ at, name: printableName(nameOf(project)), since },
+      ...{ at, name: name && escapeUnseen(name), since },
       url: pageUrl === undefined ? undefined : project === 0 ? pageUrl : `${pageUrl}?project=${project}`,
     };
-    receivers.forEach((receiver, index) => {
-      this.#send(index, receiver, bodyOf(notification, receiver.form, context));
-    });
+    for (const receiver of this.#waiting.keys())
+      this.#send(receiver, bodyOf(notification, receiver.form, context));
   }
 
   /** The last notifications about a project, by subject. */
   notifiedOf(project: number): Readonly<Record<string, string>> {
-    return Object.fromEntries(this.#notified.get(project) ?? []);
+    return Object.fromEntries([...this.#notified].filter(([subject]) => subject.startsWith(`${project} `)));
   }
 
   /**
    * Takes over the notifications that another process has already sent about a project, so that they are not repeated.
    */
   recall(notified: Readonly<Record<string, string>>): void {
-    for (const [subject, content] of Object.entries(notified))
-      this.#sentOf(Number.parseInt(subject, 10)).set(subject, content);
+    for (const [subject, content] of Object.entries(notified)) this.#notified.set(subject, content);
   }
 
-  #sentOf(project: number): Map<string, string> {
-    const known = this.#notified.get(project);
-    if (known !== undefined) return known;
-    const sent = new Map<string, string>();
-    this.#notified.set(project, sent);
-    return sent;
-  }
-
-  #send(index: number, receiver: Receiver, body: string): void {
-    const queue = this.#waiting[index] ?? [];
-    queue.push({ receiver, body });
+  #send(receiver: Receiver, body: string): void {
+    const queue = this.#waiting.get(receiver) ?? [];
+    queue.push(body);
     if (queue.length > mostWaiting) {
       queue.splice(1, 1);
       this.#options.onResult('failed');
     }
-    if (queue.length === 1) void this.#drain(queue);
+    if (queue.length === 1) void this.#drain(receiver, queue);
   }
 
   /** Sends one message after the other, so that the newest message arrives last. Never rejects. */
-  async #drain(queue: { readonly receiver: Receiver; readonly body: string }[]): Promise<void> {
-    for (let first = queue[0]; first !== undefined; first = queue[0]) {
-      const sent = await this.#tryToSend(first.receiver, first.body);
+  async #drain(receiver: Receiver, queue: string[]): Promise<void> {
+    for (let [first] = queue; first !== undefined; [first] = queue) {
+      const sent = await this.#tryToSend(receiver, first);
       this.#options.onResult(sent ? 'sent' : 'failed');
       queue.shift();
     }
@@ -197,10 +189,6 @@ function continued(
     incident: { since, conditions: [...new Set([...conditions, condition])], open: isPlanned ? lines : open },
     isNew: !conditions.includes(condition) || (isPlanned && lines.some((line) => !open.includes(line))),
   };
-}
-
-function printableName(name: string | undefined): string | undefined {
-  return name === undefined ? undefined : escapeUnseen(name);
 }
 
 interface Context {
