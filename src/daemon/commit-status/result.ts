@@ -1,7 +1,7 @@
 import { formatDiagnostic } from '../../core/errors.ts';
 import { isWaiting, type Plan } from '../../core/plan.ts';
 import { escapeUnseen } from '../../core/text.ts';
-import { type Condition, sentenceOf } from '../../view/condition.ts';
+import { type Condition, levelOf, sentenceOf } from '../../view/condition.ts';
 import type { Daemon } from '../daemon.ts';
 import type { Rollout } from '../fleet/rollout.ts';
 import type { DaemonProject } from '../project/project.ts';
@@ -61,27 +61,16 @@ function ofProjects(projects: readonly ProjectResult[], commit: string): Result 
 }
 
 /** The state of a commit whose project has the condition. */
-const stateOf: Readonly<Record<Condition, Result['state']>> = {
-  starting: 'pending',
-  converging: 'pending',
-  awaiting_approval: 'pending',
-  waiting: 'pending',
-  suspended: 'pending',
-  converged: 'success',
-  // Only reported, as the spec or the mode asks for.
-  drifting: 'success',
-  blocked: 'failure',
-  paused: 'failure',
-  fenced: 'failure',
-  unauthorized: 'failure',
-  unreachable: 'failure',
-  failing: 'failure',
-};
+function stateOf(condition: Condition): Result['state'] {
+  // Drift is only reported, as the spec or the mode asks for.
+  if (condition === 'converged' || condition === 'drifting') return 'success';
+  return condition === 'paused' || levelOf(condition) === 'bad' ? 'failure' : 'pending';
+}
 
 function ofProject({ reconciled, condition, planned, blocked }: ProjectResult, commit: string): Result {
   const plan = planned === undefined ? 'Not planned yet' : `Plan: ${countsOf(planned)}`;
   if (reconciled !== commit) return { state: 'pending', text: plan };
-  const state = stateOf[condition];
+  const state = stateOf(condition);
   if (condition === 'converged') return { state, text: `Converged. ${plan}` };
   // The messages of errors may name hosts of the operator's network, so only the condition is shown.
   return {
