@@ -79,7 +79,6 @@ export class Daemon {
           ? this.#deliver(taken, holders, trigger)
           : this.#reportBroken(taken, holders),
       onNotification: (notification) => this.#notify({ ...notification, project: this.#projectOfSource() }),
-      onChange: options.onChange,
     });
   }
 
@@ -248,9 +247,9 @@ export class Daemon {
   }
 
   #open(id: number): DaemonProject {
-    const { deps, mode, intervalMs, keepMs, worker, onChange, onEvent, onReconciliation } = this.#options;
+    const { deps, onEvent, onReconciliation } = this.#options;
     const project = new DaemonProject({
-      ...{ id, mode, intervalMs, keepMs, worker, onChange, deps: { ...deps, log: logOf(id, deps.log) } },
+      ...{ ...this.#options, id, deps: { ...deps, log: logOf(id, deps.log) } },
       onNotification: (notification) => this.#notify(notification),
       onEvent: (event) => {
         this.fleet?.progress();
@@ -323,10 +322,8 @@ export class Daemon {
   }
 
   #part({ id }: DaemonProject): void {
-    const { deps, onChange } = this.#options;
     this.#projects.delete(id);
-    logOf(id, deps.log).info({}, 'project removed with its file');
+    logOf(id, this.#options.deps.log).info({}, 'project removed with its file');
     this.specs.free(id);
-    onChange();
   }
 }

@@ -162,7 +162,7 @@ describe('src/daemon/http/app.ts: who may ask', () => {
 
   test('under the name of another domain no path but the health shows anything of a project', async () => {
     open = (await startConverged(oneNetwork)).daemon;
-    const paths = ['/', '/page', '/status', '/metrics', '/events', '/readyz'];
+    const paths = ['/', '/page', '/status', '/metrics', '/readyz'];
     for (const path of paths) {
       const { text } = await exchange(
         portOf(open),

@@ -33,7 +33,7 @@ export async function startServer(app: App, { host, port }: Listen): Promise<Run
     close: async () => {
       const closed = once(server, 'close');
       server.close();
-      // Pages that watch would hold the process for ever.
+      // Connections that clients keep open would hold the process.
       server.closeAllConnections();
       await closed;
     },

@@ -134,7 +134,6 @@ export class DaemonProject {
     this.#offer = offer;
     this.#unwanted = undefined;
     this.#problem.end(offer.commit?.id);
-    this.#options.onChange();
     if (same) return false;
     this.#parts.backOff.follow(offer.desired);
     this.#wake.nudge(trigger);
@@ -145,7 +144,6 @@ export class DaemonProject {
   /** A spec that cannot be used: the last valid one stays in force. */
   reject(diagnostics: readonly Diagnostic[]): void {
     this.#problem.begin(diagnostics);
-    this.#options.onChange();
   }
 
   /** No spec describes the project any more: drops the project, or reports the resources that its state still holds. */
@@ -183,7 +181,6 @@ export class DaemonProject {
     this.#options.deps.log.error({ error }, 'project failed');
     this.#parts.history.fail(error);
     this.#parts.history.judge([], this.#options.deps.clock.now());
-    this.#options.onChange();
   }
 
   /** After a failure, waits for a trigger, or for `ms`. */
@@ -293,7 +290,7 @@ export class DaemonProject {
    */
   async #turn(workspace: Workspace, stop: AbortSignal, spec: string): Promise<number | undefined> {
     const { engine, store, clock } = workspace.session;
-    const { mode, intervalMs, deps, onChange } = this.#options;
+    const { mode, intervalMs, deps } = this.#options;
     do {
       const triggers = this.#wake.take();
       await this.#commands.obey(engine, this.#offer?.desired);
@@ -313,7 +310,6 @@ export class DaemonProject {
     const due = restMs({ found: this.#parts.history.found, intervalMs, moments, now }, deps.random);
     const ms = this.#offer === undefined ? intervalMs : due;
     this.#nextReconciliationAt = now + ms;
-    onChange();
     return ms;
   }
 
@@ -323,12 +319,11 @@ export class DaemonProject {
     workspace: Workspace,
     stop: AbortSignal,
   ): Promise<void> {
-    const { deps, onReconciliation, onChange } = this.#options;
+    const { deps, onReconciliation } = this.#options;
     const halt = new AbortController();
     this.#halt = halt;
     this.#reconciling = offer.desired.digest;
     this.#nextReconciliationAt = undefined;
-    onChange();
     const done = reconcile(offer, triggers, workspace, this.#parts, { halt, stop });
     const { record, results } = await done.finally(() => {
       this.#halt = undefined;
@@ -345,7 +340,6 @@ export class DaemonProject {
     const { found } = this.#parts.history;
     logReconciliation(deps.log, record, found.plan, publicDigest(desired));
     onReconciliation(record);
-    onChange();
     const isOver = this.digest === desired.digest && record.outcome !== 'stopped';
     if (isOver && (await this.#wayBack.refuses(offer, found, workspace.session))) this.#wake.nudge('file');
   }
@@ -365,7 +359,6 @@ export class DaemonProject {
       this.#workspace?.approval.consume(event.result);
     this.#parts.history.follow(event, this.#reconciling);
     if (isNew) this.#options.onEvent(event);
-    this.#options.onChange();
   }
 
   /** Everything that is known of the project now: the input of its view. */
