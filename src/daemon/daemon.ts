@@ -44,8 +44,6 @@ export interface DaemonOptions extends Omit<ProjectOptions, 'id' | 'onEvent' | '
   readonly onReconciliation: (project: number, reconciliation: ReconciliationRecord) => void;
 }
 
-type FleetParts = NonNullable<DaemonOptions['fleet']>;
-
 /** Why a daemon is not ready. */
 export interface NotReady {
   readonly reason: string;
@@ -138,12 +136,15 @@ export class Daemon {
 
   /** Runs until `stop` aborts. Rejects with an error after which the whole daemon cannot continue. */
   async run(stop: AbortSignal): Promise<void> {
-    const { deps } = this.#options;
+    const { deps, fleet } = this.#options;
     this.#stop = stop;
     const failed = new Promise<never>((_resolve, reject) => {
       this.#fail = reject;
     });
-    if (this.#options.fleet !== undefined) this.#running.add(this.#share(this.#options.fleet, stop));
+    if (fleet !== undefined) {
+      const open = (spec: SpecInForce, trigger: Trigger) => this.#openFor(spec, trigger, fleet.intake);
+      this.#begin(fleet.fleet.run({ open, lead: fleet.lead }, stop));
+    }
     await Promise.race([this.specs.run(stop), failed]);
     const late = new AbortController();
     const all = Promise.all(this.#running).then(() => true);
@@ -207,7 +208,7 @@ export class Daemon {
     const known = this.#projects.get(projectId);
     const project = known ?? this.#open(projectId);
     const isNew = project.offer(offer, trigger);
-    if (known === undefined) this.#start(project);
+    if (known === undefined) this.#begin(this.#keepRunning(project));
     return isNew;
   }
 
@@ -261,9 +262,9 @@ export class Daemon {
     return project;
   }
 
-  #start(project: DaemonProject): void {
-    const running = this.#keepRunning(project).catch((error: unknown) => this.#fail(error));
-    this.#running.add(running);
+  /** An error in the work ends the daemon. */
+  #begin(work: Promise<void>): void {
+    this.#running.add(work.catch((error: unknown) => this.#fail(error)));
   }
 
   /** The replicas that follow read no specs. */
@@ -271,11 +272,6 @@ export class Daemon {
     const isOfLeader = ['spec_broken', 'spec_valid', 'source'].includes(notification.event);
     if (isOfLeader && this.fleet?.leads() === false) return;
     this.#options.onNotification(notification);
-  }
-
-  async #share({ fleet, intake, lead }: FleetParts, stop: AbortSignal): Promise<void> {
-    const open = (spec: SpecInForce, trigger: Trigger) => this.#openFor(spec, trigger, intake);
-    await fleet.run({ open, lead }, stop).catch((error: unknown) => this.#fail(error));
   }
 
   /** The project of a fleet whose turn this replica has, by its spec in force. */

@@ -20,7 +20,6 @@ import type { ProjectOptions } from './options.ts';
 import { PlanCheck } from './plan-check.ts';
 import { logReconciliation, reconcile } from './reconciliation.ts';
 import { TurnRecord } from './turn-record.ts';
-import { countsAtEnd } from './use-meter.ts';
 import { WayBack } from './way-back.ts';
 import {
   isEmpty,
@@ -71,8 +70,8 @@ export class DaemonProject {
   /** With which a command means the project. */
   readonly #flags = () => this.#options.deps.commandFlags(this.id, this.#offer?.files ?? []);
   #nextReconciliationAt: number | undefined;
-  /** Of all sessions so far. */
-  #counts = (): RequestCounts => ({ reads: 0, writes: 0, polls: 0, probes: 0, throttled: 0 });
+  /** The requests of all sessions that have ended. */
+  #spent: RequestCounts = { reads: 0, writes: 0, polls: 0, probes: 0, throttled: 0 };
   /** Of the last turn. */
   #readings: Awaited<ReturnType<typeof readingsOf>>;
 
@@ -236,7 +235,10 @@ export class DaemonProject {
   ): Promise<void> {
     const session = await this.#openSession(stop);
     if (session === undefined) return;
-    const workspace = this.#openWorkspace(session);
+    this.#stopwatch ??= createStopwatch(session.clock, session.profile.timeScale);
+    this.#empty = false;
+    this.#waitingFor = undefined;
+    const workspace = openWorkspace(session, this.#parts, this.#stopwatch, this.#spent);
     this.#workspace = workspace;
     await session.onCommand((command) => this.take(command));
     const background = new AbortController();
@@ -253,7 +255,7 @@ export class DaemonProject {
       await working.catch(() => undefined);
       this.#workspace = undefined;
       await session.close();
-      this.#counts = countsAtEnd(this.#counts());
+      this.#spent = workspace.session.counts();
     }
   }
 
@@ -273,15 +275,6 @@ export class DaemonProject {
       },
     });
     return unlessAborted(opening, stop);
-  }
-
-  #openWorkspace(session: ProjectSession): Workspace {
-    this.#stopwatch ??= createStopwatch(session.clock, session.profile.timeScale);
-    this.#empty = false;
-    this.#waitingFor = undefined;
-    const workspace = openWorkspace(session, this.#parts, this.#stopwatch, this.#counts());
-    this.#counts = workspace.session.counts;
-    return workspace;
   }
 
   /**

@@ -14,14 +14,6 @@ export function both(first: RequestCounts, second: RequestCounts): RequestCounts
   };
 }
 
-/**
- * The counters of a session that has ended. The session's own counters would keep all of it in memory, and a closure in
- * the method that uses the session would as well: a fleet has thousands of projects.
- */
-export function countsAtEnd(counts: RequestCounts): () => RequestCounts {
-  return () => counts;
-}
-
 /** How much of the request budgets the last window took: samples of counters that only grow. */
 export class UseMeter {
   readonly #counts: () => RequestCounts;
