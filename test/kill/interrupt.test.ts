@@ -1,16 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
-import { type RunningEmulator, startEmulator } from '../../src/emulator/http-server.ts';
-import { builtCommand } from '../support/built.ts';
-import { programEnv } from '../support/program-env.ts';
-
-/** Slow enough that a task of 45 s has not ended when the signal arrives. */
-const speed = 60;
+import { folderWith, type Served, serve, start } from '../cli/run.ts';
 
 const spec = `version: 1
 project: {id: 4711}
@@ -28,64 +19,43 @@ isos:
   rescue: {url: "https://mirror.example.com/rescue.iso"}
 `;
 
-let api: RunningEmulator;
+let api: Served;
 let folder: string;
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'vdcsync-interrupt-'));
-  await writeFile(join(folder, 'vdcsync.yaml'), spec);
-  await writeFile(join(folder, 'profile.yaml'), `time_scale: ${speed}\n`);
-});
-
-afterEach(async () => {
-  await api.close();
-  await rm(folder, { recursive: true, force: true });
+  api = await serve({
+    // Slow enough that a task of 45 s has not ended when the signal arrives.
+    ...{ speed: 60, seed: 3 },
+    faults: [
+      faultRule({ path: 'create_server', nth: 1 }, { do: 'task', outcome: 'stuck' }),
+      faultRule({ path: 'add_iso', nth: 1 }, { do: 'task', outcome: 'stuck' }),
+    ],
+  });
+  folder = folderWith({ 'vdcsync.yaml': spec, ...api.files });
+  return () => api.close();
 });
 
 const world = () => api.emulator.world.projects[0];
 const posts = () => api.emulator.world.executions.filter(({ kind }) => kind === 'server').length;
 
-function start(...args: string[]) {
-  const env = {
-    ...programEnv(),
-    VDC_BASE_URL: api.baseUrl,
-    VDC_TOKEN: api.projects[0]?.tokens.readWrite,
-    VDCSYNC_API_PROFILE: 'profile.yaml',
-    VDCSYNC_ALLOW_EPHEMERAL_STATE: '1',
-  };
-  const child = spawn(process.execPath, [builtCommand(), ...args], { cwd: folder, env });
+function begin(...args: string[]) {
+  const child = start(args, { cwd: folder, env: { ...api.env, VDCSYNC_ALLOW_EPHEMERAL_STATE: '1' } });
   const printed = { text: '' };
   for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (text: Buffer) => {
+    stream?.on('data', (text: Buffer) => {
       printed.text += text.toString('utf8');
     });
-  return { child, printed, ended: endOf(child) };
-}
-
-async function endOf(child: ChildProcess): Promise<number> {
-  const [code] = (await once(child, 'close')) as [number];
-  return code;
+  return { child, printed, ended: once(child, 'close').then(([code]) => code) };
 }
 
 /** The tasks of the emulator's world that have not ended. */
 const openTasks = () => world()?.tasks.filter(({ done }) => !done) ?? [];
 
 describe('src/engine/interruption.ts: the built command with tasks that never end', () => {
-  beforeEach(async () => {
-    api = await startEmulator({
-      speed,
-      seed: 3,
-      faults: [
-        faultRule({ path: 'create_server', nth: 1 }, { do: 'task', outcome: 'stuck' }),
-        faultRule({ path: 'add_iso', nth: 1 }, { do: 'task', outcome: 'stuck' }),
-      ],
-    });
-  });
-
   const bothAccepted = () => expect.poll(() => openTasks().length).toBe(2);
 
   test.each(['SIGINT', 'SIGTERM'] as const)('%s ends apply, and names both tasks', async (signal) => {
-    const run = start('apply', '--yes');
+    const run = begin('apply', '--yes');
     await bothAccepted();
 
     run.child.kill(signal);
@@ -98,13 +68,13 @@ describe('src/engine/interruption.ts: the built command with tasks that never en
   });
 
   test('a second run after the end of the tasks continues the one creation', async () => {
-    const first = start('apply', '--yes');
+    const first = begin('apply', '--yes');
     await bothAccepted();
     first.child.kill('SIGINT');
     await first.ended;
     for (const task of openTasks()) task.stuck = false;
 
-    const second = start('apply', '--yes');
+    const second = begin('apply', '--yes');
 
     expect(await second.ended, second.printed.text).toBe(0);
     expect(posts()).toBe(1);
@@ -118,7 +88,7 @@ describe('src/engine/interruption.ts: the built command with tasks that never en
       faultRule({ path: 'create_server', nth: 1 }, { do: 'task', outcome: 'stuck' }),
       faultRule({ path: 'replace_firewall', nth: 1 }, { do: 'slow', ms: 3_600_000 }),
     ]);
-    const run = start('apply', '--yes');
+    const run = begin('apply', '--yes');
     await expect
       .poll(() => api.emulator.requests.some(({ operation }) => operation === 'replace_firewall'))
       .toBe(true);
@@ -130,7 +100,7 @@ describe('src/engine/interruption.ts: the built command with tasks that never en
     expect(await run.ended).toBe(130);
     for (const task of openTasks()) task.stuck = false;
     api.emulator.setFaults([]);
-    const second = start('apply', '--yes');
+    const second = begin('apply', '--yes');
     expect(await second.ended, second.printed.text).toBe(0);
     expect(posts()).toBe(1);
     expect(world()?.servers).toMatchObject([{ firewall: { enabled: true } }]);
@@ -138,9 +108,9 @@ describe('src/engine/interruption.ts: the built command with tasks that never en
 
   test('Ctrl-C ends destroy, names its task, and the next destroy completes it', async () => {
     api.emulator.setFaults([faultRule({ path: 'delete_server', nth: 1 }, { do: 'task', outcome: 'stuck' })]);
-    const made = start('apply', '--yes');
+    const made = begin('apply', '--yes');
     expect(await made.ended, made.printed.text).toBe(0);
-    const first = start('destroy', '--yes');
+    const first = begin('destroy', '--yes');
     await expect.poll(() => openTasks().length).toBe(1);
 
     first.child.kill('SIGINT');
@@ -149,13 +119,13 @@ describe('src/engine/interruption.ts: the built command with tasks that never en
     const [task] = openTasks();
     expect(first.printed.text).toContain(`task ${task?.id} continues`);
     for (const each of openTasks()) each.stuck = false;
-    const second = start('destroy', '--yes');
+    const second = begin('destroy', '--yes');
     expect(await second.ended, second.printed.text).toBe(0);
     expect(world()).toMatchObject({ servers: [], ips: [], isos: [] });
   });
 
   test('SIGTERM ends the daemon with 0, and its log names both tasks', async () => {
-    const run = start('run', '--listen', '127.0.0.1:0');
+    const run = begin('run', '--listen', '127.0.0.1:0');
     await bothAccepted();
 
     run.child.kill('SIGTERM');

@@ -1,19 +1,11 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
-import { startEmulator } from '../../src/emulator/http-server.ts';
 import type { Mutation } from '../../src/emulator/mutations.ts';
 import type { World } from '../../src/emulator/world.ts';
-import { builtCommand } from '../support/built.ts';
+import { ended, folderWith, serve, start } from '../cli/run.ts';
 import { playsAll } from '../support/drawn.ts';
-import { programEnv } from '../support/program-env.ts';
 import { seededRandom } from '../support/rig.ts';
 
-const speed = 600;
 /** Stories run side by side; each is a project of its own. */
 const stories = Number(process.env.KILL_STORIES ?? 2);
 const killsAStory = 20;
@@ -54,9 +46,8 @@ describe.concurrent('src/engine: the built command, killed again and again', () 
     Array.from({ length: playsAll ? stories : 1 }, (_, at) => at + 1),
   )(`story %i survives ${killsAStory} kills, ends as the spec says, and nothing was made twice`, async (seed) => {
     const chance = seededRandom(seed);
-    const service = await startEmulator({
-      speed,
-      seed,
+    const service = await serve({
+      ...{ speed: 600, seed },
       faults: [
         faultRule({ method: 'POST', probability: 0.1 }, { do: 'reset', effect: 'done' }),
         faultRule({ method: 'POST', probability: 0.05 }, { do: 'reset', effect: 'none' }),
@@ -64,28 +55,20 @@ describe.concurrent('src/engine: the built command, killed again and again', () 
       ],
     });
     const before = { ...service.emulator.world.nextId };
-    const folder = await mkdtemp(join(tmpdir(), 'vdcsync-kill-'));
     try {
-      await writeFile(join(folder, 'vdcsync.yaml'), spec);
-      await writeFile(join(folder, 'profile.yaml'), `time_scale: ${speed}\n`);
-      const env = {
-        ...programEnv(),
-        VDC_BASE_URL: service.baseUrl,
-        VDC_TOKEN: service.projects[0]?.tokens.readWrite,
-        VDCSYNC_API_PROFILE: 'profile.yaml',
-        LOG_LEVEL: 'error',
-      };
+      const cwd = folderWith({ 'vdcsync.yaml': spec, ...service.files });
+      const env = { ...service.env, LOG_LEVEL: 'error' };
       for (let kills = 0; ; ) {
-        const child = spawn(process.execPath, [builtCommand(), 'apply', '--yes'], { cwd: folder, env });
-        const output = gather(child);
+        const child = start(['apply', '--yes'], { cwd, env });
         const timer =
           kills < killsAStory
             ? setTimeout(() => child.kill('SIGKILL'), 150 + chance.next() * 1500)
             : undefined;
-        const [code] = await once(child, 'exit');
+        const { code, stdout, stderr } = await ended(child);
         clearTimeout(timer);
         if (code === 0 && kills === killsAStory) break;
-        if (code !== null && code !== 0) throw new Error(`exit ${code} after ${kills} kills:\n${output()}`);
+        if (code !== null && code !== 0)
+          throw new Error(`exit ${code} after ${kills} kills:\n${stdout}${stderr}`);
         if (code === null) kills++;
         // Converged sooner than it could be killed: the rest of the kills strike a project that changes.
         else service.emulator.mutate(openedFirewall(service.emulator.world));
@@ -101,7 +84,6 @@ describe.concurrent('src/engine: the built command, killed again and again', () 
       });
     } finally {
       await service.close();
-      await rm(folder, { recursive: true, force: true });
     }
   });
 });
@@ -109,13 +91,6 @@ describe.concurrent('src/engine: the built command, killed again and again', () 
 function openedFirewall(world: World): Mutation {
   const server = world.projects[0]?.servers[0]?.id ?? 0;
   return { do: 'set_firewall', server_id: server, policy_in: 'accept', rules: [] };
-}
-
-function gather(child: ChildProcess): () => string {
-  const chunks: Buffer[] = [];
-  child.stdout?.on('data', (chunk: Buffer) => chunks.push(chunk));
-  child.stderr?.on('data', (chunk: Buffer) => chunks.push(chunk));
-  return () => Buffer.concat(chunks).toString();
 }
 
 function counts(world: World) {
