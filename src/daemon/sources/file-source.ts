@@ -5,7 +5,7 @@ import type { DaemonDeps } from '../ports.ts';
 import { Wake } from '../scheduling/wake.ts';
 import type { FolderBounds } from './bounds.ts';
 import { failWith, readSpecFile } from './read-file.ts';
-import { SharedOverlays, type Snapshot, type SpecSource, specOf } from './source.ts';
+import { type Snapshot, type SpecSource, specOf, withOverlays } from './source.ts';
 import { SpecFolder } from './spec-folder.ts';
 
 /** A burst of events is one hint, after this time without another event. Real ms. */
@@ -46,7 +46,6 @@ export function fileSource(options: FileSourceOptions): SpecSource {
     most: options.most,
     except: alone.map(({ path }) => path),
   });
-  const shared = new SharedOverlays();
 
   const readAlone = () =>
     Promise.all(
@@ -58,7 +57,7 @@ export function fileSource(options: FileSourceOptions): SpecSource {
 
   async function read(): Promise<Snapshot> {
     const read = await readAlone();
-    return { specs: folder ? shared.addTo(await specs.read(), read) : [specOf(name, read)] };
+    return { specs: folder ? withOverlays(await specs.read(), read) : [specOf(name, read)] };
   }
 
   /** Another text when `read` gives something else. `some`: only a part of a large folder is checked. */

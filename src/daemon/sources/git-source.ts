@@ -9,12 +9,12 @@ import { type FolderBounds, withinBounds } from './bounds.ts';
 import { type GitAccess, GitProgram, TooLargeError } from './git-program.ts';
 import { checkGitNames, commitPage, type GitFile, type GitUrl } from './git-url.ts';
 import {
-  SharedOverlays,
   type Snapshot,
   SourceError,
   type SpecSource,
   type SpecText,
   specOf,
+  withOverlays,
 } from './source.ts';
 
 /** The branch that a spec comes from. */
@@ -55,7 +55,6 @@ export function gitSource(options: GitSourceOptions): SpecSource {
   checkGitNames(ref, files);
   const memory = new TakenMemory(options.folder);
   const name = `${access.url.shown}#${ref}:${files.map(({ path }) => path).join(', ')}`;
-  const shared = new SharedOverlays();
   let prepared = false;
   let taken: Snapshot | undefined;
   /** The specs that were read last, by blob and path: a commit seldom changes more than a few of them. */
@@ -78,7 +77,7 @@ export function gitSource(options: GitSourceOptions): SpecSource {
     blobs = read.blobs;
     // The next commit must follow the last readable commit, so the tip is recorded only now.
     await memory.write(tip);
-    taken = { specs: shared.addTo(read.specs, read.overlays), commit };
+    taken = { specs: withOverlays(read.specs, read.overlays), commit };
     return taken;
   }
 

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import isEqual from 'fast-deep-equal';
 import type { Diagnostic } from '../../core/errors.ts';
 import type { Trigger } from '../../core/fleet.ts';
 import type { Source } from '../../spec/load.ts';
@@ -78,28 +77,11 @@ export function specOf(name: string, files: readonly (Source | readonly Diagnost
   return { name, sources: files.flatMap((each) => ('text' in each ? [each] : [])) };
 }
 
-/**
- * Adds the same overlays to each spec of a folder. A spec stays the same value for as long as neither the spec nor an
- * overlay has changed.
- */
-export class SharedOverlays {
-  #overlays: readonly (Source | readonly Diagnostic[])[] = [];
-  #added = new WeakMap<SpecText, SpecText>();
-
-  addTo(
-    specs: readonly SpecText[],
-    overlays: readonly (Source | readonly Diagnostic[])[],
-  ): readonly SpecText[] {
-    if (overlays.length === 0) return specs;
-    if (!isEqual(overlays, this.#overlays)) this.#added = new WeakMap();
-    this.#overlays = overlays;
-    return specs.map((spec) => {
-      if ('problem' in spec) return spec;
-      const known = this.#added.get(spec);
-      if (known !== undefined) return known;
-      const whole = specOf(spec.name, [...spec.sources, ...overlays]);
-      this.#added.set(spec, whole);
-      return whole;
-    });
-  }
+/** Adds the same overlays to each spec of a folder. */
+export function withOverlays(
+  specs: readonly SpecText[],
+  overlays: readonly (Source | readonly Diagnostic[])[],
+): readonly SpecText[] {
+  if (overlays.length === 0) return specs;
+  return specs.map((spec) => ('problem' in spec ? spec : specOf(spec.name, [...spec.sources, ...overlays])));
 }
