@@ -139,8 +139,6 @@ export interface Publications {
   isOwned?(): boolean;
   /** Asks for the last version; `undefined` where nothing was published yet. */
   publication(): Promise<{ readonly version: number; readonly head: Json } | undefined>;
-  /** The version of the last publication. */
-  version(): Promise<number | undefined>;
   published(after: number, upTo: number): Promise<readonly PublishedSpec[]>;
   publishedFor(project: number): Promise<PublishedFor | undefined>;
   projects(): Promise<readonly number[]>;

@@ -43,14 +43,6 @@ export class PostgresPublications implements Publications {
     return row && JSON.parse(String(row.value));
   }
 
-  /** The version of the last publication. */
-  async version(): Promise<number | undefined> {
-    const [row] = await this.#read(
-      `SELECT value::json ->> 'version' AS version FROM vdcsync.notes WHERE state_id = $1 AND name = 'publication'`,
-    );
-    return row && Number(row.version);
-  }
-
   /** The specs that changed after one version, and up to another. */
   async published(after: number, upTo: number): Promise<readonly PublishedSpec[]> {
     const sql = `SELECT ${columns} FROM vdcsync.specs WHERE state_id = $1 AND version > $2 AND version <= $3`;

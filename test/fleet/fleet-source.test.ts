@@ -59,9 +59,9 @@ test('however many look at the board at once, they share one connection, also wh
       await shelf.publish([], { commit: null }, { put: [], gone: [] });
       return {
         ...shelf,
-        version: async () => {
+        publication: async () => {
           if (failing) throw new StateError('the connection is gone');
-          return shelf.version();
+          return shelf.publication();
         },
         close: async () => {
           open -= 1;
@@ -71,7 +71,7 @@ test('however many look at the board at once, they share one connection, also wh
     assignments: async () => [],
     clock: systemClock,
   });
-  const ten = () => Promise.allSettled(Array.from({ length: 10 }, () => board.hasMoved()));
+  const ten = () => Promise.allSettled(Array.from({ length: 10 }, () => board.refresh()));
   const failed = await ten();
   expect(failed.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 'rejected'));
   expect(open).toBe(0);

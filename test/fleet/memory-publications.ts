@@ -12,7 +12,6 @@ export class MemoryPublications {
   open(others: Partial<Publications> = {}): Publications {
     return {
       publication: async () => this.last,
-      version: async () => this.last?.version,
       waiting: async () => [...this.#waiting.values()],
       publishedFor: async () => undefined,
       projects: async () => [],

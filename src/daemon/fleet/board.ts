@@ -82,8 +82,6 @@ export class Board {
   readonly #names = new Map<number, string>();
   /** The version that `#specs` have. */
   #version = 0;
-  /** The version of the last head. */
-  #seen: number | undefined;
   #commit: Commit | undefined;
   #rollouts: readonly Rollout[] = [];
   #counted: string | undefined;
@@ -188,7 +186,7 @@ export class Board {
     return this.#reading(async (store) => {
       const publication = await store?.publication();
       if (publication === undefined) return false;
-      this.#takeHead(publication.version, publication.head);
+      this.#takeHead(publication.head);
       return true;
     });
   }
@@ -224,11 +222,6 @@ export class Board {
     const changed = await owned.published(await owned.asked(), upTo);
     const projects = changed.flatMap(({ project }) => (project === null ? [] : [project]));
     return { projects, done: async () => (projects.length === 0 ? undefined : owned.setAsked(upTo)) };
-  }
-
-  /** Whether anything was published since the last `refresh`. */
-  hasMoved(): Promise<boolean> {
-    return this.#reading(async (store) => (await store?.version()) !== this.#seen);
   }
 
   /** How each project is that has a spec. The answer may be `assignmentsMs` old. */
@@ -290,12 +283,11 @@ export class Board {
       if (project !== null) this.#names.set(project, name);
     }
     this.#version = version;
-    this.#takeHead(version, head);
+    this.#takeHead(head);
   }
 
-  #takeHead(version: number, head: Json): void {
+  #takeHead(head: Json): void {
     const { commit, rollouts, counted } = head as unknown as Head;
-    this.#seen = version;
     this.#commit = commit ?? undefined;
     this.#rollouts = readRollouts(rollouts);
     this.#counted = counted;

@@ -12,7 +12,7 @@ import { usable } from './rollout.ts';
 
 /** Time between two readings of a board that could not be read. Real ms. */
 const againMs = 2_000;
-/** Time after which a follower reads the commit and the rollouts in force again. Real ms. */
+/** Time after which a follower takes in the commit and the rollouts in force again. Real ms. */
 const followMs = 5_000;
 /** Time after which the leader reads the hints again. Real ms. */
 const hintsMs = 1_000;
@@ -109,8 +109,7 @@ export function fleetSource(options: FleetSourceOptions): FleetSource {
     hint = hintOf;
     for (;;) {
       await clock.sleep(unread ? againMs : followMs, signal);
-      // If the board cannot be reached, the next reading reports the error.
-      if (unread || (!board.leads() && (await board.hasMoved().catch(() => true)))) hint('fleet');
+      if (unread || !board.leads()) hint('fleet');
     }
   }
 
