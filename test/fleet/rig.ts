@@ -137,8 +137,8 @@ export const billed = ({ emulator }: RunningEmulator) =>
   emulator.world.projects.map(({ servers, ips }) => [servers.length, ips.length]);
 
 /** Under how many keys each project was sold its server: a second one is a second server. */
-export const creations = ({ emulator }: RunningEmulator) =>
-  ids.map((id) => {
+export const creations = ({ emulator }: RunningEmulator, of = ids) =>
+  of.map((id) => {
     // A process that is killed before its first byte leaves a key that is asked by a probe, and then fenced.
     const sent = emulator.requests.filter(({ project, method, url, status }) => {
       return project === id && method === 'POST' && url.endsWith('/servers') && status === 202;

@@ -4,9 +4,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { RunningEmulator } from '../../../src/emulator/http-server.ts';
 import { folderWith } from '../../cli/run.ts';
-import { emulate, type RunningDaemon, startDaemon } from '../../daemon/support.ts';
+import { emulate, type RunningDaemon, startDaemon, until } from '../../daemon/support.ts';
 import { postgresServer } from '../../support/postgres.ts';
-import { database, specOf, sql, withServer } from '../rig.ts';
+import { billed, creations, database, specOf, sql, withServer } from '../rig.ts';
 
 // `npm run test:fleet`: 100 projects at work on three replicas, for faults that last as long as they do in production. Minutes
 // each, so CI plays the short forms in `test/fleet/faults.test.ts` instead.
@@ -112,27 +112,23 @@ function watchIdle(fleet: Fleet): void {
   })();
 }
 
-const bought = ({ emulator }: RunningEmulator) =>
-  emulator.requests.filter(
-    ({ method, url, status }) => method === 'POST' && url.endsWith('/servers') && status === 202,
-  ).length;
+const bought = (api: RunningEmulator) => creations(api, ids).filter((keys) => keys > 0).length;
 
+/** How long it takes until the answer is as wanted, in ms. While the database is away, there is no answer. */
 async function reach<Value>(
   ask: () => Promise<Value>,
   isWanted: (value: Value) => boolean,
   seconds: number,
   what: string,
-  more: () => string = () => '',
 ): Promise<number> {
   const startedAt = performance.now();
-  let last: Value | undefined;
-  for (; performance.now() - startedAt < seconds * 1_000; await pause(200)) {
-    last = await ask().catch(() => undefined);
-    if (last !== undefined && isWanted(last)) return performance.now() - startedAt;
-  }
-  throw new Error(
-    `not so within ${seconds} s: ${what}; it is ${JSON.stringify(last)?.slice(0, 1_000)}\n${more()}`,
+  await until(
+    () => ask().catch(() => undefined),
+    (value) => value !== undefined && isWanted(value),
+    seconds * 1_000,
+    what,
   );
+  return performance.now() - startedAt;
 }
 
 /** How long it takes until another replica works on the first and on the last project of one that is gone, or has worked on it, in ms. */
@@ -160,17 +156,6 @@ async function takenOver(fleet: Fleet, from: ReadonlyMap<number, string>, gone: 
   return { first: first ?? last, last };
 }
 
-/** What the replicas have warned of last. */
-function warnings({ daemons }: Fleet): string {
-  const lines = daemons.flatMap((each) =>
-    each.log().filter(({ level }) => level === 'warn' || level === 'error'),
-  );
-  return lines
-    .slice(-20)
-    .map((line) => JSON.stringify(line).slice(0, 600))
-    .join('\n');
-}
-
 /** All converge, and nothing was bought twice. */
 async function expectConverged(fleet: Fleet, except: readonly RunningDaemon[] = []): Promise<void> {
   const { api, sql } = fleet;
@@ -182,16 +167,10 @@ async function expectConverged(fleet: Fleet, except: readonly RunningDaemon[] = 
     ([left, missing]) => left.length === 0 && missing === 0,
     300,
     'all projects are converged',
-    () => warnings(fleet),
   );
-  const { projects } = api.emulator.world;
-  expect(projects.map(({ servers, ips }) => [servers.length, ips.length])).toEqual(ids.map(() => [1, 1]));
-  const keys = new Map<number, Set<string | undefined>>();
-  for (const { project, method, url, status, key } of api.emulator.requests)
-    if (method === 'POST' && url.endsWith('/servers') && status === 202 && project !== null)
-      keys.set(project, (keys.get(project) ?? new Set()).add(key ?? undefined));
+  expect(billed(api)).toEqual(ids.map(() => [1, 1]));
   // The emulator remembers its last requests only, and a busy fleet polls for long.
-  expect([...keys].filter(([, { size }]) => size > 1)).toEqual([]);
+  expect(creations(api, ids).filter((keys) => keys > 1)).toEqual([]);
   expect([...fleet.idle].filter(([, ms]) => ms > mostIdleMs)).toEqual([]);
   for (const daemon of fleet.daemons)
     if (!except.includes(daemon) && daemon.child.exitCode === null) expect(await isReady(daemon)).toBe(true);
