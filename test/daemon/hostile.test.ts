@@ -129,19 +129,14 @@ describe('src/daemon/http/webhooks.ts: hostile deliveries', () => {
 });
 
 describe('src/daemon/http/app.ts: who may ask', () => {
-  let open: RunningDaemon;
-
-  const ask = async (host: string, path = '/status') => {
-    const { text } = await exchange(
-      portOf(open),
-      `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`,
-    );
-    return Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1]);
-  };
-
-  test('without a token, a page of another domain cannot ask under its own name, wherever the daemon listens', async () => {
-    const api = await emulate();
-    open = await startDaemon(api, { spec: oneNetwork, args: ['--listen', '0.0.0.0:0'] });
+  test('without a token, a page of another domain cannot ask under its own name, wherever the daemon listens, and no path but the health shows it anything of a project', async () => {
+    const { daemon: open } = await startConverged(oneNetwork, { args: ['--listen', '0.0.0.0:0'] });
+    const answerTo = async (host: string, path: string) => {
+      const request = `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
+      return (await exchange(portOf(open), request)).text;
+    };
+    const ask = async (host: string, path = '/status') =>
+      Number(/^HTTP\/1\.1 (\d+)/.exec(await answerTo(host, path))?.[1]);
     for (const host of ['localhost', '127.0.0.1:9464', '10.1.2.3:9464', '[fd00::1]:9464', 'vdcsync:9464']) {
       expect([host, await ask(host)]).toEqual([host, 200]);
     }
@@ -158,16 +153,8 @@ describe('src/daemon/http/app.ts: who may ask', () => {
       expect([host, [400, 421].includes(await ask(host))]).toEqual([host, true]);
     }
     expect(await ask('evil.example', '/healthz')).toBe(200);
-  });
-
-  test('under the name of another domain no path but the health shows anything of a project', async () => {
-    open = (await startConverged(oneNetwork)).daemon;
-    const paths = ['/', '/page', '/status', '/metrics', '/readyz'];
-    for (const path of paths) {
-      const { text } = await exchange(
-        portOf(open),
-        `GET ${path} HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n`,
-      );
+    for (const path of ['/', '/page', '/status', '/metrics', '/readyz']) {
+      const text = await answerTo('evil.example', path);
       expect([path, text.includes('backend'), text.includes('4711')]).toEqual([path, false, false]);
       expect(text).not.toMatch(/access-control-allow/i);
     }

@@ -1,4 +1,4 @@
-import type { Browser, Page } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Daemon } from '../../src/daemon/daemon.ts';
 import { createApp, unseen } from '../../src/daemon/http/app.ts';
@@ -14,6 +14,7 @@ import { pageStates, thousand } from '../support/page-states.ts';
 import { findBrowser, launchBrowser } from './browser.ts';
 
 const executable = findBrowser();
+const phone = { width: 390, height: 844 };
 let browser: Browser;
 
 describe('src/daemon/http/page.ts: golden texts', () => {
@@ -38,17 +39,19 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
 
   test.each(
     drawn(Object.keys(pageStates)),
-  )('on a phone, %s: nothing leaves the screen, and no name in a key is cut', async (state) => {
-    const page = await phone();
-    await page.setContent(await pageOf(state));
-    for (const each of await page.locator('details').all())
-      await each.evaluate((details) => details.setAttribute('open', ''));
-    const width = await page.locator('html').evaluate((root) => root.scrollWidth);
-    const cut = await page
-      .locator('.key > span')
-      .evaluateAll((all) => all.filter((each) => each.getBoundingClientRect().height > 30).map(String));
-    expect({ width, cut }).toEqual({ width: 390, cut: [] });
-    await page.close();
+  )('on a phone and on a desktop, %s: nothing leaves the screen, and no name in a key is cut', async (state) => {
+    for (const viewport of [phone, { width: 1280, height: 900 }]) {
+      const page = await browser.newPage({ viewport });
+      await page.setContent(await pageOf(state));
+      for (const each of await page.locator('details').all())
+        await each.evaluate((details) => details.setAttribute('open', ''));
+      const width = await page.locator('html').evaluate((root) => root.scrollWidth);
+      const cut = await page
+        .locator('.key > span')
+        .evaluateAll((all) => all.filter((each) => each.getBoundingClientRect().height > 30).map(String));
+      expect({ width, cut }).toEqual({ width: viewport.width, cut: [] });
+      await page.close();
+    }
   });
 
   test('a command is copied as a whole, and what the reader has opened stays open', async () => {
@@ -75,7 +78,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
 
   test('of 1,000 projects the unhealthy come first; the others are found by name and by state', async () => {
     const { url } = await serve([], thousand());
-    const page = await phone();
+    const page = await browser.newPage({ viewport: phone });
     await page.goto(url);
     await page.waitForSelector('#live:text-is("live")');
     const names = () => page.locator('.projects li strong').allTextContents();
@@ -119,6 +122,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
     await page.locator('form button').click();
     expect(await page.locator('.projects strong').allTextContents()).toEqual(['billing-421']);
     expect(await page.locator('.copy:visible').count()).toBe(0);
+    expect(await page.locator('noscript meta[http-equiv=refresh]').count()).toBe(1);
     await page.close();
   });
 });
@@ -139,10 +143,6 @@ function textOf(page: string): string {
     .replace(/\n\[(budgets|reconciliations|journal)\]\n[\s\S]*?(?=\n\[|$)/g, '')
     .replaceAll('&quot;', '"')
     .trim();
-}
-
-async function phone(): Promise<Page> {
-  return browser.newPage({ viewport: { width: 390, height: 844 } });
 }
 
 const made = new Map<string, Promise<PageInput>>();

@@ -3,7 +3,6 @@ import { get, type IncomingMessage } from 'node:http';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { shop } from '../cli/run.ts';
-import { drawn } from '../support/drawn.ts';
 import { findBrowser, launchBrowser } from './browser.ts';
 import { emulate, startConverged, startDaemon } from './support.ts';
 
@@ -58,27 +57,6 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: the status pa
     await page.waitForSelector('text=The spec has been broken');
     expect(await page.locator('b').count()).toBe(0);
     expect(complaints).toEqual([]);
-    await page.close();
-  });
-
-  test.each(
-    drawn([
-      ['a phone, dark', { width: 390, height: 800 }, 'dark'],
-      ['a desk, light', { width: 1280, height: 900 }, 'light'],
-    ] as const),
-  )('on %s, without JavaScript: everything is there, and nothing runs out of it', async (_, viewport, colorScheme) => {
-    const { daemon } = await startConverged(shop);
-    const page = await browser.newPage({ viewport, colorScheme, javaScriptEnabled: false });
-    await page.goto(daemon.url);
-    expect(await page.locator('.badge').innerText()).toBe('converged');
-    expect(await page.locator('svg').count()).toBe(2);
-    expect(await page.locator('noscript meta[http-equiv=refresh]').count()).toBe(1);
-    const box = await page.locator('body').boundingBox();
-    expect(box?.width).toBe(viewport.width);
-    const wide = await page
-      .locator('section')
-      .evaluateAll((all) => all.map((each) => each.getBoundingClientRect().right));
-    expect(Math.max(...wide)).toBeLessThanOrEqual(viewport.width);
     await page.close();
   });
 
