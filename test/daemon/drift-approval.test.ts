@@ -101,15 +101,22 @@ describe('src/daemon/project/history.ts: drift and approval', () => {
       ...planOf(),
       blocked: [{ key, verb: 'create', code: 'protected', reason: '', remedies: [] }],
     };
+    const rule = { direction: 'in', action: 'accept', enabled: true, destination_port: '1-65535' };
+    const changes = [
+      { path: 'policy_in', from: 'accept', to: 'drop' },
+      { path: 'rules', from: [rule, rule], to: [] },
+    ];
     const [backup, firewall] = ['backup', 'firewall'].map((kind) =>
-      operation(`servers.a.${kind}`, { id: `update:servers.a.${kind}`, kind, verb: 'update' }),
+      operation(`servers.a.${kind}`, { id: `update:servers.a.${kind}`, kind, verb: 'update', changes }),
     ) as [Operation, Operation];
     for (const found of [planOf(key, backup), planOf(firewall, key)]) {
       close(blocked as unknown as Plan, old);
       plan(found, old);
       history.decide('corrected');
     }
-    expect(drifts()).toEqual(['update servers.a.firewall\nvdcsync corrects the drift now']);
+    expect(drifts()).toEqual([
+      'update servers.a.firewall: policy_in: accept → drop, rules: 2 entries → []\nvdcsync corrects the drift now',
+    ]);
   });
 
   test('drift is reported while an edit waits, once for as long as it stays', () => {

@@ -73,28 +73,6 @@ describe('src/daemon/project: what somebody else deletes', () => {
   });
 });
 
-describe('src/daemon/project: what changed behind the spec', () => {
-  test('is told with what it was and is to be, and what becomes of it', async () => {
-    const { api, daemon } = await startConverged(shop);
-    const [web] = live(api).servers;
-    const open = {
-      direction: 'in',
-      action: 'accept',
-      enabled: true,
-      protocol: 'tcp',
-      destination_port: '1-65535',
-    };
-    api.emulator.mutate({
-      ...{ do: 'set_firewall', server_id: web?.id ?? 0, policy_in: 'accept', rules: [open, open] },
-    });
-    await expect
-      .poll(() => daemon.notified.find(({ event }) => event === 'drift')?.detail)
-      .toBe(
-        'update servers.web-1.firewall: policy_in: accept → drop, rules: 2 entries → []\nvdcsync corrects the drift now',
-      );
-  });
-});
-
 describe('src/daemon/project: what only an operator can settle', () => {
   test('adopt and resolve work while it runs, and it goes on from there at once', async () => {
     const api = await emulate();
