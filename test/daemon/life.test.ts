@@ -31,32 +31,6 @@ describe('src/daemon/project/project.ts: a project kept as its spec says', () =>
   });
 });
 
-describe('src/daemon/project/project.ts: a token that is revoked', () => {
-  test('is told once, with what to do, and the process stays ready', async () => {
-    const { api, daemon } = await startConverged(oneNetwork, { args: ['--interval', '1m'] });
-    const before = daemon.log().length;
-    api.emulator.mutate({ do: 'revoke_token', token: api.projects[0]?.tokens.readWrite ?? '' });
-    await daemon.until(({ condition }) => condition === 'unauthorized');
-    await daemon.reconciled(3);
-
-    const notified = daemon
-      .log()
-      .slice(before)
-      .filter(({ level }) => level !== 'info');
-
-    expect(notified).toMatchObject([
-      { level: 'error', msg: 'reconciliation failed', status: 401 },
-      {
-        level: 'warn',
-        condition: 'unauthorized',
-        error: { message: expect.stringContaining('401') },
-        resolve: expect.stringContaining('VDC_TOKEN_FILE'),
-      },
-    ]);
-    expect(await daemon.ready()).toBe(true);
-  });
-});
-
 describe('src/daemon/project/project.ts: life and death', () => {
   test('what became of a lost write is found out, pass by pass, however short the interval is', async () => {
     const lost = faultRule({ method: 'POST', path: '/networks', times: 1 }, { do: 'reset', effect: 'none' });

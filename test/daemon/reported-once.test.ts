@@ -147,23 +147,35 @@ describe('src/daemon/notifications: what its operator is told', () => {
     expect(lines(watching, 'operation started')).toEqual([]);
   });
 
-  test('an outage is told once, as it begins and as it ends', async () => {
+  test.each([
+    ['an outage', { do: 'refuse' }, 'unreachable', 'vdcsync doctor'],
+    [
+      'a refused token',
+      { do: 'answer', status: 401, code: 'unauthorized' },
+      'unauthorized',
+      'VDC_TOKEN_FILE',
+    ],
+  ] as const)('%s is told once with what to do, as it begins and as it ends, and the daemon stays ready', async (_, fault, is, way) => {
     const { api, daemon } = await startConverged(oneNetwork, { args: ['--interval', '1m'] });
     const before = daemon.log().length;
-    api.emulator.setFaults([faultRule({ method: 'GET' }, { do: 'refuse' })]);
-    await daemon.until(({ condition }) => condition === 'unreachable');
+    api.emulator.setFaults([faultRule({ method: 'GET' }, fault)]);
+    await daemon.until(({ condition }) => condition === is);
     await daemon.reconciled(3);
     const loud = daemon
       .log()
       .slice(before)
       .filter(({ level }) => level !== 'info');
-    expect(loud.at(-1)).toMatchObject({ msg: 'condition changed', condition: 'unreachable' });
+    expect(loud.at(-1)).toMatchObject({
+      ...{ level: 'warn', msg: 'condition changed', condition: is },
+      resolve: expect.stringContaining(way),
+    });
     expect(loud.filter(({ msg }) => msg === 'reconciliation failed')).toHaveLength(1);
+    expect(await daemon.ready()).toBe(true);
 
     api.emulator.setFaults([]);
     await daemon.until(({ converged }) => converged);
     expect(lines(daemon, 'condition changed').at(-1)).toMatchObject({
-      ...{ level: 'info', condition: 'converged', before: 'unreachable' },
+      ...{ level: 'info', condition: 'converged', before: is },
     });
   });
 
