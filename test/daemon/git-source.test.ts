@@ -7,7 +7,7 @@ import { parseGitUrl } from '../../src/daemon/sources/git-url.ts';
 import { systemClock, systemRandom } from '../../src/platform/system.ts';
 import { folderWith, oneNetwork } from '../cli/run.ts';
 import { lacks } from '../support/programs.ts';
-import { createRepository, serveFiles, serveGit, serveRefusal } from './git-server.ts';
+import { createRepository, type Repository, serveFiles, serveGit, serveRefusal } from './git-server.ts';
 import { program } from './support.ts';
 
 const token = 'git-token-canary';
@@ -43,6 +43,15 @@ function source(
     log: quiet,
     ...options,
   });
+}
+
+/** A new key of this name, which signs the commits from now on, and its public half. */
+async function signingKey({ git }: Pick<Repository, 'git'>, keys: string, name: string): Promise<string> {
+  const key = join(keys, name);
+  await program('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key], keys);
+  await git('config', 'gpg.format', 'ssh');
+  await git('config', 'user.signingKey', `${key}.pub`);
+  return readFileSync(`${key}.pub`, 'utf8');
 }
 
 function sizeOf(folder: string): number {
@@ -225,20 +234,16 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     async () => {
       const { url, push, git } = await createRepository();
       const keys = folderWith();
-      const [key, other] = [join(keys, 'key'), join(keys, 'other')];
-      for (const each of [key, other])
-        await program('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', each], keys);
-      writeFileSync(join(keys, 'allowed'), `test@example.com ${readFileSync(`${key}.pub`, 'utf8')}`);
       await push({ 'infra/vdcsync.yaml': oneNetwork });
+      writeFileSync(join(keys, 'allowed'), `test@example.com ${await signingKey({ git }, keys, 'key')}`);
       const access = { allowedSignersFile: join(keys, 'allowed') };
       const refused = () =>
         expect(source(url, { access }).read(signal)).rejects.toThrow(/no ssh signature of an allowed signer/);
       await refused();
-      await git('config', 'gpg.format', 'ssh');
-      await git('config', 'user.signingKey', `${other}.pub`);
+      await signingKey({ git }, keys, 'other');
       await push({ 'infra/vdcsync.yaml': `${oneNetwork}# other\n` }, ['--gpg-sign']);
       await refused();
-      await git('config', 'user.signingKey', `${key}.pub`);
+      await git('config', 'user.signingKey', join(keys, 'key.pub'));
       const signed = await push({ 'infra/vdcsync.yaml': `${oneNetwork}# signed\n` }, ['--gpg-sign']);
       expect((await source(url, { access }).read(signal)).commit?.id).toBe(signed);
     },
@@ -249,15 +254,9 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     async () => {
       const { url, push, git } = await createRepository();
       const keys = folderWith();
-      const key = join(keys, 'key');
-      await program('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key], keys);
+      const key = await signingKey({ git }, keys, 'key');
       const allow = (options: string) =>
-        writeFileSync(
-          join(keys, 'allowed'),
-          `test@example.com ${options} ${readFileSync(`${key}.pub`, 'utf8')}`,
-        );
-      await git('config', 'gpg.format', 'ssh');
-      await git('config', 'user.signingKey', `${key}.pub`);
+        writeFileSync(join(keys, 'allowed'), `test@example.com ${options} ${key}`);
       const access = { allowedSignersFile: join(keys, 'allowed') };
       const before = process.env.GIT_COMMITTER_DATE;
       process.env.GIT_COMMITTER_DATE = '2021-06-01T00:00:00Z';

@@ -37,6 +37,17 @@ import {
 
 const server = postgresServer();
 
+/** A branch with the specs of all projects, and the flags of a replica that follows the branch. */
+async function branchOfSpecs() {
+  const repository = await createRepository();
+  const files = (more = '') =>
+    Object.fromEntries(ids.map((id) => [`specs/${id}.yaml`, `${specOf(id)}${more}`]));
+  const first = await repository.push(files());
+  const git = ['--git-url', repository.url, '--git-path', 'specs/', '--git-allow-insecure'];
+  const pushMore = () => repository.push(files('  extra: { cidr: 10.21.0.0/24 }\n'));
+  return { repository, first, pushMore, git };
+}
+
 /** The first of these replicas whose pass over project 4711 is refused. */
 async function refusedBy(daemon: RunningDaemon, names: readonly string[]): Promise<string> {
   const ask = async () => {
@@ -108,12 +119,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
   test('a webhook reaches the one that reads the branch, whichever replica it is sent to', async () => {
     const api = await cloud();
     const state = await database(server, 'hooked');
-    const repository = await createRepository();
-    const files = (more = '') =>
-      Object.fromEntries(ids.map((id) => [`specs/${id}.yaml`, `${specOf(id)}${more}`]));
-    await repository.push(files());
-    const forge = await fakeForge('gitea');
-    const git = ['--git-url', repository.url, '--git-path', 'specs/', '--git-allow-insecure'];
+    const [{ pushMore, git }, forge] = [await branchOfSpecs(), await fakeForge('gitea')];
     const statuses = ['--commit-status', 'gitea', '--commit-status-url', forge.url];
     const way = {
       args: [...git, ...statuses, '--git-interval', '100h', '--interval', '10h'],
@@ -122,7 +128,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     const first = await replica(api, state, folderWith(), way);
     await allConverged(api, first);
     const second = await replica(api, state, folderWith(), way);
-    const commit = await repository.push(files('  extra: { cidr: 10.21.0.0/24 }\n'));
+    const commit = await pushMore();
     const body = '{}';
     const signature = `sha256=${createHmac('sha256', 'hook'.repeat(5)).update(body).digest('hex')}`;
     const { status } = await fetch(`${second.url}/hooks/github`, {
@@ -142,12 +148,8 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
   test('a branch whose history was rewritten is taken by no replica, whoever leads', async () => {
     const api = await cloud();
     const state = await database(server, 'rewritten');
-    const repository = await createRepository();
-    const files = (more = '') =>
-      Object.fromEntries(ids.map((id) => [`specs/${id}.yaml`, `${specOf(id)}${more}`]));
-    const first = await repository.push(files());
-    await repository.push(files('  extra: { cidr: 10.21.0.0/24 }\n'));
-    const git = ['--git-url', repository.url, '--git-path', 'specs/', '--git-allow-insecure'];
+    const { repository, first, pushMore, git } = await branchOfSpecs();
+    await pushMore();
     const before = await replica(api, state, folderWith(), { args: git });
     await allConverged(api, before);
     await before.end();
