@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../core/clock.ts';
 import { StateError } from '../../core/errors.ts';
 import type { Publications, PublishedSpec, WaitingChange, WaitingSpec } from '../../core/fleet.ts';
-import type { Json } from '../../core/json.ts';
+import { given, type Json } from '../../core/json.ts';
 import { Turns } from '../../core/turns.ts';
 import type { Commit } from '../../view/facts.ts';
 import type { ReconciliationMemory } from '../project/memory.ts';
@@ -82,9 +82,7 @@ export class Board {
   readonly #names = new Map<number, string>();
   /** The version that `#specs` have. */
   #version = 0;
-  #commit: Commit | undefined;
-  #rollouts: readonly Rollout[] = [];
-  #counted: string | undefined;
+  #head: Head = { commit: null, rollouts: [] };
   /** For the leader. `undefined`: not read yet. */
   #waiting: ReadonlyMap<number, Waiting> | undefined;
   #assignments: { readonly at: number; readonly assignments: Promise<readonly Assignment[]> } | undefined;
@@ -95,12 +93,12 @@ export class Board {
 
   /** The changes that are rolled out in waves, as far as this replica knows: the oldest first. */
   get rollouts(): readonly Rollout[] {
-    return this.#rollouts;
+    return this.#head.rollouts;
   }
 
   /** The commit in force, as far as this replica knows. */
   get commit(): Commit | undefined {
-    return this.#commit;
+    return this.#head.commit ?? undefined;
   }
 
   /** Marks the text of a project's spec in force. Equal texts have equal marks. Only for the leader. */
@@ -149,15 +147,12 @@ export class Board {
     });
     const names = new Set(specs.map(({ name }) => name));
     const gone = [...this.#specs.keys()].filter((name) => !names.has(name));
-    const isSame = changed.length + gone.length === 0 && commit?.id === this.#commit?.id;
+    const news = [...changed, ...gone.map((name) => ({ name, project: null, body: null }))];
     const wait = new Map(waiting.map((each) => [each.project, each]));
     const moved = waitingChange(this.#waiting ?? new Map(), wait);
-    const areSame = moved.put.length + moved.gone.length === 0;
-    const heads = [rollouts, counted];
-    const isKnown = isDeepStrictEqual(heads, [this.#rollouts, this.#counted]);
-    if (this.#version > 0 && isSame && areSame && isKnown) return false;
-    const news = [...changed, ...gone.map((name) => ({ name, project: null, body: null }))];
-    const own: Head = { commit: commit ?? null, rollouts, ...(counted === undefined ? {} : { counted }) };
+    const own: Head = { commit: commit ?? null, rollouts, ...given({ counted }) };
+    const isSame = news.length + moved.put.length + moved.gone.length === 0;
+    if (this.#version > 0 && isSame && isDeepStrictEqual(own, this.#head)) return false;
     const head = own as unknown as Json;
     await this.#turns.take(async () => {
       this.#take(await owned.publish(news, head, moved), head, news);
@@ -259,11 +254,11 @@ export class Board {
     if (store === undefined || publication === undefined) return undefined;
     const { version, head } = publication;
     if (version !== this.#version) this.#take(version, head, await store.published(this.#version, version));
+    const { commit, ...progress } = this.#head;
     return {
       specs: [...this.#specs.values()].map(({ spec }) => spec),
-      ...(this.#commit === undefined ? {} : { commit: this.#commit }),
-      rollouts: this.#rollouts,
-      ...(this.#counted === undefined ? {} : { counted: this.#counted }),
+      ...(commit === null ? {} : { commit }),
+      ...progress,
       holders: Object.fromEntries(
         [...this.#specs.values()].flatMap(({ name, project }) => (project === null ? [] : [[project, name]])),
       ),
@@ -288,9 +283,7 @@ export class Board {
 
   #takeHead(head: Json): void {
     const { commit, rollouts, counted } = head as unknown as Head;
-    this.#commit = commit ?? undefined;
-    this.#rollouts = readRollouts(rollouts);
-    this.#counted = counted;
+    this.#head = { commit, rollouts: readRollouts(rollouts), ...given({ counted }) };
   }
 
   #reading<T>(read: (store: Publications | undefined) => Promise<T>): Promise<T> {
