@@ -53,7 +53,6 @@ const depths = [50, 1_000, 2_147_483_647];
 export function gitSource(options: GitSourceOptions): SpecSource {
   const { access, ref, files, clock, random, mostFolderBytes = usualMostFolderBytes, most } = options;
   checkGitNames(ref, files);
-  const memory = new TakenMemory(options.folder);
   const name = `${access.url.shown}#${ref}:${files.map(({ path }) => path).join(', ')}`;
   let prepared = false;
   let taken: Snapshot | undefined;
@@ -66,7 +65,7 @@ export function gitSource(options: GitSourceOptions): SpecSource {
     const git = new GitProgram(join(options.folder, 'repository'), access, mostFolderBytes, signal);
     if (!prepared) await git.prepare();
     prepared = true;
-    const before = await memory.read();
+    const before = await readTaken(options.folder);
     const follows = last?.id ?? before?.commit;
     const tip = await findTip(git, access.url.text, ref, last?.fullRef ?? before?.ref);
     if (taken?.commit?.id === tip.commit && follows === tip.commit) return taken;
@@ -76,7 +75,7 @@ export function gitSource(options: GitSourceOptions): SpecSource {
     const read = await readSpecs(git, commit.id, files, { before: blobs, most });
     blobs = read.blobs;
     // The next commit must follow the last readable commit, so the tip is recorded only now.
-    await memory.write(tip);
+    await writeTaken(options.folder, tip);
     taken = { specs: withOverlays(read.specs, read.overlays), commit };
     return taken;
   }
@@ -148,43 +147,36 @@ async function findTip(git: GitProgram, url: string, ref: string, bound: string 
   );
 }
 
-/** The last taken commit, and its ref: a file next to the repository, so that a restart knows both. */
-class TakenMemory {
-  readonly #folder: string;
-  readonly #path: string;
+/** The last taken commit, and its ref, are in a file next to the repository, so that a restart knows both. */
+const takenFile = 'taken.json';
 
-  constructor(folder: string) {
-    this.#folder = folder;
-    this.#path = join(folder, 'taken.json');
+async function readTaken(folder: string): Promise<Tip | undefined> {
+  const path = join(folder, takenFile);
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw unusable(path, error.message);
+  });
+  if (text === undefined) return undefined;
+  try {
+    return tipSchema.parse(JSON.parse(text));
+  } catch {
+    throw unusable(path, 'it is damaged');
   }
+}
 
-  async read(): Promise<Tip | undefined> {
-    const text = await readFile(this.#path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return undefined;
-      throw this.#unusable(error.message);
-    });
-    if (text === undefined) return undefined;
-    try {
-      return tipSchema.parse(JSON.parse(text));
-    } catch {
-      throw this.#unusable('it is damaged');
-    }
-  }
+async function writeTaken(folder: string, { ref, commit }: Tip): Promise<void> {
+  const path = join(folder, takenFile);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await writeFile(`${path}.next`, `${JSON.stringify({ ref, commit })}\n`, { flush: true, mode: 0o600 });
+  await rename(`${path}.next`, path);
+}
 
-  async write({ ref, commit }: Tip): Promise<void> {
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
-    const next = `${this.#path}.next`;
-    await writeFile(next, `${JSON.stringify({ ref, commit })}\n`, { flush: true, mode: 0o600 });
-    await rename(next, this.#path);
-  }
-
-  #unusable(why: string): SourceError {
-    return new SourceError(
-      `${this.#path} records the last commit, and cannot be read: ${why}. ` +
-        'So vdcsync cannot see whether the history was rewritten. ' +
-        'If the current branch is right, delete that file',
-    );
-  }
+function unusable(path: string, why: string): SourceError {
+  return new SourceError(
+    `${path} records the last commit, and cannot be read: ${why}. ` +
+      'So vdcsync cannot see whether the history was rewritten. ' +
+      'If the current branch is right, delete that file',
+  );
 }
 
 async function fetchTip(
