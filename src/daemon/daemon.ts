@@ -7,8 +7,8 @@ import type { Fleet } from './fleet/fleet.ts';
 import type { Notification } from './notifications/notification.ts';
 import { logOf } from './ports.ts';
 import type { ReconciliationRecord } from './project/facts.ts';
-import type { ProjectOptions } from './project/options.ts';
 import { DaemonProject } from './project/project.ts';
+import type { ProjectOptions } from './project/workspace.ts';
 import type { Intake, Taken } from './sources/intake.ts';
 import { type Holders, projectsByFile, type SpecSource, vanished } from './sources/source.ts';
 import { SpecProblem } from './sources/spec-problem.ts';
@@ -76,7 +76,11 @@ export class Daemon {
         options.fleet === undefined
           ? this.#deliver(taken, holders, trigger)
           : this.#reportBroken(taken, holders),
-      onNotification: (notification) => this.#notify({ ...notification, project: this.#projectOfSource() }),
+      onNotification: (notification) => {
+        // A folder with many projects belongs to no single project.
+        const [only] = options.projects === 'one' ? this.projects() : [];
+        this.#notify({ ...notification, project: only?.id ?? 0 });
+      },
     });
   }
 
@@ -163,11 +167,6 @@ export class Daemon {
     const until = clock.monotonic() + exposedGraceMs;
     do await clock.sleep(graceMs, signal);
     while (this.projects().some((each) => each.hasExposed()) && clock.monotonic() < until);
-  }
-
-  /** A folder with many projects belongs to no single project. */
-  #projectOfSource(): number {
-    return this.#options.projects === 'one' ? (this.projects()[0]?.id ?? 0) : 0;
   }
 
   #deliver(taken: readonly Taken[], holders: Holders, trigger: Trigger): void {

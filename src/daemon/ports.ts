@@ -19,12 +19,12 @@ import type { CommandAnswer, OperatorCommand } from './operator-commands/control
  */
 
 /** The methods of a logger that the daemon uses. Messages are constant; values are in the fields. */
-export interface DaemonLogger {
-  debug(fields: Readonly<Record<string, unknown>>, message: string): void;
-  info(fields: Readonly<Record<string, unknown>>, message: string): void;
-  warn(fields: Readonly<Record<string, unknown>>, message: string): void;
-  error(fields: Readonly<Record<string, unknown>>, message: string): void;
-}
+export type DaemonLogger = Readonly<
+  Record<
+    'debug' | 'info' | 'warn' | 'error',
+    (fields: Readonly<Record<string, unknown>>, message: string) => void
+  >
+>;
 
 /** `observe`: refreshes and reports, and never writes. A token with read access is enough. */
 export type Mode = 'correct' | 'observe';

@@ -25,7 +25,7 @@ import {
   waitingPanel,
   warningsPanel,
 } from './panels.ts';
-import { drawPicture, pictureOf } from './picture.ts';
+import { drawPicture } from './picture.ts';
 import { type Html, since, span, timeAgo, timeAhead } from './text.ts';
 
 export interface PageInput {
@@ -184,7 +184,7 @@ function panels(view: ProjectView, pager: Pager): Html[] {
     differencesPanel(view, pager),
     warningsPanel(view, pager),
     resourcesPanel(view, pager),
-    html`<section class="wide" id="picture"><h2>The project</h2><div class="scroll">${drawPicture(pictureOf(view))}</div></section>`,
+    html`<section class="wide" id="picture"><h2>The project</h2><div class="scroll">${drawPicture(view)}</div></section>`,
     billPanel(view, pager),
     budgetPanel(view),
     reconciliationsPanel(view),

@@ -20,19 +20,11 @@ interface Box {
   readonly idle: boolean;
 }
 
-/** The project as a picture: resources and their connections. */
-interface Picture {
-  readonly networks: readonly Box[];
-  readonly servers: readonly Box[];
-  readonly addresses: readonly Box[];
-  /** Ids of two boxes each, the left one first. */
-  readonly links: readonly (readonly [string, string])[];
-}
-
 /** The number of boxes in a column. The lists of the page have the further resources. */
 const mostBoxes = 100;
 
-export function pictureOf(view: ProjectView): Picture {
+/** The boxes of the resources, and their connections: ids of two boxes each, the left one first. */
+function boxesOf(view: ProjectView) {
   const resources = resourcesIn(view);
   const inside = Map.groupBy(resources, ({ key }) => containersOf(key)[0]);
   const network = networkObject('').kind;
@@ -138,7 +130,8 @@ interface Placed {
 }
 
 /** The project drawn: networks, servers and addresses in columns, with lines between connected ones. */
-export function drawPicture({ networks, servers, addresses, links }: Picture) {
+export function drawPicture(view: ProjectView) {
+  const { networks, servers, addresses, links } = boxesOf(view);
   const placed = new Map<string, Placed>();
   const height = (count: number) => count * (size.height + size.gap);
   const tallest = Math.max(height(networks.length), height(servers.length), height(addresses.length), 60);

@@ -16,7 +16,6 @@ import { SpecProblem } from '../sources/spec-problem.ts';
 import { Activity } from './activity.ts';
 import type { ProjectSummary } from './facts.ts';
 import { dueFirewalls, ProjectHistory } from './history.ts';
-import type { ProjectOptions } from './options.ts';
 import { PlanCheck } from './plan-check.ts';
 import { logReconciliation, reconcile } from './reconciliation.ts';
 import { TurnRecord } from './turn-record.ts';
@@ -24,6 +23,7 @@ import { WayBack } from './way-back.ts';
 import {
   isEmpty,
   openWorkspace,
+  type ProjectOptions,
   type ProjectParts,
   readingsOf,
   runBeside,

@@ -51,7 +51,9 @@ export async function reconcile(
     const { outcome, results } = await attempt(offer, workspace, parts, { stop, halt: halt.signal, ended });
     const endedAt = clock.now();
     if (parts.mode === 'correct' && !ended.aborted) await pruneHistory(workspace.session, parts.keepMs);
-    const record = { triggers, startedAt, endedAt, outcome, commit: offer.commit?.id, ...countsOf(results) };
+    const settled = results.filter((each) => each.outcome === 'done' || each.outcome === 'failed').length;
+    const counts = { operations: results.length, settled };
+    const record = { triggers, startedAt, endedAt, outcome, commit: offer.commit?.id, ...counts };
     return { record, results };
   } finally {
     release();
@@ -70,10 +72,10 @@ async function attempt(
 ): Promise<EndedReconciliation> {
   const { log, history, check } = parts;
   try {
-    const { outcome, results, plan } = await carryOut(offer, workspace, parts, signals);
-    const left = outcome === 'stopped' ? undefined : check.blocked(plan);
+    const { plan, ...ended } = await carryOut(offer, workspace, parts, signals);
+    const left = ended.outcome === 'stopped' ? undefined : check.blocked(plan);
     history.succeed(left, workspace.approval.waiting);
-    return { outcome, results };
+    return ended;
   } catch (error) {
     if (error instanceof StateError) throw error;
     if (signals.ended.aborted) return { outcome: 'stopped', results: [] };
@@ -105,7 +107,8 @@ async function carryOut(
       repeating,
     });
     await approval.end(report, desired, clock.now());
-    return named(report, { isAwaiting: approval.waiting !== undefined, isHalted: ended.aborted });
+    const outcome = outcomeOf(report, approval.waiting !== undefined, ended.aborted);
+    return { outcome, results: report.results, plan: report.plan };
   }
   const plan = await engine.plan(desired, { repeating });
   if (plan.project.id === desired.projectId) return { outcome: 'observed', results: [], plan };
@@ -115,15 +118,14 @@ async function carryOut(
 }
 
 /** Says why a plan was not applied: it waits for an approval, or the check command refused it. */
-function named(
-  report: ApplyReport,
-  { isAwaiting, isHalted }: { readonly isAwaiting: boolean; readonly isHalted: boolean },
-): EndedReconciliation & Pick<ApplyReport, 'plan'> {
-  const { outcome, results, plan } = report;
-  const isRefused = outcome === 'declined' || outcome === 'failed';
-  if (isAwaiting && isRefused) return { outcome: 'awaiting_approval', results, plan };
-  if (outcome !== 'declined') return { outcome, results, plan };
-  return { outcome: isHalted ? 'stopped' : 'check_refused', results, plan };
+function outcomeOf(
+  { outcome }: ApplyReport,
+  isAwaiting: boolean,
+  isHalted: boolean,
+): EndedReconciliation['outcome'] {
+  if (isAwaiting && (outcome === 'declined' || outcome === 'failed')) return 'awaiting_approval';
+  if (outcome !== 'declined') return outcome;
+  return isHalted ? 'stopped' : 'check_refused';
 }
 
 /** An error that also ended the reconciliation before is logged at level debug. */
@@ -177,13 +179,6 @@ async function untilRefreshIsDue(
     return true;
   }
   return false;
-}
-
-export function countsOf(
-  results: ApplyReport['results'],
-): Pick<ReconciliationRecord, 'operations' | 'settled'> {
-  const settled = results.filter(({ outcome }) => outcome === 'done' || outcome === 'failed');
-  return { operations: results.length, settled: settled.length };
 }
 
 /**

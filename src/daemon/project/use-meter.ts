@@ -1,17 +1,13 @@
 import type { Clock } from '../../core/clock.ts';
+import { namesIn } from '../../core/json.ts';
 import type { RequestCounts } from '../../core/progress.ts';
 
 const samplesPerWindow = 6;
 
 /** Requests of two spans of time. */
 export function both(first: RequestCounts, second: RequestCounts): RequestCounts {
-  return {
-    reads: first.reads + second.reads,
-    writes: first.writes + second.writes,
-    polls: first.polls + second.polls,
-    probes: first.probes + second.probes,
-    throttled: first.throttled + second.throttled,
-  };
+  const sums = namesIn(first).map((name) => [name, first[name] + second[name]] as const);
+  return Object.fromEntries(sums) as unknown as RequestCounts;
 }
 
 /** How much of the request budgets the last window took: samples of counters that only grow. */

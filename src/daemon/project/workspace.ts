@@ -1,6 +1,6 @@
 import { serverObject } from '../../core/claims.ts';
 import type { World } from '../../core/kind.ts';
-import type { RequestCounts } from '../../core/progress.ts';
+import type { ProgressEvent, RequestCounts } from '../../core/progress.ts';
 import { leftBackups } from '../../engine/claims/release.ts';
 import type { Repeating } from '../../engine/deps.ts';
 import { type HeldClass, heldClasses } from '../../engine/intents/pauses.ts';
@@ -9,14 +9,16 @@ import { createReadCache } from '../../engine/observe.ts';
 import { Approval } from '../../engine/run/approval.ts';
 import type { Stopwatch } from '../../engine/timing.ts';
 import { type ClientFacts, type KnownFacts, knownIn, type ProjectFacts } from '../../view/facts.ts';
-import type { DaemonLogger, ProjectSession } from '../ports.ts';
+import type { Notification } from '../notifications/notification.ts';
+import type { DaemonDeps, DaemonLogger, Mode, ProjectSession } from '../ports.ts';
 import type { KeyBackOff } from '../scheduling/back-off.ts';
 import { Refresh } from '../scheduling/refresh.ts';
 import { aborted, type Wake } from '../scheduling/wake.ts';
 import type { Activity } from './activity.ts';
+import type { ReconciliationRecord } from './facts.ts';
 import type { ProjectHistory } from './history.ts';
-import type { ProjectOptions } from './options.ts';
 import type { PlanCheck } from './plan-check.ts';
+import type { Worker } from './turn-record.ts';
 import { both, UseMeter } from './use-meter.ts';
 
 /** How long a plan waits for tasks of earlier reconciliations. Tasks that take longer run in parallel to the plan. */
@@ -31,6 +33,19 @@ export interface Workspace {
   readonly refresh: Refresh;
   readonly meter: UseMeter;
   readonly approval: Approval;
+}
+
+export interface ProjectOptions {
+  readonly deps: DaemonDeps;
+  readonly id: number;
+  readonly mode: Mode;
+  readonly intervalMs: number;
+  /** Intents and journal lines that ended longer ago are deleted. */
+  readonly keepMs: number;
+  readonly worker: Worker;
+  readonly onNotification: (notification: Notification) => void;
+  readonly onEvent: (event: ProgressEvent) => void;
+  readonly onReconciliation: (reconciliation: ReconciliationRecord) => void;
 }
 
 /** The parts of a project that outlive its sessions. */
