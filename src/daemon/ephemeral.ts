@@ -1,12 +1,6 @@
 import { readFileSync, realpathSync } from 'node:fs';
 import { posix } from 'node:path';
 
-interface Mount {
-  readonly root: string;
-  readonly point: string;
-  readonly type: string;
-}
-
 /** The same for a folder of this machine. `undefined` also where there is no mount table. */
 export function whyFolderEphemeral(folder: string): string | undefined {
   try {
@@ -43,7 +37,7 @@ export function whyEphemeral(mountinfo: string, folder: string): string | undefi
 }
 
 /** `36 35 98:0 /root /mount/point options - type source options` */
-function mountsOf(mountinfo: string): readonly Mount[] {
+function mountsOf(mountinfo: string) {
   return mountinfo.split('\n').flatMap((line) => {
     const fields = line.split(' ');
     const dash = fields.indexOf('-');

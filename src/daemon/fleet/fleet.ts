@@ -9,8 +9,8 @@ import {
   type Trigger,
   urgencies,
 } from '../../core/fleet.ts';
-import type { Condition } from '../../view/condition.ts';
 import type { DaemonLogger } from '../ports.ts';
+import type { DaemonProject } from '../project/project.ts';
 import { Wake } from '../scheduling/wake.ts';
 import { markOf } from '../sources/source.ts';
 import type { Board, SpecInForce } from './board.ts';
@@ -58,11 +58,7 @@ export interface FleetOptions {
 }
 
 /** The methods of a project that the fleet needs to work on it. */
-interface Workable {
-  readonly condition: Condition;
-  isWaiting(): boolean;
-  runOnce(trigger: Trigger, spec: string, stop: AbortSignal): Promise<number>;
-}
+type Workable = Pick<DaemonProject, 'condition' | 'isWaiting' | 'runOnce'>;
 
 export interface FleetWork {
   /** The project by this spec. Returns why this replica cannot use the spec, for example without its token. */

@@ -1,4 +1,5 @@
 import { type Condition, type Level, levelOf } from '../../view/condition.ts';
+import type { ProjectSummary } from '../project/facts.ts';
 
 /** The state of a page in a word, for its title, icon and badge. */
 export interface Headline {
@@ -9,16 +10,8 @@ export interface Headline {
 /** As in the alert VdcsyncNotConverged. */
 const longMs = 3_600_000;
 
-/** Problems of a project that its condition does not show. */
-export interface Troubles {
-  readonly exposed: boolean;
-  readonly broken: boolean;
-  /** Something is billed that the spec does not ask for. */
-  readonly leaking: boolean;
-  /** Since when the project has been in its condition. Wall ms of the project's clock, as `now`. */
-  readonly since: number | undefined;
-  readonly now: number;
-}
+/** The problems of a project that its condition does not show, and the age of the condition. */
+type Troubles = Pick<ProjectSummary, 'exposed' | 'broken' | 'leaking' | 'since' | 'now'>;
 
 /** The worst of all that is known: an exposed server first, and money only where nothing else needs attention. */
 export function headlineOf(condition: Condition, troubles: Troubles): Headline {

@@ -278,7 +278,7 @@ export class ProjectHistory {
       exposedSince: new Map(memory.exposedSince),
     });
     this.#scarce.clear();
-    for (const key of memory.scarce) this.#scarce.add(key as ResourceKey);
+    for (const key of memory.scarce) this.#scarce.add(key);
   }
 
   /** Computes the condition and reports it. The listener must drop repeated reports. */

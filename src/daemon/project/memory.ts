@@ -1,14 +1,17 @@
 import { z } from 'zod';
+import type { ResourceKey } from '../../core/keys.ts';
+import { typed } from '../../core/plan-schema.ts';
 
 /** The name under which a project's state keeps it. */
 export const memoryNote = 'daemon';
 
 const backOff = z.object({
-  key: z.string(),
+  key: typed<ResourceKey>(z.string()),
   failures: z.number(),
   until: z.number(),
   code: z.string(),
   reason: z.string(),
+  /** The entry of the key in the spec at that time. A key whose entry changes is tried at once. */
   basis: z.string(),
 });
 
@@ -29,7 +32,7 @@ const history = z.object({
   idleSince: z.array(z.tuple([z.number(), z.number()])).default([]),
   exposedSince: z.array(z.tuple([z.string(), z.number()])).default([]),
   differsSince: z.number().nullable(),
-  scarce: z.array(z.string()),
+  scarce: z.array(typed<ResourceKey>(z.string())),
 });
 
 const memory = z.object({

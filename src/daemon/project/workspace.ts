@@ -3,12 +3,12 @@ import type { World } from '../../core/kind.ts';
 import type { ProgressEvent, RequestCounts } from '../../core/progress.ts';
 import { leftBackups } from '../../engine/claims/release.ts';
 import type { Repeating } from '../../engine/deps.ts';
-import { type HeldClass, heldClasses } from '../../engine/intents/pauses.ts';
+import { heldClasses } from '../../engine/intents/pauses.ts';
 import type { BilledHistory } from '../../engine/month-cost.ts';
 import { createReadCache } from '../../engine/observe.ts';
 import { Approval } from '../../engine/run/approval.ts';
 import type { Stopwatch } from '../../engine/timing.ts';
-import { type ClientFacts, type KnownFacts, knownIn, type ProjectFacts } from '../../view/facts.ts';
+import { knownIn, type ProjectFacts } from '../../view/facts.ts';
 import type { Notification } from '../notifications/notification.ts';
 import type { DaemonDeps, DaemonLogger, Mode, ProjectSession } from '../ports.ts';
 import type { KeyBackOff } from '../scheduling/back-off.ts';
@@ -112,18 +112,11 @@ export function runBeside({ meter, refresh }: Workspace, signal: AbortSignal): P
   return Promise.all(works).then(() => undefined);
 }
 
-/** The current data of the state and the client. */
-export interface Readings {
-  readonly known: KnownFacts;
-  readonly client: ClientFacts;
-  readonly pauses: readonly HeldClass[];
-}
-
-/** `undefined` before the state is open. */
+/** The current data of the state and the client. `undefined` before the state is open. */
 export async function readingsOf(
   workspace: Workspace | undefined,
   { backOff, history }: Pick<ProjectParts, 'backOff' | 'history'>,
-): Promise<Readings | undefined> {
+) {
   if (workspace === undefined) return undefined;
   const { session, meter, refresh } = workspace;
   const { store, clock, profile, counts, tokenMark } = session;

@@ -9,18 +9,13 @@ import type { ReconciliationMemory } from '../project/memory.ts';
 
 const retry = { firstMs: 60_000, mostMs: 6 * 3_600_000 } as const;
 
-interface BackOffEntry extends BackOff {
-  /** The entry of the key in the spec at that time. A key whose entry changes is tried at once. */
-  readonly basis: string;
-}
-
 /**
  * Back-off by key: a failed operation is tried again after 1, 2, 4, … minutes, at most six hours, while all other
  * operations continue. Without the back-off, a server whose creation always fails would be created, and possibly
  * billed for a moment, at every interval.
  */
 export class KeyBackOff {
-  readonly #entries = new Map<ResourceKey, BackOffEntry>();
+  readonly #entries = new Map<ResourceKey, ReconciliationMemory['backOff'][number]>();
   readonly #random: Random;
 
   constructor(random: Random) {
@@ -74,10 +69,7 @@ export class KeyBackOff {
   /** Replaces the current entries. */
   recall(entries: ReconciliationMemory['backOff']): void {
     this.#entries.clear();
-    for (const entry of entries) {
-      const key = entry.key as ResourceKey;
-      this.#entries.set(key, { ...entry, key });
-    }
+    for (const entry of entries) this.#entries.set(entry.key, entry);
   }
 }
 

@@ -5,7 +5,7 @@ import type { Diagnostic } from '../../core/errors.ts';
 import { decodeSpec, mostBytes, type Source, unreadable } from '../../spec/load.ts';
 import type { Commit } from '../../view/facts.ts';
 import type { DaemonDeps } from '../ports.ts';
-import { type FolderBounds, withinBounds } from './bounds.ts';
+import { type FolderBounds, type SizedFile, withinBounds } from './bounds.ts';
 import { type GitAccess, GitProgram, TooLargeError } from './git-program.ts';
 import { checkGitNames, commitPage, type GitFile, type GitUrl } from './git-url.ts';
 import {
@@ -263,23 +263,17 @@ async function describe(
 }
 
 /** One entry of a tree, from the output of `git ls-tree`. */
-interface TreeEntry {
+interface TreeEntry extends SizedFile {
   readonly mode: string;
   readonly type: string;
-  readonly sizeBytes: number;
-  readonly path: string;
   /** The id of its content. */
   readonly blob: string;
 }
 
-interface SpecsRead {
-  readonly specs: readonly SpecText[];
-  /** Of each spec in a folder. */
-  readonly overlays: readonly (Source | readonly Diagnostic[])[];
-  readonly blobs: ReadonlyMap<string, SpecText>;
-}
-
-/** Reads only the blobs that the last commit did not have, because each blob takes a process. */
+/**
+ * Reads the specs, and the overlays of each spec in a folder: only the blobs that the last commit did not have, because
+ * each blob takes a process.
+ */
 async function readSpecs(
   git: GitProgram,
   commit: string,
@@ -288,11 +282,11 @@ async function readSpecs(
     before,
     most,
   }: { readonly before: ReadonlyMap<string, SpecText>; readonly most: FolderBounds | undefined },
-): Promise<SpecsRead> {
+) {
   const blobs = new Map<string, SpecText>();
   const take = async (entry: TreeEntry) => {
-    const id = `${entry.mode} ${entry.blob} ${entry.path}`;
-    const text = before.get(id) ?? specOf(entry.path, [await readBlob(git, commit, entry)]);
+    const id = `${entry.mode} ${entry.blob} ${entry.name}`;
+    const text = before.get(id) ?? specOf(entry.name, [await readBlob(git, commit, entry)]);
     blobs.set(id, text);
     return text;
   };
@@ -313,12 +307,9 @@ async function readSpecs(
   }
   const overlays = new Set(files.slice(1).map((each) => each.path));
   const specs = (await listTree(git, commit, path)).filter(
-    ({ path: each, type }) => type === 'blob' && !overlays.has(each) && /(^|\/)[^./][^/]*\.ya?ml$/.test(each),
+    ({ name, type }) => type === 'blob' && !overlays.has(name) && /(^|\/)[^./][^/]*\.ya?ml$/.test(name),
   );
-  const { read, left } = withinBounds(
-    specs.map((entry) => ({ ...entry, name: entry.path })),
-    most,
-  );
+  const { read, left } = withinBounds(specs, most);
   const texts: SpecText[] = [];
   for (const entry of read) texts.push(await take(entry));
   return { specs: [...texts, ...left], overlays: parts, blobs };
@@ -331,18 +322,18 @@ async function listTree(git: GitProgram, commit: string, path: string): Promise<
     if (mode === undefined || type === undefined || blob === undefined || name === undefined) return [];
     // A file that the fetch has left out is listed without a size.
     const sizeBytes = type === 'blob' && !/^\d+$/.test(size ?? '') ? mostBytes + 1 : Number(size) || 0;
-    return [{ mode, type, blob, sizeBytes, path: name }];
+    return [{ mode, type, blob, sizeBytes, name }];
   });
 }
 
 async function readBlob(
   git: GitProgram,
   commit: string,
-  { mode, type, sizeBytes, path }: TreeEntry,
+  { mode, type, sizeBytes, name }: TreeEntry,
 ): Promise<Source | readonly Diagnostic[]> {
   // A link could name any file. The spec should name the target itself.
-  if (mode === '120000') return unreadable(path, 'it is a symbolic link');
-  if (type !== 'blob') return unreadable(path, 'it is not a file');
-  if (sizeBytes > mostBytes) return unreadable(path, 'it is longer than 1 MiB');
-  return decodeSpec(await git.bytes('cat-file', 'blob', `${commit}:${path}`), path);
+  if (mode === '120000') return unreadable(name, 'it is a symbolic link');
+  if (type !== 'blob') return unreadable(name, 'it is not a file');
+  if (sizeBytes > mostBytes) return unreadable(name, 'it is longer than 1 MiB');
+  return decodeSpec(await git.bytes('cat-file', 'blob', `${commit}:${name}`), name);
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Clock } from '../../core/clock.ts';
 import { reasonOf } from '../../core/errors.ts';
 import { mostBytes, specNames, unreadable } from '../../spec/load.ts';
-import { type FolderBounds, withinBounds } from './bounds.ts';
+import { type FolderBounds, type SizedFile, withinBounds } from './bounds.ts';
 import { failWith, readSpecFile, specBuffer } from './read-file.ts';
 import type { SpecText } from './source.ts';
 
@@ -16,18 +16,14 @@ const inTurn = 1_000;
 /** The share of them that it reads again, among files whose attributes are older than that. */
 const againShare = 1 / 12;
 
-interface FolderFile {
-  readonly name: string;
+interface FolderFile extends SizedFile {
   readonly path: string;
-  readonly sizeBytes: number;
   /** Changes when the file changes. Empty if the attributes cannot show a change. */
   readonly stamp: string;
 }
 
 /** A file as it was read. */
-interface KnownFile {
-  readonly stamp: string;
-  readonly sizeBytes: number;
+interface KnownFile extends Pick<FolderFile, 'stamp' | 'sizeBytes'> {
   readonly at: number;
   readonly spec: SpecText;
 }
