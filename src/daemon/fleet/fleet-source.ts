@@ -32,12 +32,7 @@ export interface FleetSourceOptions extends Pick<DaemonDeps, 'clock' | 'log'> {
 }
 
 /** The source of a fleet. The specs are for the replica that leads: it publishes them. The others get the commit in force. */
-export interface FleetSource extends SpecSource {
-  /** Leads, until the signal aborts or the lead is lost. Rejects if the fleet's state cannot be owned. */
-  lead(over: AbortSignal): Promise<void>;
-}
-
-export function fleetSource(options: FleetSourceOptions): FleetSource {
+export function fleetSource(options: FleetSourceOptions) {
   const { source, board, queue, releases, intake, clock, log } = options;
   const { name } = source;
   /** The last reading of the board failed. Only another reading can show that the board is readable again. */
@@ -113,6 +108,7 @@ export function fleetSource(options: FleetSourceOptions): FleetSource {
     }
   }
 
+  /** Leads, until the signal aborts or the lead is lost. Rejects if the fleet's state cannot be owned. */
   async function lead(over: AbortSignal): Promise<void> {
     await board.lead();
     if (!board.leads()) throw new StateError('the lead of the fleet was lost at once');

@@ -14,14 +14,8 @@ const bounds = {
   connectionsCheckingInterval: 5_000,
 } as const;
 
-export interface RunningServer {
-  readonly address: string;
-  readonly port: number;
-  close(): Promise<void>;
-}
-
 /** Serves the app; rejects with the system's error where the address cannot be used. */
-export async function startServer(app: App, { host, port }: Listen): Promise<RunningServer> {
+export async function startServer(app: App, { host, port }: Listen) {
   const server = createAdaptorServer({ fetch: app.fetch, serverOptions: bounds }) as Server;
   boundConnections(server);
   server.listen(port, host);
