@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { serverObject } from '../../core/claims.ts';
 import type { World } from '../../core/kind.ts';
 import type { ProgressEvent, RequestCounts } from '../../core/progress.ts';
@@ -13,7 +14,7 @@ import type { Notification } from '../notifications/notification.ts';
 import type { DaemonDeps, DaemonLogger, Mode, ProjectSession } from '../ports.ts';
 import type { KeyBackOff } from '../scheduling/back-off.ts';
 import { Refresh } from '../scheduling/refresh.ts';
-import { aborted, type Wake } from '../scheduling/wake.ts';
+import type { Wake } from '../scheduling/wake.ts';
 import type { Activity } from './activity.ts';
 import type { ReconciliationRecord } from './facts.ts';
 import type { ProjectHistory } from './history.ts';
@@ -64,7 +65,8 @@ export async function unlessAborted(
   opening: Promise<ProjectSession>,
   signal: AbortSignal,
 ): Promise<ProjectSession | undefined> {
-  const session = await Promise.race([opening, aborted(signal)]);
+  const over = signal.aborted ? undefined : once(signal, 'abort').then(() => undefined);
+  const session = await Promise.race([opening, over]);
   // A session that opens too late would own the state as long as this process lives.
   if (session === undefined) void opening.then((late) => late.close()).catch(() => undefined);
   return session;

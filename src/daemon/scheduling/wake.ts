@@ -56,14 +56,6 @@ export function abortedWith(signal: AbortSignal): {
   return { own, release: () => signal.removeEventListener('abort', abort) };
 }
 
-/** Resolves when the signal aborts. */
-export function aborted(signal: AbortSignal): Promise<undefined> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve(undefined);
-    else signal.addEventListener('abort', () => resolve(undefined), { once: true });
-  });
-}
-
 /** After a failed reconciliation: 5, 10, 20, … s, at most 15 min. */
 const retry = { firstMs: 5_000, mostMs: 15 * 60_000 } as const;
 /** Time until the next reconciliation if a write is still in flight after the last one. On the project's clock. */
