@@ -6,19 +6,10 @@ import { folderWith } from '../cli/run.ts';
 import { serving } from '../support/serving.ts';
 import { program } from './support.ts';
 
-/** A repository on this machine: a bare one that is pushed to, and a clone to push from. */
-export interface Repository {
-  readonly bare: string;
-  /** `file://` URL of the bare one. */
-  readonly url: string;
-  /** Commits files and pushes them; gives the commit's id. */
-  push(files: Readonly<Record<string, string>>, args?: readonly string[]): Promise<string>;
-  git(...args: readonly string[]): Promise<string>;
-  /** Commits so many times on the branch of the clone, without a change. One process is quicker than one a commit. */
-  commitOften(times: number): Promise<string>;
-}
+export type Repository = Awaited<ReturnType<typeof createRepository>>;
 
-export async function createRepository(): Promise<Repository> {
+/** A repository on this machine: a bare one that is pushed to, with its `file://` URL, and a clone to push from. */
+export async function createRepository() {
   const folder = folderWith();
   const bare = join(folder, 'infra.git');
   const clone = join(folder, 'clone');
@@ -28,7 +19,8 @@ export async function createRepository(): Promise<Repository> {
   await git('remote', 'add', 'origin', bare);
   return {
     ...{ bare, url: `file://${bare}`, git },
-    async push(files, args = []) {
+    /** Commits files and pushes them; gives the commit's id. */
+    async push(files: Readonly<Record<string, string>>, args: readonly string[] = []) {
       for (const [name, text] of Object.entries(files)) {
         mkdirSync(dirname(join(clone, name)), { recursive: true });
         writeFileSync(join(clone, name), text);
@@ -38,7 +30,8 @@ export async function createRepository(): Promise<Repository> {
       await git('push', '--quiet', '--force', 'origin', 'HEAD:main');
       return git('rev-parse', 'HEAD');
     },
-    commitOften(times) {
+    /** Commits so many times on the branch of the clone, without a change. One process is quicker than one a commit. */
+    commitOften(times: number) {
       const commit = 'commit refs/heads/main\ncommitter Test <test@example.com> now\ndata 4\nstep\n';
       const [first, ...others] = Array.from({ length: times }, () => commit);
       const stream = [`${first}from refs/heads/main^0\n`, ...others].join('\n');

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { chmodSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -6,7 +6,7 @@ import { onTestFailed, onTestFinished } from 'vitest';
 import type * as z from 'zod';
 import { type RunningEmulator, type ServeOptions, startEmulator } from '../../src/emulator/http-server.ts';
 import type { ProjectView } from '../../src/view/project-view.ts';
-import type { daemonStatusSchema } from '../../tools/daemon-status-schema.ts';
+import { daemonStatusSchema } from '../../tools/daemon-status-schema.ts';
 import { ended, folderWith, start } from '../cli/run.ts';
 import { builtCommand } from '../support/built.ts';
 import { receiver } from '../support/receiver.ts';
@@ -26,9 +26,9 @@ export interface Project extends ProjectView {
   readonly daemon: NonNullable<ProjectView['daemon']>;
 }
 
-export type Status = Pick<z.infer<typeof daemonStatusSchema>, 'ready' | 'not_ready' | 'source'> & {
+export interface Status extends Pick<z.infer<typeof daemonStatusSchema>, 'ready' | 'not_ready' | 'source'> {
   readonly projects: readonly Project[];
-};
+}
 
 /** The body of a notification, as far as tests read it. */
 export interface Notified {
@@ -39,26 +39,7 @@ export interface Notified {
   readonly resolve?: readonly string[];
 }
 
-export interface RunningDaemon {
-  readonly folder: string;
-  readonly child: ChildProcess;
-  readonly url: string;
-  /** Everything it has logged so far, one object a line. */
-  log(): readonly Record<string, unknown>[];
-  /** The notifications that it has sent so far. */
-  readonly notified: readonly Notified[];
-  status(): Promise<Status>;
-  metrics(): Promise<string>;
-  /** Whether `/readyz` answers 200. */
-  ready(): Promise<boolean>;
-  /** The first project of the first status that `wanted` likes. */
-  until(wanted: (project: Project, status: Status) => boolean | null): Promise<Project>;
-  /** The first project after so many further reconciliations. */
-  reconciled(times: number): Promise<Project>;
-  write(text: string): void;
-  /** Sends a signal and gives the exit code. */
-  end(signal?: NodeJS.Signals): Promise<number | null>;
-}
+export type RunningDaemon = Awaited<ReturnType<typeof startDaemon>>;
 
 export interface DaemonOptions {
   readonly spec?: string;
@@ -72,7 +53,7 @@ export interface DaemonOptions {
 }
 
 /** The real command line as a process of its own, until the test ends. */
-export async function startDaemon(api: RunningEmulator, options: DaemonOptions = {}): Promise<RunningDaemon> {
+export async function startDaemon(api: RunningEmulator, options: DaemonOptions = {}) {
   const folder = options.folder ?? folderWith();
   const file = join(folder, 'vdcsync.yaml');
   if (options.spec !== undefined) writeFileSync(file, options.spec);
@@ -102,6 +83,7 @@ export async function startDaemon(api: RunningEmulator, options: DaemonOptions =
     await exited;
   });
   onTestFailed(() => void process.stderr.write(`The last log lines in ${folder}:\n${text.slice(-3_000)}\n`));
+  /** Everything it has logged so far, one object a line. */
   const log = () =>
     text
       .split('\n')
@@ -122,8 +104,13 @@ export async function startDaemon(api: RunningEmulator, options: DaemonOptions =
     ...(httpToken === undefined ? {} : { authorization: `Bearer ${httpToken}` }),
   };
   const get = (path: string) => fetch(`${url}${path}`, { headers });
-  const status = async () => (await (await get('/status')).json()) as Status;
-  const untilWanted: RunningDaemon['until'] = async (wanted) => {
+  /** Throws if the answer does not fit its schema. */
+  const status = async (): Promise<Status> => {
+    const answer = await (await get('/status')).json();
+    return daemonStatusSchema.parse(answer) as Status;
+  };
+  /** The first project of the first status that `wanted` likes. */
+  const untilWanted = async (wanted: (project: Project, status: Status) => boolean | null) => {
     const found = await until(
       status,
       (each) => each.projects[0] !== undefined && wanted(each.projects[0], each) === true,
@@ -133,19 +120,24 @@ export async function startDaemon(api: RunningEmulator, options: DaemonOptions =
     return found.projects[0] as Project;
   };
   return {
-    ...{ folder, child, url, log, status, until: untilWanted, notified: notifications.bodies },
+    ...{ folder, child, url, log, status, until: untilWanted },
+    /** The notifications that it has sent so far. */
+    notified: notifications.bodies,
     metrics: async () => (await get('/metrics')).text(),
+    /** Whether `/readyz` answers 200. */
     ready: async () => (await get('/readyz')).ok,
-    async reconciled(times) {
+    /** The first project after so many further reconciliations. */
+    async reconciled(times: number) {
       const before = (await untilWanted(() => true)).daemon.reconciliations;
       return untilWanted(({ daemon }) => daemon.reconciliations >= before + times);
     },
-    write(spec) {
+    write(spec: string) {
       // At once, as editors save: a file that is written in place can be read while it is empty.
       writeFileSync(`${file}.new`, spec);
       renameSync(`${file}.new`, file);
     },
-    async end(signal = 'SIGTERM') {
+    /** Sends a signal and gives the exit code. */
+    async end(signal: NodeJS.Signals = 'SIGTERM') {
       child.kill(signal);
       return exited;
     },
