@@ -6,6 +6,19 @@ import { shortDigest } from '../../engine/run/approval.ts';
 import { type Condition, leftIn, plannedIn } from '../../view/condition.ts';
 import { approvalLines, driftLines } from './drift.ts';
 
+/** The events of a project besides its condition, each as the rest of a sentence about the project. */
+export const titles = {
+  drift: 'was changed outside vdcsync',
+  exposed: 'has exposed servers: each has a public address, and its firewall is not in force',
+  not_exposed: 'has no exposed server any more',
+  unmanaged: 'has resources that are billed and not managed',
+  expiring: 'has resources that expire',
+  capacity_found: 'has found the graphics cards for a waiting server',
+  spec_broken: 'has a broken spec, so the newest edit has no effect',
+  returned: 'has returned to the last spec that converged, because its newest spec was refused',
+  spec_valid: 'has a valid spec again',
+} as const;
+
 /** An event that the operator should be notified of, once. */
 export type Notification =
   | {
@@ -23,18 +36,7 @@ export type Notification =
        * projects.
        */
       readonly project: number;
-      readonly event:
-        | 'drift'
-        | 'exposed'
-        | 'not_exposed'
-        | 'unmanaged'
-        | 'expiring'
-        | 'capacity_found'
-        | 'spec_broken'
-        | 'returned'
-        | 'spec_valid'
-        | 'source'
-        | 'rollout';
+      readonly event: keyof typeof titles | 'source' | 'rollout';
       readonly detail: string;
     };
 

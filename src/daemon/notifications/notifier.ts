@@ -4,7 +4,7 @@ import type { Transport } from '../../core/transport.ts';
 import { endingOf, sentenceOf } from '../../view/condition.ts';
 import { answerOf, failureText, waitToRetry } from '../outgoing.ts';
 import type { DaemonDeps } from '../ports.ts';
-import type { Notification } from './notification.ts';
+import { type Notification, titles } from './notification.ts';
 
 /** More than so many waiting: the oldest are dropped, and counted. */
 const mostWaiting = 100;
@@ -220,18 +220,6 @@ function bodyOf(
     url,
   });
 }
-
-const titles: Readonly<Record<Exclude<Notification['event'], 'condition' | 'source' | 'rollout'>, string>> = {
-  drift: 'was changed outside vdcsync',
-  exposed: 'has exposed servers: each has a public address, and its firewall is not in force',
-  not_exposed: 'has no exposed server any more',
-  unmanaged: 'has resources that are billed and not managed',
-  expiring: 'has resources that expire',
-  capacity_found: 'has found the graphics cards for a waiting server',
-  spec_broken: 'has a broken spec, so the newest edit has no effect',
-  returned: 'has returned to the last spec that converged, because its newest spec was refused',
-  spec_valid: 'has a valid spec again',
-};
 
 function slackText(notification: Notification, name: string | undefined, url: string | undefined): string {
   const end = url === undefined ? '' : `\n${url}`;
