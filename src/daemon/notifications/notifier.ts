@@ -79,16 +79,22 @@ export class Notifier {
     if (isNew) this.#sendAll(notification, at, incident.since);
   }
 
+  /** @param since when the incident began */
   #sendAll(notification: Notification, at: string, since?: string): void {
     const { nameOf, pageUrl } = this.#options;
-    const { project } = notification;
-    const name = nameOf(project);
-    const context = {
-      ...{ at, name: name && escapeUnseen(name), since },
-      url: pageUrl === undefined ? undefined : project === 0 ? pageUrl : `${pageUrl}?project=${project}`,
+    const { project, ...rest } = notification;
+    const given = nameOf(project);
+    const name = given && escapeUnseen(given);
+    const url = pageUrl === undefined ? undefined : project === 0 ? pageUrl : `${pageUrl}?project=${project}`;
+    const json = {
+      ...{ format_version: 1, source: 'vdcsync', at, project, project_name: name ?? null, ...rest },
+      ...('remedies' in rest ? { remedies: escapeUnseenIn(rest.remedies) } : {}),
+      ...{ incident: since && `${project}-${since}`, url },
     };
-    for (const receiver of this.#waiting.keys())
-      this.#send(receiver, bodyOf(notification, receiver.form, context));
+    for (const receiver of this.#waiting.keys()) {
+      const body = receiver.form === 'json' ? json : { text: slackText(notification, name, url) };
+      this.#send(receiver, JSON.stringify(body));
+    }
   }
 
   /** The last notifications about a project, by subject. */
@@ -189,36 +195,6 @@ function continued(
     incident: { since, conditions: [...new Set([...conditions, condition])], open: isPlanned ? lines : open },
     isNew: !conditions.includes(condition) || (isPlanned && lines.some((line) => !open.includes(line))),
   };
-}
-
-interface Context {
-  readonly at: string;
-  readonly name: string | undefined;
-  /** When the incident began. */
-  readonly since: string | undefined;
-  readonly url: string | undefined;
-}
-
-function bodyOf(
-  notification: Notification,
-  form: Receiver['form'],
-  { at, name, since, url }: Context,
-): string {
-  if (form === 'slack') return JSON.stringify({ text: slackText(notification, name, url) });
-  const incident = since === undefined ? undefined : `${notification.project}-${since}`;
-  const { project, ...rest } = notification;
-  const who = { project, project_name: name ?? null };
-  const remedies = 'remedies' in rest ? { remedies: escapeUnseenIn(rest.remedies) } : {};
-  return JSON.stringify({
-    format_version: 1,
-    source: 'vdcsync',
-    at,
-    ...who,
-    ...rest,
-    ...remedies,
-    incident,
-    url,
-  });
 }
 
 function slackText(notification: Notification, name: string | undefined, url: string | undefined): string {

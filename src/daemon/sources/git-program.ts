@@ -1,6 +1,7 @@
-import { execFile } from 'node:child_process';
+import { type ExecFileException, execFile } from 'node:child_process';
 import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { maskerOf } from '../../core/hidden-texts.ts';
 import type { GitUrl } from './git-url.ts';
 import { SourceError } from './source.ts';
@@ -126,28 +127,22 @@ export class GitProgram {
     return sizes.reduce((sum, size) => sum + size, 0);
   }
 
-  #start(program: string, args: readonly string[], name: string): Promise<Buffer> {
+  async #start(program: string, args: readonly string[], name: string): Promise<Buffer> {
     const signal = this.#signal;
-    return new Promise((resolve, reject) => {
-      execFile(
-        program,
-        [...args],
-        {
-          cwd: this.#folder,
-          env: environmentOf(this.#access),
-          encoding: 'buffer',
-          timeout: timeoutMs,
-          maxBuffer: mostOutputBytes,
-          killSignal: 'SIGKILL',
-          signal,
-        },
-        (error, stdout, stderr) => {
-          if (error === null) return resolve(stdout);
-          if (signal.aborted) return reject(signal.reason);
-          reject(new SourceError(`${name}: ${masked(this.#access)(failureOf(error, stderr))}`));
-        },
-      );
+    const running = promisify(execFile)(program, [...args], {
+      cwd: this.#folder,
+      env: environmentOf(this.#access),
+      encoding: 'buffer',
+      timeout: timeoutMs,
+      maxBuffer: mostOutputBytes,
+      killSignal: 'SIGKILL',
+      signal,
     });
+    const { stdout } = await running.catch((error: ExecFileException & { readonly stderr: Buffer }) => {
+      if (signal.aborted) throw signal.reason;
+      throw new SourceError(`${name}: ${masked(this.#access)(failureOf(error))}`);
+    });
+    return stdout;
   }
 
   async #writeConfiguration(): Promise<void> {
@@ -263,10 +258,10 @@ function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-function failureOf(error: Error & { killed?: boolean; code?: unknown }, stderr: Buffer): string {
+function failureOf(error: ExecFileException & { readonly stderr: Buffer }): string {
   if (error.code === 'ENOENT') return 'the program git is not installed';
   if (error.killed === true) return `git did not end within ${timeoutMs / 1000} s, or its output is too long`;
-  const said = stderr
+  const said = error.stderr
     .toString('utf8')
     .replace(/[\p{Cc}\p{Cf}]+/gu, ' ')
     .trim();
