@@ -49,7 +49,6 @@ export class DaemonProject {
   readonly #problem: SpecProblem;
   readonly #commands: CommandQueue;
   readonly #record: TurnRecord;
-  readonly #wayBack: WayBack;
   readonly #parts: ProjectParts;
   #workspace: Workspace | undefined;
   /** Shared by all sessions: its measurements take longer than a turn may last. */
@@ -87,10 +86,9 @@ export class DaemonProject {
       activity: new Activity(deps.log),
       backOff: new KeyBackOff(deps.random),
       history: new ProjectHistory({ ...shared, observing: mode === 'observe', flags: this.#flags }),
-      ...{ check: new PlanCheck(deps), billed: new BilledHistory() },
+      ...{ check: new PlanCheck(deps), billed: new BilledHistory(), wayBack: new WayBack(deps.log) },
     };
-    this.#wayBack = new WayBack(deps.log);
-    this.#record = new TurnRecord(id, options.worker, { ...this.#parts, wayBack: this.#wayBack });
+    this.#record = new TurnRecord(id, options.worker, this.#parts);
   }
 
   get condition(): Condition {
@@ -127,7 +125,7 @@ export class DaemonProject {
 
   /** Takes in a valid spec. A spec equal to the last one changes nothing. Returns whether the spec differs. */
   offer(offer: Offer, trigger: Trigger): boolean {
-    if (this.#wayBack.keepsOut(offer) && this.#offer !== undefined) return false;
+    if (this.#parts.wayBack.keepsOut(offer) && this.#offer !== undefined) return false;
     const { desired: before } = this.#offer ?? {};
     const same = before?.digest === offer.desired.digest && !isOtherPlace(before?.token, offer.desired.token);
     this.#offer = offer;
@@ -334,12 +332,13 @@ export class DaemonProject {
     logReconciliation(deps.log, record, found.plan, publicDigest(desired));
     onReconciliation(record);
     const isOver = this.digest === desired.digest && record.outcome !== 'stopped';
-    if (isOver && (await this.#wayBack.refuses(offer, found, workspace.session))) this.#wake.nudge('file');
+    if (isOver && (await this.#parts.wayBack.refuses(offer, found, workspace.session)))
+      this.#wake.nudge('file');
   }
 
   /** Puts the last spec that converged in force, in place of one that was refused. Returns whether it did. */
   async #return(store: ProjectSession['store']): Promise<boolean> {
-    const instead = this.#offer && (await this.#wayBack.inPlaceOf(this.#offer, store));
+    const instead = this.#offer && (await this.#parts.wayBack.inPlaceOf(this.#offer, store));
     if (instead === undefined) return false;
     this.#offer = instead.offer;
     this.#problem.begin(instead.problem, 'returned');

@@ -1,36 +1,19 @@
 import type { Desired } from '../../core/desired.ts';
 import type { StateStore } from '../../core/state.ts';
-import type { Notifier } from '../notifications/notifier.ts';
-import type { KeyBackOff } from '../scheduling/back-off.ts';
-import type { ProjectHistory } from './history.ts';
 import { memoryNote, type ReconciliationMemory, readMemory } from './memory.ts';
-import type { WayBack } from './way-back.ts';
-
-/** This process, as the records name it. */
-export interface Worker {
-  /** The name of the process, among all that share the project. */
-  readonly replica: string;
-  /** The notifications that were sent, by any process. */
-  readonly notified: Pick<Notifier, 'notifiedOf' | 'recall'>;
-  /** The time that all processes share. Wall ms. */
-  readonly now: () => number;
-}
+import type { ProjectParts, Worker } from './workspace.ts';
 
 /** The parts of a project that outlive its turns. */
-interface Parts {
-  readonly history: ProjectHistory;
-  readonly backOff: KeyBackOff;
-  readonly wayBack: WayBack;
-}
+type RecordedParts = Pick<ProjectParts, 'history' | 'backOff' | 'wayBack'>;
 
 /** The record of a project's last turn, in its state: a restart, or another replica, continues from it. */
 export class TurnRecord {
   readonly #project: number;
   readonly #worker: Worker;
-  readonly #parts: Parts;
+  readonly #parts: RecordedParts;
   #last: ReconciliationMemory | undefined;
 
-  constructor(project: number, worker: Worker, parts: Parts) {
+  constructor(project: number, worker: Worker, parts: RecordedParts) {
     this.#project = project;
     this.#worker = worker;
     this.#parts = parts;

@@ -11,6 +11,7 @@ import { Approval } from '../../engine/run/approval.ts';
 import type { Stopwatch } from '../../engine/timing.ts';
 import { knownIn, type ProjectFacts } from '../../view/facts.ts';
 import type { Notification } from '../notifications/notification.ts';
+import type { Notifier } from '../notifications/notifier.ts';
 import type { DaemonDeps, DaemonLogger, Mode, ProjectSession } from '../ports.ts';
 import type { KeyBackOff } from '../scheduling/back-off.ts';
 import { Refresh } from '../scheduling/refresh.ts';
@@ -19,8 +20,8 @@ import type { Activity } from './activity.ts';
 import type { ReconciliationRecord } from './facts.ts';
 import type { ProjectHistory } from './history.ts';
 import type { PlanCheck } from './plan-check.ts';
-import type { Worker } from './turn-record.ts';
 import { both, UseMeter } from './use-meter.ts';
+import type { WayBack } from './way-back.ts';
 
 /** How long a plan waits for tasks of earlier reconciliations. Tasks that take longer run in parallel to the plan. */
 const settleMs = 90_000;
@@ -34,6 +35,16 @@ export interface Workspace {
   readonly refresh: Refresh;
   readonly meter: UseMeter;
   readonly approval: Approval;
+}
+
+/** This process, as the records of turns name it. */
+export interface Worker {
+  /** The name of the process, among all that share the project. */
+  readonly replica: string;
+  /** The notifications that were sent, by any process. */
+  readonly notified: Pick<Notifier, 'notifiedOf' | 'recall'>;
+  /** The time that all processes share. Wall ms. */
+  readonly now: () => number;
 }
 
 export interface ProjectOptions {
@@ -58,6 +69,7 @@ export interface ProjectParts extends Pick<ProjectOptions, 'mode' | 'intervalMs'
   readonly activity: Activity;
   readonly wake: Wake;
   readonly billed: BilledHistory;
+  readonly wayBack: WayBack;
 }
 
 /** `undefined` if the signal aborts before the session is open. */

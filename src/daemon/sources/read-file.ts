@@ -7,14 +7,9 @@ import { SourceError } from './source.ts';
 /**
  * The text of a file, or the reason why it cannot be a spec. `name` is the name for messages.
  *
- * @param buffer where the bytes are put; the next reading into it overwrites them
  * @throws Error of the system if the file cannot be opened; `reasonOf` puts it into words.
  */
-export async function readSpecFile(
-  path: string,
-  name: string,
-  buffer?: Buffer,
-): Promise<Source | readonly Diagnostic[]> {
+export async function readSpecFile(path: string, name: string): Promise<Source | readonly Diagnostic[]> {
   // Without blocking: the open of a pipe waits for a writer.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
@@ -24,17 +19,12 @@ export async function readSpecFile(
     if (stats.size > mostBytes) return unreadable(name, 'it is longer than 1 MiB');
     // One byte more than the file has: the reading then ends at its end. The bytes that are appended meanwhile are not read.
     const length = stats.size + 1;
-    const bytes = buffer ?? Buffer.alloc(length);
+    const bytes = Buffer.allocUnsafeSlow(length);
     const { bytesRead } = await file.read(bytes, 0, length, 0);
     return decodeSpec(bytes.subarray(0, bytesRead), name);
   } finally {
     await file.close();
   }
-}
-
-/** A buffer with room for the largest spec. A caller that reads many files one after the other reuses the buffer. */
-export function specBuffer(): Buffer {
-  return Buffer.allocUnsafeSlow(mostBytes + 1);
 }
 
 /** A missing file is not an edit: the source reports an error, and the last content stays in force. */

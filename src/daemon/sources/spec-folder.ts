@@ -4,7 +4,7 @@ import type { Clock } from '../../core/clock.ts';
 import { reasonOf } from '../../core/errors.ts';
 import { mostBytes, specNames, unreadable } from '../../spec/load.ts';
 import { type FolderBounds, type SizedFile, withinBounds } from './bounds.ts';
-import { failWith, readSpecFile, specBuffer } from './read-file.ts';
+import { failWith, readSpecFile } from './read-file.ts';
 import type { SpecText } from './source.ts';
 
 /** A file that was changed less than so long ago may be changed again without another time stamp. Wall ms. */
@@ -76,7 +76,6 @@ export class SpecFolder {
 
   async #read(which: 'all' | 'some'): Promise<readonly SpecText[]> {
     const { read, left } = withinBounds(await this.#files(which), this.#most);
-    const buffer = specBuffer();
     const known = new Map<string, KnownFile>();
     let again = which === 'some' ? Math.ceil(Math.min(read.length, inTurn) * againShare) : 0;
     let isSame = true;
@@ -89,7 +88,7 @@ export class SpecFolder {
       const isOld = isKnown && now - before.at >= believedMs && again > 0;
       if (isOld) again -= 1;
       const after =
-        isKnown && !isOld ? before : { stamp, sizeBytes, at: now, spec: await specOf(file, buffer, before) };
+        isKnown && !isOld ? before : { stamp, sizeBytes, at: now, spec: await specOf(file, before) };
       known.set(file.path, after);
       isSame &&= after.spec === before?.spec;
     }
@@ -126,14 +125,8 @@ export class SpecFolder {
 }
 
 /** One that cannot be read says nothing about the others. */
-async function specOf(
-  { path, name }: FolderFile,
-  buffer: Buffer,
-  before: KnownFile | undefined,
-): Promise<SpecText> {
-  const file = await readSpecFile(path, name, buffer).catch((error: unknown) =>
-    unreadable(name, reasonOf(error)),
-  );
+async function specOf({ path, name }: FolderFile, before: KnownFile | undefined): Promise<SpecText> {
+  const file = await readSpecFile(path, name).catch((error: unknown) => unreadable(name, reasonOf(error)));
   const spec: SpecText = 'text' in file ? { name, sources: [file] } : { name, problem: file };
   return before !== undefined && JSON.stringify(before.spec) === JSON.stringify(spec) ? before.spec : spec;
 }
