@@ -32,10 +32,7 @@ export async function reconcile(
   workspace: Workspace,
   parts: ProjectParts,
   { halt, stop: outer }: { readonly halt: AbortController; readonly stop: AbortSignal },
-): Promise<{
-  readonly record: ReconciliationRecord;
-  readonly results: ApplyReport['results'];
-}> {
+) {
   const { clock } = workspace.session;
   const startedAt = clock.now();
   const over = new AbortController();
@@ -52,8 +49,8 @@ export async function reconcile(
     const endedAt = clock.now();
     if (parts.mode === 'correct' && !ended.aborted) await pruneHistory(workspace.session, parts.keepMs);
     const settled = results.filter((each) => each.outcome === 'done' || each.outcome === 'failed').length;
-    const counts = { operations: results.length, settled };
-    const record = { triggers, startedAt, endedAt, outcome, commit: offer.commit?.id, ...counts };
+    const result = { outcome, commit: offer.commit?.id, operations: results.length, settled };
+    const record: ReconciliationRecord = { triggers, startedAt, endedAt, ...result };
     return { record, results };
   } finally {
     release();

@@ -29,13 +29,7 @@ const settleMs = 90_000;
 const probeMs = 30 * 60_000;
 
 /** The resources that are open while a project runs. */
-export interface Workspace {
-  readonly session: ProjectSession;
-  readonly repeating: Repeating;
-  readonly refresh: Refresh;
-  readonly meter: UseMeter;
-  readonly approval: Approval;
-}
+export type Workspace = ReturnType<typeof openWorkspace>;
 
 /** This process, as the records of turns name it. */
 export interface Worker {
@@ -90,7 +84,7 @@ export function openWorkspace(
   { history, backOff, wake, intervalMs, log, billed }: ProjectParts,
   stopwatch: Stopwatch,
   spent: RequestCounts,
-): Workspace {
+) {
   const { clock, reads, profile } = opened;
   const session = { ...opened, counts: () => both(spent, opened.counts()) };
   const cache = createReadCache(reads('operation'), clock, opened.tokenMark);

@@ -1,14 +1,10 @@
 import { unreadable } from '../../spec/load.ts';
 import type { SpecText } from './source.ts';
 
-/** How much a folder or a commit may hold. */
-export interface FolderBounds {
-  readonly files: number;
-  readonly bytes: number;
-}
-
 /** Of one process. A thousand specs of 8 KiB fit. */
-const usualBounds: FolderBounds = { files: 1_000, bytes: 8 * 1024 * 1024 };
+const usualBounds = { files: 1_000, bytes: 8 * 1024 * 1024 };
+/** How much a folder or a commit may hold. */
+export type FolderBounds = Readonly<typeof usualBounds>;
 /** Of projects that several machines share. */
 export const fleetBounds: FolderBounds = { files: 20_000, bytes: 32 * 1024 * 1024 };
 /** The largest number of left-out files that are named. */

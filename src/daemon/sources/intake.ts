@@ -35,14 +35,9 @@ export interface IntakeOptions {
   readonly requireApproval?: 'plan';
 }
 
-/** How long reading may take, in real ms. */
-export interface Deadlines {
-  readonly eachMs: number;
-  /** For all specs of one snapshot that have changed. */
-  readonly allMs: number;
-}
-
-const usualDeadlines: Deadlines = { eachMs: mostReadingMs, allMs: 60_000 };
+/** How long reading may take, in real ms: each spec, and all specs of one snapshot that have changed. */
+const usualDeadlines = { eachMs: mostReadingMs, allMs: 60_000 };
+export type Deadlines = Readonly<typeof usualDeadlines>;
 
 /**
  * Reads every spec of a snapshot. A broken or slow spec does not affect the others: smaller specs are read first, and
