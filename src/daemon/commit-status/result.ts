@@ -106,16 +106,12 @@ function ofRollouts(rollouts: readonly Rollout[]): Result {
   if (first === undefined) return { state: 'success', text: 'In force in all projects' };
   const { phase, wave, left, total, deletions } = stopped ?? first;
   const progress = `${total - left} of ${total} projects have this commit`;
-  switch (phase) {
-    case 'stopped':
-      return { state: 'failure', text: `Stopped after wave ${wave}. ${progress}` };
-    case 'waiting':
-      return { state: 'pending', text: `Waiting for approval: ${deletions} deletions. ${progress}` };
-    case 'counting':
-      return { state: 'pending', text: `Counting the deletions. ${progress}` };
-    case 'queued':
-      return { state: 'pending', text: `Waiting for an earlier commit. ${progress}` };
-    case 'running':
-      return { state: 'pending', text: `Wave ${wave}. ${progress}` };
-  }
+  const text = {
+    stopped: `Stopped after wave ${wave}`,
+    waiting: `Waiting for approval: ${deletions} deletions`,
+    counting: 'Counting the deletions',
+    queued: 'Waiting for an earlier commit',
+    running: `Wave ${wave}`,
+  }[phase];
+  return { state: phase === 'stopped' ? 'failure' : 'pending', text: `${text}. ${progress}` };
 }

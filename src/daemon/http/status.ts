@@ -3,8 +3,10 @@ import { commitView, diagnosticView, viewOf } from '../../view/build.ts';
 import { timeOrNull } from '../../view/facts.ts';
 import type { ProjectView } from '../../view/project-view.ts';
 import type { Daemon } from '../daemon.ts';
+import type { Assignment } from '../fleet/board.ts';
 import type { Fleet } from '../fleet/fleet.ts';
 import type { Rollout } from '../fleet/rollout.ts';
+import type { ReconciliationMemory } from '../project/memory.ts';
 import { cutText, mostProjects, Pager, shortRemedies } from './pager.ts';
 
 /** The part of `GET /status` that a query asks for. */
@@ -25,8 +27,8 @@ export async function statusOf(
   { project, page }: StatusQuery = {},
 ): Promise<unknown> {
   const source = daemon.specs.state();
-  const isAsked = ({ id }: { readonly id: number }) => project === undefined || project === String(id);
-  const all = daemon.projects().filter(isAsked);
+  const isAsked = (id: number) => project === undefined || project === String(id);
+  const all = daemon.projects().filter(({ id }) => isAsked(id));
   const [only, another] = all;
   const isAlone = daemon.fleet === undefined || project !== undefined;
   const isOne = isAlone && only !== undefined && another === undefined;
@@ -50,7 +52,11 @@ export async function statusOf(
     },
     ...(daemon.fleet === undefined
       ? {}
-      : { fleet: await fleetJson(daemon.fleet, (all) => pager.of(all.filter(isAsked))) }),
+      : {
+          fleet: await fleetJson(daemon.fleet, (all) =>
+            pager.of(all.filter((each) => isAsked(each.project))),
+          ),
+        }),
     projects: views.map((each) => pageOf(each, isOne ? page : undefined, isOne ? undefined : ofSeveral)),
     next: pager.page < pager.pages ? `/status?page=${pager.page + 1}` : null,
   };
@@ -86,33 +92,27 @@ function pagedIn(value: object, pager: Pager): Record<string, unknown> {
 /** How each project of a fleet is. The other parts of the status show the last refresh of this replica. */
 async function fleetJson(
   fleet: Fleet,
-  shown: <Each extends { readonly id: number }>(all: readonly Each[]) => readonly Each[],
+  shown: (all: readonly Assignment[]) => readonly Assignment[],
 ): Promise<Record<string, unknown>> {
   const { replica } = fleet;
   const rollouts = fleet.board.rollouts.map(rolloutJson);
   const [rollout = null] = fleet.board.rollouts.toSorted((a, b) => urgency(b) - urgency(a)).map(rolloutJson);
-  const assignments = await fleet.board.assignments().catch((error: Error) => error.message);
-  if (typeof assignments === 'string')
-    return { replica, leads: fleet.leads(), error: assignments, rollout, rollouts, projects: [] };
+  const found = await fleet.board.assignments().catch((error: Error) => error.message);
+  const [error, assignments] = typeof found === 'string' ? [found, []] : [null, found];
   return {
-    ...{ replica, leads: fleet.leads(), error: null, rollout, rollouts },
-    projects: shown(assignments.map((each) => ({ ...each, id: each.project }))).map(
-      ({ id, worker, since, memory }) => ({
-        ...{ id, worker: worker ?? null, since: timeOrNull(since) },
-        condition: memory?.history.condition ?? null,
-        condition_since: timeOrNull(memory?.history.conditionSince),
-        blocked: memory?.history.blocked ?? 0,
-        last_reconciliation:
-          memory === undefined
-            ? null
-            : {
-                replica: memory.replica,
-                ended_at: timeOrNull(memory.history.endedAt),
-                outcome: memory.history.outcome,
-              },
-      }),
-    ),
+    ...{ replica, leads: fleet.leads(), error, rollout, rollouts },
+    projects: shown(assignments).map(({ project: id, worker, since, memory }) => ({
+      ...{ id, worker: worker ?? null, since: timeOrNull(since) },
+      condition: memory?.history.condition ?? null,
+      condition_since: timeOrNull(memory?.history.conditionSince),
+      blocked: memory?.history.blocked ?? 0,
+      last_reconciliation: memory === undefined ? null : lastOf(memory),
+    })),
   };
+}
+
+function lastOf({ replica, history: { endedAt, outcome } }: ReconciliationMemory) {
+  return { replica, ended_at: timeOrNull(endedAt), outcome };
 }
 
 /** A change that waits for an operator comes first. */

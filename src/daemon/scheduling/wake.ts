@@ -45,10 +45,7 @@ export class Wake {
  * A controller that aborts with the signal, until `release`. Not `AbortSignal.any`: the signal lives for months, and each
  * call would leave a listener on it.
  */
-export function abortedWith(signal: AbortSignal): {
-  readonly own: AbortController;
-  readonly release: () => void;
-} {
+export function abortedWith(signal: AbortSignal) {
   const own = new AbortController();
   const abort = () => own.abort(signal.reason);
   signal.addEventListener('abort', abort, { once: true });
