@@ -52,7 +52,7 @@ export class KeyBackOff {
 
   /** When the next key may be tried again. */
   next(now: number): number | undefined {
-    const later = [...this.#entries.values()].map(({ until }) => until).filter((until) => until > now);
+    const later = this.list(now).map(({ until }) => until);
     return later.length === 0 ? undefined : Math.min(...later);
   }
 

@@ -5,7 +5,7 @@ import { Turns } from '../../core/turns.ts';
 import { allowedEnvironment, type Environment, type SpecTrust } from '../../spec/environment.ts';
 import type { Source } from '../../spec/load.ts';
 import type { Offer } from '../../view/facts.ts';
-import { markOf, type Snapshot, type SpecText } from './source.ts';
+import { fileProblem, markOf, type Snapshot, type SpecText } from './source.ts';
 import { mostReadingMs, SpecThread } from './spec-thread.ts';
 import type { SpecAnswer } from './spec-worker.ts';
 
@@ -66,20 +66,18 @@ export class Intake {
       if ('problem' in spec) return spec;
       const { name, sources } = spec;
       const files = sources.map(({ file }) => file);
-      const first = { file: files[0] ?? name, line: 1, column: 1 };
+      const [first = name] = files;
       const answer = answers.get(spec);
       if (answer === undefined) {
         const message = 'the file was not read, because the other files took too long. vdcsync tries again';
-        return { name, problem: [{ position: first, message }], mayPass: true };
+        return { name, problem: fileProblem(first, message), mayPass: true };
       }
       if ('problem' in answer) return { name, ...answer };
-      if ('failure' in answer) {
-        const message = `the file cannot be used: ${answer.failure}`;
-        return { name, problem: [{ position: first, message }] };
-      }
+      if ('failure' in answer)
+        return { name, problem: fileProblem(first, `the file cannot be used: ${answer.failure}`) };
       const { desired } = answer;
       const { projectId, token } = desired;
-      const problem = this.#tokenProblem(token, token?.position ?? first);
+      const problem = this.#tokenProblem(token, token?.position ?? { file: first, line: 1, column: 1 });
       if (problem !== undefined) return { name, problem: [problem], projectId, mayPass: true };
       return { name, offer: { desired, commit, files } };
     });
