@@ -6,7 +6,7 @@ import { shortDigest } from '../../engine/run/approval.ts';
 import { type Condition, leftIn, plannedIn } from '../../view/condition.ts';
 import { approvalLines, driftLines } from './drift.ts';
 
-/** The events of a project besides its condition, each as the rest of a sentence about the project. */
+/** The events of a project other than a condition, each as the rest of a sentence about the project. */
 export const titles = {
   drift: 'was changed outside vdcsync',
   exposed: 'has exposed servers: each has a public address, and its firewall is not in force',
