@@ -33,13 +33,9 @@ export function lookAt(path: string): 'missing' | 'state' {
   if (!found.isFile()) throw foreign(path, 'is not a file');
   if (found.size === 0 && !hasWal(path)) throw foreign(path, 'is empty');
   const reader = new SqliteReader(path);
-  try {
-    if (pragma(reader, 'application_id') !== applicationId)
-      throw foreign(path, 'is the database of another program');
-    checkVersion(Number(pragma(reader, 'user_version')), path);
-  } finally {
-    reader.close();
-  }
+  if (pragma(reader, 'application_id') !== applicationId)
+    throw foreign(path, 'is the database of another program');
+  checkVersion(Number(pragma(reader, 'user_version')), path);
   return 'state';
 }
 
@@ -62,17 +58,13 @@ export function refuseLinks(path: string): void {
 /** Reads the whole file without changing it. @throws StateError naming the damage. */
 export function checkSound(path: string): void {
   const reader = new SqliteReader(path);
-  try {
-    const found = reader.all('PRAGMA quick_check(3)').map((row) => String(row.quick_check));
-    const sound = found.length === 1 && found[0] === 'ok';
-    if (sound && reader.all('SELECT 1 FROM states').length === 1) return;
-    throw new StateError(
-      `The state ${path} is damaged (${sound ? 'its header is missing' : found.join('; ')}) and was left unchanged. ` +
-        'Restore it from a backup, or move it away and adopt the resources that it managed.',
-    );
-  } finally {
-    reader.close();
-  }
+  const found = reader.all('PRAGMA quick_check(3)').map((row) => String(row.quick_check));
+  const sound = found.length === 1 && found[0] === 'ok';
+  if (sound && reader.all('SELECT 1 FROM states').length === 1) return;
+  throw new StateError(
+    `The state ${path} is damaged (${sound ? 'its header is missing' : found.join('; ')}) and was left unchanged. ` +
+      'Restore it from a backup, or move it away and adopt the resources that it managed.',
+  );
 }
 
 /**

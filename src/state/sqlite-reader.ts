@@ -12,12 +12,11 @@ import type { Row } from './sql-driver.ts';
  * no lock. After every query the reader checks that the immutable file did not change, and repeats the query if it
  * did.
  *
- * With a WAL, a writer is at work or was killed, and the two files exist anyway. Then every query has a connection of
- * its own: an idle connection would keep the writer from deleting the two files at its end.
+ * With a WAL, a writer is at work or was killed, and the two files exist anyway. Every query has a connection of its
+ * own: an idle connection would keep the writer from deleting the two files at its end.
  */
 export class SqliteReader {
   readonly #path: string;
-  #frozen: { readonly db: DatabaseSync; readonly signature: string } | undefined;
 
   constructor(path: string) {
     this.#path = path;
@@ -25,16 +24,16 @@ export class SqliteReader {
 
   all(sql: string, ...values: readonly SQLInputValue[]): readonly Row[] {
     for (let tries = 1; ; tries += 1) {
+      let hasMoved = () => false;
       try {
         const signature = signatureOf(this.#path);
-        if (signature === undefined) return this.#askLive(sql, values);
-        const rows = this.#askFrozen(signature, sql, values);
-        if (signatureOf(this.#path) === signature) return rows;
+        if (signature !== undefined) hasMoved = () => signatureOf(this.#path) !== signature;
+        const rows = this.#ask(signature !== undefined, sql, values);
+        if (!hasMoved()) return rows;
         if (tries === mostTries) throw new Error('it changes faster than it can be read');
       } catch (error) {
         // A writer that started or ended in between makes a query fail for no fault of the file.
-        const moved = this.#frozen !== undefined && signatureOf(this.#path) !== this.#frozen.signature;
-        if (!moved || tries === mostTries) throw stateFailure(error, this.#path, 'be read');
+        if (!hasMoved() || tries === mostTries) throw stateFailure(error, this.#path, 'be read');
       }
     }
   }
@@ -44,29 +43,17 @@ export class SqliteReader {
     return work();
   }
 
-  close(): void {
-    this.#frozen?.db.close();
-    this.#frozen = undefined;
-  }
+  close(): void {}
 
-  #askLive(sql: string, values: readonly SQLInputValue[]): readonly Row[] {
-    this.close();
-    const db = new DatabaseSync(this.#path, { readOnly: true, timeout: busyMs });
+  #ask(isImmutable: boolean, sql: string, values: readonly SQLInputValue[]): readonly Row[] {
+    const url = pathToFileURL(this.#path);
+    if (isImmutable) url.searchParams.set('immutable', '1');
+    const db = new DatabaseSync(url, { readOnly: true, timeout: busyMs });
     try {
       return db.prepare(sql).all(...values);
     } finally {
       db.close();
     }
-  }
-
-  #askFrozen(signature: string, sql: string, values: readonly SQLInputValue[]): readonly Row[] {
-    if (this.#frozen?.signature !== signature) {
-      this.close();
-      const url = pathToFileURL(this.#path);
-      url.searchParams.set('immutable', '1');
-      this.#frozen = { db: new DatabaseSync(url, { readOnly: true }), signature };
-    }
-    return this.#frozen.db.prepare(sql).all(...values);
   }
 }
 
