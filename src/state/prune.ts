@@ -1,45 +1,31 @@
 import type { ResourceKey } from '../core/keys.ts';
-import type { JournalEntry } from '../core/state.ts';
+import type { JournalEntry, RecordedWrite } from '../core/state.ts';
+import { journalEntryOf } from './records.ts';
+import type { Row } from './sql-driver.ts';
 
 /** The facts about an intent that pruning needs. */
-export interface PastIntent {
-  readonly id: string;
-  readonly key: ResourceKey;
-  readonly verb: string;
-  readonly incarnation: string;
-  readonly attempt: number;
+export interface PastIntent extends Pick<RecordedWrite, 'id' | 'key' | 'verb' | 'incarnation' | 'attempt'> {
   readonly phase: string;
   readonly outcome: string | null;
 }
 
 /** The facts about a line of the journal that pruning needs. */
-export interface PastLine {
+interface PastLine extends Omit<JournalEntry, 'data'> {
   readonly seq: number;
-  readonly at: number;
-  readonly key: ResourceKey;
-  readonly event: JournalEntry['event'];
-  readonly intentId: string | null;
   /** Whether it counts an incarnation. */
   readonly counts: boolean;
 }
 
-/** A line of the journal, as stores have it: `data` is needed of releases and notes alone. */
-export function pastLine(
-  seq: number,
-  {
-    at,
-    key,
-    event,
-    intentId = null,
-    data,
-  }: Omit<JournalEntry, 'intentId'> & { readonly intentId?: string | null },
-): PastLine {
-  const { gone, incarnation } = (data ?? {}) as { readonly gone?: unknown; readonly incarnation?: unknown };
+/** A line of the journal, as it is stored: `data` is needed of releases and notes alone. */
+export function pastLine({ seq, ...row }: Row): PastLine {
+  const { data, ...line } = journalEntryOf(row);
+  const { gone, incarnation } = data as { readonly gone?: unknown; readonly incarnation?: unknown };
+  const { event } = line;
   const counts = (event === 'released' && gone === true) || (event === 'note' && incarnation === 'next');
-  return { seq, at, key, event, intentId, counts };
+  return { ...line, seq: Number(seq), counts };
 }
 
-export interface Pruning {
+interface Pruning {
   readonly intents: readonly string[];
   readonly lines: readonly number[];
   /** Lines that stay without their intents. */
@@ -63,7 +49,7 @@ export function pruning(intents: readonly PastIntent[], lines: readonly PastLine
   const detached: number[] = [];
   const held = new Set<ResourceKey>();
   for (const line of lines) {
-    const isOrphan = line.intentId !== null && gone.has(line.intentId);
+    const isOrphan = line.intentId !== undefined && gone.has(line.intentId);
     const isUseless = begins(line.event)
       ? lastOfKey.get(line.key) !== line.seq && line.at < before
       : ends(line.event)

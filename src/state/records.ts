@@ -237,9 +237,11 @@ export function changeEntry(change: StateChange, at: number, intent?: Intent): J
   }
 }
 
-/** Copies the intent for its beginning. Rejects an intent that is already closed. */
+/** Copies the intent for its beginning. An intent may begin in any phase but the last. */
 export function begun(intent: Intent): Intent {
-  checkBegin(intent);
+  if (intent.phase === 'closed') {
+    throw new StateError(`The intent ${intent.id} of ${intent.key} cannot begin closed. This is a bug.`);
+  }
   validTime(intent.createdAt, `The intent ${intent.id}`);
   return throughJson(intent, `The intent ${intent.id}`);
 }
@@ -315,28 +317,11 @@ export function refuseOtherService(recorded: string, asked: string): never {
   );
 }
 
-/** Whether the value is recorded already. `refuse`: another value is recorded. */
-export function isAlreadyRecorded<Value>(
-  recorded: Value | null,
-  asked: Value,
-  refuse: (recorded: Value, asked: Value) => never,
-): boolean {
-  if (recorded !== null && recorded !== asked) refuse(recorded, asked);
-  return recorded === asked;
-}
-
 export function refuseSecondIntent(open: Intent, asked: Intent): never {
   throw new StateError(
     `${asked.key} has an open write (${open.verb}, ${open.phase}, id ${open.id}). A new write (${asked.verb}) must wait for its end.`,
     { remedies: [run('status', [], { when: 'to see that write' })] },
   );
-}
-
-/** An intent may begin in any phase but the last. */
-function checkBegin(intent: Intent): void {
-  if (intent.phase === 'closed') {
-    throw new StateError(`The intent ${intent.id} of ${intent.key} cannot begin closed. This is a bug.`);
-  }
 }
 
 export function checkPatch(intent: Intent, { stage }: IntentPatch): void {

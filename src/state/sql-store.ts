@@ -28,7 +28,6 @@ import {
   headColumns,
   infoOf,
   intentIn,
-  isAlreadyRecorded,
   journalEntryOf,
   noteOf,
   openIntent,
@@ -214,11 +213,7 @@ export class SqlStore implements StateStore {
         `SELECT seq, at, key, event, intent_id, CASE WHEN event IN ('released', 'note') THEN data ELSE '{}' END AS data
          FROM vdcsync.journal WHERE state_id = $1 ORDER BY seq`,
       );
-      return pruning(
-        past as unknown as readonly PastIntent[],
-        all.map((row) => pastLine(Number(row.seq), journalEntryOf(row))),
-        before,
-      );
+      return pruning(past as unknown as readonly PastIntent[], all.map(pastLine), before);
     });
     if (intents.length + lines.length === 0) return 0;
     await this.#write(async () => {
@@ -283,7 +278,8 @@ export class SqlStore implements StateStore {
     refuse: (recorded: Value, asked: Value) => never,
   ): Promise<void> {
     this.#checkWritable();
-    if (isAlreadyRecorded(known, value, refuse)) return;
+    if (known !== null && known !== value) refuse(known, value);
+    if (known === value) return;
     this.#known.delete('head');
     await this.#write(async () => {
       const [row] = await this.#run(`SELECT ${column} AS recorded FROM vdcsync.states WHERE id = $1`);
