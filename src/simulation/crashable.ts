@@ -88,22 +88,20 @@ export class Crashable {
     this.#meet(names.map((name) => `${name}:before`));
     if (this.#suspended !== undefined) await this.#suspended.promise;
     if (!this.#alive) return never();
-    const after = names.map((name) => `${name}:after`);
+    let end: () => Value;
     try {
       const value = await effect();
-      if (this.#suspended !== undefined) await this.#suspended.promise;
-      if (!this.#alive) return never();
-      this.#meet(after);
-      if (this.#suspended !== undefined) await this.#suspended.promise;
-      return this.#alive ? value : never();
+      end = () => value;
     } catch (error) {
-      if (this.#suspended !== undefined) await this.#suspended.promise;
-      if (!this.#alive) return never();
-      this.#meet(after);
-      if (this.#suspended !== undefined) await this.#suspended.promise;
-      if (!this.#alive) return never();
-      throw error;
+      end = () => {
+        throw error;
+      };
     }
+    if (this.#suspended !== undefined) await this.#suspended.promise;
+    if (!this.#alive) return never();
+    this.#meet(names.map((name) => `${name}:after`));
+    if (this.#suspended !== undefined) await this.#suspended.promise;
+    return this.#alive ? end() : never();
   }
 
   /** A replaced process meets no further disturbance. */

@@ -3,7 +3,7 @@ import { StateError } from '../core/errors.ts';
 import { patched } from '../core/intent.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import { type OperationId, operationId } from '../core/plan.ts';
-import type { Binding, Intent, StateChange, StateStore } from '../core/state.ts';
+import type { Binding, Ended, Intent, IntentPatch, StateChange, StateStore } from '../core/state.ts';
 import { ended } from '../state/records.ts';
 import type { Crashable } from './crashable.ts';
 
@@ -38,7 +38,7 @@ export const changing = [
 ] as const;
 
 /** The calls of a state that change it. */
-export const writing = new Set<string>([...changing, 'putNote']);
+const writing = new Set<string>([...changing, 'putNote']);
 
 /** Notes each write, and each binding that comes without one, as the operation that it is. */
 export function noted(
@@ -81,25 +81,6 @@ export function watchedStore(
   store: StateStore,
   { crashable, mirror, watch, disk }: { crashable: Crashable; mirror: Mirror; watch: StateWatch; disk: Disk },
 ): StateStore {
-  function call<Value>(
-    name: string,
-    effect: () => Promise<Value>,
-    durable?: () => void,
-    detail?: string,
-  ): Promise<Value> {
-    const names = [name, ...(writing.has(name) ? ['change'] : []), ...(detail === undefined ? [] : [detail])];
-    return crashable.cross(names, async () => {
-      if (crashable.isReplaced) throw new StateError('Another process owns the state now.');
-      const fails = writing.has(name) && disk.failing > 0;
-      if (fails) disk.failing -= 1;
-      if (fails && !disk.durable) throw new StateError('The state cannot be written: the disk is full.');
-      const value = await effect();
-      durable?.();
-      if (fails) throw new StateError('The state may not be durable: fsync failed.');
-      return value;
-    });
-  }
-
   function find(id: string): Intent {
     const intent = [...mirror.open.values()].find((each) => each.id === id);
     if (intent === undefined) throw new Error(`no open intent ${id}`);
@@ -123,61 +104,53 @@ export function watchedStore(
     }
   }
 
-  return {
-    isOwned: () => !crashable.isFenced,
-    info: () => call('info', () => store.info()),
-    claimProject: (id) => call('claimProject', () => store.claimProject(id)),
-    claimService: (service) => call('claimService', () => store.claimService(service)),
-    bindings: () => call('bindings', () => store.bindings()),
-    claims: () => call('claims', () => store.claims()),
-    incarnation: (key) => call('incarnation', () => store.incarnation(key)),
-    change: (changes, at) =>
-      call(
-        'change',
-        () => store.change(changes, at),
-        () => apply(changes),
-      ),
-    beginIntent: (intent) =>
-      call(
-        'beginIntent',
-        () => store.beginIntent(intent),
-        () => {
-          mirror.open.set(intent.key, intent);
-          watch.began(intent);
-        },
-        `beginIntent ${intent.request.name}`,
-      ),
-    updateIntent: (id, patch, at, note) =>
-      call(
-        'updateIntent',
-        () => store.updateIntent(id, patch, at, note),
-        () => {
-          const before = find(id);
-          const after = patched(before, patch);
-          mirror.open.set(after.key, after);
-          watch.updated(before, after);
-        },
-      ),
-    closeIntent: (id, how, changes, at) =>
-      call(
-        'closeIntent',
-        () => store.closeIntent(id, how, changes, at),
-        () => {
-          const intent = find(id);
-          mirror.open.delete(intent.key);
-          watch.closed(intent, ended(intent, how, at));
-          apply(changes, intent);
-        },
-        `closeIntent ${find(id).request.name}`,
-      ),
-    openIntents: () => call('openIntents', () => store.openIntents()),
-    lastAttempt: (key, verb, incarnation) =>
-      call('lastAttempt', () => store.lastAttempt(key, verb, incarnation)),
-    intents: (filter) => call('intents', () => store.intents(filter)),
-    journal: (filter) => call('journal', () => store.journal(filter)),
-    prune: (before) => call('prune', () => store.prune(before)),
-    note: (name) => call('note', () => store.note(name)),
-    putNote: (name, value) => call('putNote', () => store.putNote(name, value)),
-    close: () => call('close', () => store.close()),
+  /** The effects of the calls on the mirror, once they are durable. */
+  const effects: Readonly<Record<string, (...given: never[]) => void>> = {
+    change: (changes: readonly StateChange[]) => apply(changes),
+    beginIntent(intent: Intent) {
+      mirror.open.set(intent.key, intent);
+      watch.began(intent);
+    },
+    updateIntent(id: string, patch: IntentPatch) {
+      const before = find(id);
+      const after = patched(before, patch);
+      mirror.open.set(after.key, after);
+      watch.updated(before, after);
+    },
+    closeIntent(id: string, how: Ended, changes: readonly StateChange[], at: number) {
+      const intent = find(id);
+      mirror.open.delete(intent.key);
+      watch.closed(intent, ended(intent, how, at));
+      apply(changes, intent);
+    },
   };
+
+  /** The names of the boundary that a call is. */
+  function namesOf(name: string, [given]: readonly unknown[]): readonly string[] {
+    const names = [name, ...(writing.has(name) ? ['change'] : [])];
+    if (name === 'beginIntent') return [...names, `${name} ${(given as Intent).request.name}`];
+    return name === 'closeIntent' ? [...names, `${name} ${find(given as string).request.name}`] : names;
+  }
+
+  function call(name: string, given: readonly unknown[], effect: () => Promise<unknown>): Promise<unknown> {
+    return crashable.cross(namesOf(name, given), async () => {
+      if (crashable.isReplaced) throw new StateError('Another process owns the state now.');
+      const fails = writing.has(name) && disk.failing > 0;
+      if (fails) disk.failing -= 1;
+      if (fails && !disk.durable) throw new StateError('The state cannot be written: the disk is full.');
+      const value = await effect();
+      effects[name]?.(...(given as never[]));
+      if (fails) throw new StateError('The state may not be durable: fsync failed.');
+      return value;
+    });
+  }
+
+  return new Proxy(store, {
+    get(target, name: keyof StateStore) {
+      if (name === 'isOwned') return () => !crashable.isFenced;
+      const member: unknown = target[name];
+      if (typeof member !== 'function') return undefined;
+      return (...given: readonly unknown[]) => call(name, given, () => member.apply(target, given));
+    },
+  });
 }

@@ -11,14 +11,8 @@ import { Purchases } from './purchases.ts';
 import { type Handled, isWrite, keyOf, type Truth } from './truth.ts';
 
 /** The invariants that hold after every step; numbered as in docs/contributing/proof.md. */
-export interface Rules {
-  /** Before the service sees a request. */
-  arrives(running: Running, request: HttpRequest): void;
-  /** After it was handled. */
-  handled(running: Running, request: HttpRequest, handled: Handled): void;
+export interface Rules extends Pick<FurtherRules, 'arrives' | 'handled' | 'event' | 'asked'> {
   watch(running: Running): StateWatch;
-  event(running: Running, event: ProgressEvent): void;
-  asked(blocked: Blocked): void;
   /** The run has nothing left to do. */
   converged(running: Running): void;
   /** No answer showed the creation of this server, the API stored no answer under its key, and no read shows the server. */
@@ -30,7 +24,9 @@ export interface Rules {
  * alone. Each is called before the history records the same event.
  */
 export interface FurtherRules {
+  /** Before the service sees a request. */
   arrives(running: Running, request: HttpRequest): void;
+  /** After it was handled. */
   handled(running: Running, request: HttpRequest, handled: Handled): void;
   began(running: Running, intent: Intent): void;
   updated(running: Running, before: Intent, after: Intent): void;
