@@ -10,21 +10,27 @@ export type TokenName = 'readWrite' | 'second' | 'third' | 'member' | 'read' | '
 const issued = ['second', 'third'] as const;
 
 /** Issues the further tokens of the project. */
-export function issueTokens({ world }: Emulator): void {
-  for (const name of issued)
-    world.tokens.push({
-      name: `${projectId}-${name}`,
-      projectId,
-      level: 'read_write',
-      fingerprint: fingerprint(secretOf(name)),
-      revoked: false,
-      expiresMs: null,
-      refusedOperations: [],
-    });
+export function issueTokens(emulator: Emulator): void {
+  for (const name of issued) issueToken(emulator, projectId, name);
 }
 
-function secretOf(name: (typeof issued)[number]): string {
-  return `vdc_${projectId}_${name}_token`;
+/** Issues a further token of a project, for reading and writing. Returns its secret. */
+export function issueToken({ world }: Emulator, project: number, name: string): string {
+  const secret = secretOf(project, name);
+  world.tokens.push({
+    name: `${project}-${name}`,
+    projectId: project,
+    level: 'read_write',
+    fingerprint: fingerprint(secret),
+    revoked: false,
+    expiresMs: null,
+    refusedOperations: [],
+  });
+  return secret;
+}
+
+function secretOf(project: number, name: string): string {
+  return `vdc_${project}_${name}_token`;
 }
 
 /** The secrets that a machine may hold; the emulator knows all but the revoked one. */
@@ -32,8 +38,8 @@ export function secretsOf(emulator: Emulator): Readonly<Record<TokenName, string
   const own = emulator.tokens(projectId);
   return {
     readWrite: own.readWrite,
-    second: secretOf('second'),
-    third: secretOf('third'),
+    second: secretOf(projectId, 'second'),
+    third: secretOf(projectId, 'third'),
     member: own.member,
     read: own.read,
     revoked: `${own.readWrite}-revoked`,

@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import type { Mutation } from '../../src/emulator/mutations.ts';
 import type { World } from '../../src/emulator/world.ts';
+import { chance } from '../../src/simulation/chance.ts';
 import { ended, folderWith, serve, start } from '../cli/run.ts';
 import { playsAll } from '../support/drawn.ts';
-import { seededRandom } from '../support/rig.ts';
 
 /** Stories run side by side; each is a project of its own. */
 const stories = Number(process.env.KILL_STORIES ?? 2);
@@ -45,7 +45,7 @@ describe.concurrent('src/engine: the built command, killed again and again', () 
   test.each(
     Array.from({ length: playsAll ? stories : 1 }, (_, at) => at + 1),
   )(`story %i survives ${killsAStory} kills, ends as the spec says, and nothing was made twice`, async (seed) => {
-    const chance = seededRandom(seed);
+    const random = chance(seed);
     const service = await serve({
       ...{ speed: 600, seed },
       faults: [
@@ -62,7 +62,7 @@ describe.concurrent('src/engine: the built command, killed again and again', () 
         const child = start(['apply', '--yes'], { cwd, env });
         const timer =
           kills < killsAStory
-            ? setTimeout(() => child.kill('SIGKILL'), 150 + chance.next() * 1500)
+            ? setTimeout(() => child.kill('SIGKILL'), 150 + random.next() * 1500)
             : undefined;
         const { code, stdout, stderr } = await ended(child);
         clearTimeout(timer);

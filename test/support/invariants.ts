@@ -188,7 +188,8 @@ function writes(sent: readonly Sent[]): readonly Sent[] {
   return sent.filter(({ method }) => method !== 'GET');
 }
 
-function aliveIds({ world }: Emulator): ReadonlySet<string> {
+/** The live resources, by kind and id. */
+export function aliveIds({ world }: Emulator): ReadonlySet<string> {
   return new Set(
     world.projects.flatMap((project) => [
       ...project.servers.flatMap(({ id, cards }) => [
@@ -199,6 +200,7 @@ function aliveIds({ world }: Emulator): ReadonlySet<string> {
       ...project.networks.map(({ id }) => `network ${id}`),
       ...project.isos.map(({ id }) => `iso ${id}`),
       ...project.backups.map(({ id, serverId }) => `backup ${serverId}/${id}`),
+      ...project.images.map(({ id }) => `image ${id}`),
     ]),
   );
 }

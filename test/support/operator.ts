@@ -1,6 +1,7 @@
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { ApplyReport } from '../../src/core/progress.ts';
 import type { Intent } from '../../src/core/state.ts';
+import { aliveIds } from './invariants.ts';
 import { load, type Rig } from './rig.ts';
 
 /**
@@ -49,15 +50,9 @@ export async function applyWithHelp(
 /** What the intent made, if that lives: only the world knows. */
 function liveIdOf({ emulator }: Rig, intent: Intent): string | undefined {
   if (intent.verb !== 'create') return undefined;
-  const made = emulator.world.executions.filter(
-    ({ idempotencyKey }) => idempotencyKey === intent.idempotencyKey,
+  const alive = aliveIds(emulator);
+  const made = emulator.world.executions.findLast(
+    ({ idempotencyKey, kind, id }) => idempotencyKey === intent.idempotencyKey && alive.has(`${kind} ${id}`),
   );
-  const ids = made.flatMap(({ id }) => id?.split('/').at(-1) ?? []);
-  const alive = new Set(
-    emulator.world.projects.flatMap(({ servers, ips, networks, isos, backups, images }) => [
-      ...[...servers, ...ips, ...networks, ...isos, ...backups, ...images].map(({ id }) => String(id)),
-      ...servers.flatMap(({ cards }) => cards.map(({ id }) => id)),
-    ]),
-  );
-  return ids.findLast((id) => alive.has(id));
+  return made?.id?.split('/').at(-1);
 }

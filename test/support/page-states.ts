@@ -6,10 +6,11 @@ import type { Mode, OpenProject } from '../../src/daemon/ports.ts';
 import type { ProjectSummary } from '../../src/daemon/project/facts.ts';
 import type { SourceState } from '../../src/daemon/sources/spec-reader.ts';
 import { type FaultRule, faultRule } from '../../src/emulator/faults.ts';
+import { chance } from '../../src/simulation/chance.ts';
 import { viewOf } from '../../src/view/build.ts';
 import type { ProjectFacts } from '../../src/view/facts.ts';
 import { projectWith, sessionWith } from './project.ts';
-import { load, type Rig, rig, seededRandom } from './rig.ts';
+import { load, type Rig, rig } from './rig.ts';
 
 /** A page, and the facts of its project. */
 export type PageState = PageInput & { readonly facts: ProjectFacts | undefined };
@@ -202,7 +203,7 @@ async function play(
     return sessionWith({ engine, store, reads, clock, counts, profile });
   };
   const project = projectWith(
-    { clock, random: seededRandom(1), open },
+    { clock, random: chance(1), open },
     { mode, intervalMs: 300_000, keepMs: 90 * 24 * hour },
   );
   project.offer({ desired: load(spec), files: ['vdcsync.yaml'], commit }, 'start');

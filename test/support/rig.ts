@@ -18,11 +18,12 @@ import { createEngine, type Engine } from '../../src/engine/engine.ts';
 import { createReadCache } from '../../src/engine/observe.ts';
 import { createStopwatch } from '../../src/engine/timing.ts';
 import { kinds } from '../../src/reconcilers/registry.ts';
+import { chance } from '../../src/simulation/chance.ts';
+import { issueToken } from '../../src/simulation/tokens.ts';
+import { type VirtualClock, virtualClock } from '../../src/simulation/virtual-clock.ts';
 import { loadSpec } from '../../src/spec/load.ts';
 import { memoryState } from '../../src/state/sqlite-driver.ts';
 import { documented } from './documented.ts';
-import { writeTokens } from './tokens.ts';
-import { type VirtualClock, virtualClock } from './virtual-clock.ts';
 
 export interface RigOptions {
   readonly emulator?: Partial<EmulatorOptions>;
@@ -87,10 +88,13 @@ export function rig(options: RigOptions = {}): Rig {
   const apiClock = { ...clock, now: () => born + clock.monotonic() };
   const emulator = createEmulator({ clock: apiClock, seed: 1, ...options.emulator });
   const store = options.store ?? memoryState({ createdAt: clock.now(), lineage: 'test' });
-  const secrets = writeTokens(emulator, 4711, options.tokens ?? 1);
+  const further = Array.from({ length: (options.tokens ?? 1) - 1 }, (_, at) =>
+    issueToken(emulator, 4711, `further-${at + 2}`),
+  );
+  const secrets = [emulator.tokens(4711).readWrite, ...further];
   const profile = options.profile ?? documentedProfile;
   const events: ProgressEvent[] = [];
-  const random = seededRandom(1);
+  const random = chance(1);
   const sent: Sent[] = [];
   const service = documented(emulator);
   const transport = recording(options.wrap?.(service) ?? service);
@@ -203,17 +207,4 @@ export function around(
 export function load(spec: string, environment: Readonly<Record<string, string>> = {}): Desired {
   const text = spec.trimStart().startsWith('version:') ? spec : `version: 1\nproject: {id: 4711}\n${spec}`;
   return loadSpec([{ file: 'vdcsync.yaml', text }], environment);
-}
-
-/** Small, fast and good enough: the same seed gives the same numbers. */
-export function seededRandom(seed: number) {
-  let state = seed;
-  return {
-    next(): number {
-      state = (state + 0x6d2b79f5) | 0;
-      let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-      mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-      return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-    },
-  };
 }
