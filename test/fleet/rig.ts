@@ -1,12 +1,13 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import pg from 'pg';
 import { expect } from 'vitest';
 import type { FaultRule } from '../../src/emulator/faults.ts';
 import type { RunningEmulator } from '../../src/emulator/http-server.ts';
 import { folderWith } from '../cli/run.ts';
 import { type DaemonOptions, emulate, type RunningDaemon, startDaemon, until } from '../daemon/support.ts';
-import type { PostgresServer } from '../support/postgres.ts';
+import { type PostgresServer, sql } from '../support/postgres.ts';
+
+export { sql };
 
 export const ids = [4711, 4712, 4713, 4714];
 
@@ -33,17 +34,6 @@ export const withServer = `servers:
 export async function database(server: PostgresServer, name: string): Promise<string> {
   await sql(server.url(), `CREATE DATABASE ${name}`);
   return server.url(name);
-}
-
-/** One statement by the operator of the database. */
-export async function sql(url: string, text: string): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: url, application_name: 'operator' });
-  await client.connect();
-  try {
-    return (await client.query(text)).rows;
-  } finally {
-    await client.end();
-  }
 }
 
 export function cloud(faults: readonly FaultRule[] = [], speed = 60): Promise<RunningEmulator> {

@@ -77,11 +77,6 @@ describe('src/state/postgres-connection.ts: servers on other machines', () => {
     expect(sockets).toHaveLength(0);
   });
 
-  test('with verify-full a server without TLS is refused, before it is given the password', async () => {
-    const url = elsewhere(server.url(), 'sslmode=verify-full');
-    await expect(openPostgresState(url, write)).rejects.toThrow(/no trusted TLS connection/);
-  });
-
   test('with allow_insecure=true the operator has it as the URL says', async () => {
     const store = await openPostgresState(elsewhere(server.url(), 'allow_insecure=true'), write);
     await store.putNote('n', 1);

@@ -1,4 +1,3 @@
-import pg from 'pg';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { urgencies } from '../../src/core/fleet.ts';
 import type { StateStore } from '../../src/core/state.ts';
@@ -7,7 +6,7 @@ import { JobQueue } from '../../src/state/job-queue.ts';
 import { openPostgresState } from '../../src/state/postgres.ts';
 import { PostgresInspection } from '../../src/state/postgres-inspection.ts';
 import { sampleBinding, sampleIntent, web } from '../conformance/state-samples.ts';
-import { postgresServer } from '../support/postgres.ts';
+import { postgresServer, sql } from '../support/postgres.ts';
 
 const server = postgresServer();
 const write = { mode: 'write', now: 1_700_000_000_000, lineage: 'test' } as const;
@@ -18,20 +17,10 @@ function urlOf(role: 'app' | 'mallory', database: string): string {
   return server.url(database).replace(/\/\/.*@/, `//${role}:hunter2@`);
 }
 
-async function sqlAs(url: string, text: string): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client(url);
-  await client.connect();
-  try {
-    return (await client.query(text)).rows;
-  } finally {
-    await client.end();
-  }
-}
-
 async function database(name: string, ...grants: readonly string[]): Promise<void> {
-  await sqlAs(server.url(), `CREATE DATABASE ${name}`);
+  await sql(server.url(), `CREATE DATABASE ${name}`);
   for (const grant of [`CREATE ON DATABASE ${name} TO app`, 'ALL ON SCHEMA public TO mallory', ...grants])
-    await sqlAs(server.url(name), `GRANT ${grant}`);
+    await sql(server.url(name), `GRANT ${grant}`);
 }
 
 async function used(url: string): Promise<void> {
@@ -69,7 +58,7 @@ async function worked(url: string): Promise<void> {
 describe('src/state/postgres.ts: another user of the same server', () => {
   beforeAll(async () => {
     for (const role of ['app', 'mallory'])
-      await sqlAs(
+      await sql(
         server.url(),
         `CREATE ROLE ${role} LOGIN PASSWORD 'hunter2' NOSUPERUSER NOCREATEDB NOCREATEROLE`,
       );
@@ -102,8 +91,8 @@ describe('src/state/postgres.ts: another user of the same server', () => {
       ...operators,
       ...tables.map((table) => `CREATE TABLE public.${table} (id integer)`),
     ])
-      await sqlAs(urlOf('mallory', 'shadows'), each);
-    await sqlAs(server.url('shadows'), 'ALTER DATABASE shadows SET search_path = public, pg_catalog');
+      await sql(urlOf('mallory', 'shadows'), each);
+    await sql(server.url('shadows'), 'ALTER DATABASE shadows SET search_path = public, pg_catalog');
     await used(urlOf('app', 'shadows'));
     await worked(urlOf('app', 'shadows'));
   });
@@ -113,23 +102,23 @@ describe('src/state/postgres.ts: another user of the same server', () => {
     const own = server.url('squatted');
     await used(`${own}?state=first`);
     // The tables of a real state, with a trigger, in the hands of mallory.
-    await sqlAs(own, 'ALTER SCHEMA vdcsync OWNER TO mallory');
-    const tables = await sqlAs(
+    await sql(own, 'ALTER SCHEMA vdcsync OWNER TO mallory');
+    const tables = await sql(
       own,
       "SELECT relname FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = 'vdcsync' AND relkind = 'r'",
     );
-    for (const { relname } of tables) await sqlAs(own, `ALTER TABLE vdcsync.${relname} OWNER TO mallory`);
+    for (const { relname } of tables) await sql(own, `ALTER TABLE vdcsync.${relname} OWNER TO mallory`);
     const mallory = urlOf('mallory', 'squatted');
-    await sqlAs(
+    await sql(
       mallory,
       'GRANT ALL ON SCHEMA vdcsync TO app; GRANT ALL ON ALL TABLES IN SCHEMA vdcsync TO app',
     );
-    await sqlAs(mallory, 'CREATE TABLE public.seen (who text); GRANT ALL ON public.seen TO PUBLIC');
-    await sqlAs(
+    await sql(mallory, 'CREATE TABLE public.seen (who text); GRANT ALL ON public.seen TO PUBLIC');
+    await sql(
       mallory,
       'CREATE FUNCTION public.take() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO public.seen VALUES (current_user); RETURN NEW; END $$',
     );
-    await sqlAs(
+    await sql(
       mallory,
       'CREATE TRIGGER t BEFORE INSERT OR UPDATE ON vdcsync.states FOR EACH ROW EXECUTE FUNCTION public.take()',
     );
@@ -138,12 +127,12 @@ describe('src/state/postgres.ts: another user of the same server', () => {
         /belongs? to mallory/,
       );
     await expect(new PostgresInspection(urlOf('app', 'squatted')).states({})).rejects.toThrow(/mallory/);
-    expect(await sqlAs(mallory, 'SELECT * FROM public.seen')).toEqual([]);
+    expect(await sql(mallory, 'SELECT * FROM public.seen')).toEqual([]);
   });
 
   test('an empty schema of the name that is not ours is refused too', async () => {
     await database('empty', 'CREATE ON DATABASE empty TO mallory');
-    await sqlAs(urlOf('mallory', 'empty'), 'CREATE SCHEMA vdcsync; GRANT ALL ON SCHEMA vdcsync TO app');
+    await sql(urlOf('mallory', 'empty'), 'CREATE SCHEMA vdcsync; GRANT ALL ON SCHEMA vdcsync TO app');
     await expect(openPostgresState(urlOf('app', 'empty'), write)).rejects.toThrow(/belongs? to mallory/);
   });
 
@@ -156,18 +145,16 @@ describe('src/state/postgres.ts: another user of the same server', () => {
       'CREATE TABLE vdcsync.more (x integer)',
       'DROP TABLE vdcsync.states CASCADE',
     ])
-      await expect(sqlAs(urlOf('mallory', 'closed'), each)).rejects.toThrow(
-        /permission denied|must be owner/,
-      );
+      await expect(sql(urlOf('mallory', 'closed'), each)).rejects.toThrow(/permission denied|must be owner/);
   });
 
   test('with too few rights the error names the right, and with those of its own schema alone it works', async () => {
     await database('rights');
-    await sqlAs(server.url('rights'), 'REVOKE CREATE ON DATABASE rights FROM app');
+    await sql(server.url('rights'), 'REVOKE CREATE ON DATABASE rights FROM app');
     await expect(openPostgresState(urlOf('app', 'rights'), write)).rejects.toThrow(
       /lacks a right .*to own the schema vdcsync/,
     );
-    await sqlAs(server.url('rights'), 'CREATE SCHEMA vdcsync AUTHORIZATION app');
+    await sql(server.url('rights'), 'CREATE SCHEMA vdcsync AUTHORIZATION app');
     await used(urlOf('app', 'rights'));
   });
 });

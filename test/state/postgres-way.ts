@@ -1,7 +1,8 @@
 import { connect, createServer, type Socket } from 'node:net';
+import { portOf } from '../support/serving.ts';
 
 /** A way to a server that can be broken at a chosen moment. */
-export interface Way extends AsyncDisposable {
+export interface Way extends Disposable {
   /** The same URL, by this way. */
   url(direct: string): string;
   /** Cuts the connection when the client sends `words`: before the server has it, before its answer, or ends it right behind that, as an administrator would. */
@@ -43,9 +44,7 @@ export async function wayTo(port: number): Promise<Way> {
       else if (!silent) client.write(chunk);
     });
   });
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-  const address = proxy.address();
-  const own = typeof address === 'object' && address !== null ? address.port : 0;
+  const own = await portOf(proxy);
   return {
     url: (direct) => direct.replace(`:${port}/`, `:${own}/`),
     breakAt(words, when) {
@@ -54,9 +53,8 @@ export async function wayTo(port: number): Promise<Way> {
     fallSilent() {
       silent = true;
     },
-    async [Symbol.asyncDispose]() {
+    [Symbol.dispose]() {
       for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => proxy.close(resolve));
     },
   };
 }

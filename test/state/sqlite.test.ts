@@ -56,13 +56,6 @@ describe('src/state/sqlite-driver.ts', () => {
     await state.close();
   });
 
-  test('a folder that cannot be created is a StateError that names it', async () => {
-    const path = newStatePath();
-    writeFileSync(path, 'a file');
-    const below = join(path, 'state.db');
-    await expect(openSqliteState(below, write)).rejects.toMatchObject({ name: 'StateError' });
-  });
-
   test('reading what does not exist is an empty state and creates nothing', async () => {
     const path = join(dirname(newStatePath()), 'none', 'state.db');
     const state = await openSqliteState(path, read);

@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { afterAll, beforeAll } from 'vitest';
 import { OwnPostgres, type PostgresServer } from './postgres-server.ts';
 
@@ -16,4 +17,15 @@ export function postgresServer(settings: readonly string[] = []): PostgresServer
   beforeAll(() => server.create(), 60_000);
   afterAll(() => server.remove(), 60_000);
   return server;
+}
+
+/** Statements by the operator of the database, or by another user. Gives the rows of one statement. */
+export async function sql(url: string, text: string): Promise<Record<string, unknown>[]> {
+  const client = new pg.Client({ connectionString: url, application_name: 'operator' });
+  await client.connect();
+  try {
+    return (await client.query(text)).rows;
+  } finally {
+    await client.end();
+  }
 }
