@@ -2,7 +2,7 @@ import { StateError } from '../core/errors.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
 import { postgresVersion } from './postgres-migrations.ts';
 import { refuseClosedStore, refuseReadOnly } from './records.ts';
-import type { Row, SqlDriver, SqlValue } from './sql-driver.ts';
+import type { Row, SqlDriver, SqlOwner, SqlValue } from './sql-driver.ts';
 
 export interface PostgresDriverDeps {
   readonly connection: PostgresConnection;
@@ -33,8 +33,10 @@ const fence = `
  * epoch that came with it, and in the schema version this program knows. So an owner that has lost the lock is refused
  * from the moment at which another one gets it.
  */
-export class PostgresDriver implements SqlDriver {
-  readonly owner?: { readonly head: Row; serial: number };
+export class PostgresDriver implements SqlDriver, SqlOwner {
+  readonly owner: SqlOwner | undefined;
+  readonly head: Row;
+  serial: number;
   readonly #deps: PostgresDriverDeps;
   /** Other states may be owned on the connection, which then stays open. */
   #closed = false;
@@ -43,7 +45,9 @@ export class PostgresDriver implements SqlDriver {
 
   constructor(deps: PostgresDriverDeps) {
     this.#deps = deps;
-    if (deps.head !== undefined) this.owner = { head: deps.head, serial: Number(deps.head.serial) };
+    this.owner = deps.head === undefined ? undefined : this;
+    this.head = deps.head ?? {};
+    this.serial = Number(this.head.serial);
   }
 
   isOpen(): boolean {
@@ -99,27 +103,26 @@ export class PostgresDriver implements SqlDriver {
 
   /** @throws StateError where the change could not be made durable, or where another process has written since */
   #change(change: () => Promise<void>): Promise<void> {
-    const { owner } = this;
     if (this.#closed) refuseClosedStore();
-    if (owner === undefined) refuseReadOnly();
+    if (this.owner === undefined) refuseReadOnly();
     return this.#deps.connection.exclusive(async () => {
       await change();
-      owner.serial += 1;
+      this.serial += 1;
     });
   }
 
   /** The values of the fence. */
   #known(): readonly [number, number, number, number, number] {
-    const { connection, stateId, head } = this.#deps;
-    return [stateId, this.owner?.serial ?? 0, connection.backendPid, Number(head?.epoch), postgresVersion];
+    const { connection, stateId } = this.#deps;
+    return [stateId, this.serial, connection.backendPid, Number(this.head.epoch), postgresVersion];
   }
 
   #checkMoved(moved: readonly Row[]): void {
     if (moved.length > 0) return;
     this.#isFenced = true;
-    const { connection, head } = this.#deps;
+    const { connection } = this.#deps;
     throw new StateError(
-      `Another process has taken or changed the state ${connection.label} (its serial is no longer ${this.owner?.serial}, or its epoch no longer ${head?.epoch}), ` +
+      `Another process has taken or changed the state ${connection.label} (its serial is no longer ${this.serial}, or its epoch no longer ${this.head.epoch}), ` +
         'or has updated it to a later version, or the connection uses a pooler in transaction mode. ' +
         'Nothing was recorded. Stop the other process, then start again.',
     );

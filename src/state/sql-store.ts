@@ -42,7 +42,7 @@ import {
   updatedEntry,
   validTime,
 } from './records.ts';
-import type { Row, SqlDriver, SqlValue } from './sql-driver.ts';
+import type { Row, SqlDriver, SqlOwner, SqlValue } from './sql-driver.ts';
 
 /** More rows than a state has: SQL has no infinite number. */
 const all = 2 ** 31;
@@ -241,10 +241,10 @@ export class SqlStore implements StateStore {
   }
 
   async putNote(name: string, value: Json): Promise<void> {
-    this.#checkWritable();
+    const owner = this.#checkWritable();
     const text = JSON.stringify(throughJson(value, `The note ${name}`));
     const before = this.#known.get('notes');
-    const writing = this.#driver.writeNote(name, text);
+    const writing = owner.writeNote(name, text);
     if (before !== undefined) {
       const others = Promise.all([before, writing]).then(([rows]) => rows.filter((row) => row.name !== name));
       this.#remember(
@@ -362,7 +362,7 @@ export class SqlStore implements StateStore {
   #knowing(what: string, sql: string): Promise<readonly Row[]> {
     if (this.#closed) refuseClosedStore();
     const known = this.#known.get(what);
-    if (known !== undefined && this.#driver.isOpen()) return known;
+    if (known !== undefined && this.#driver.isOpen?.() !== false) return known;
     const reading = this.#read(() => this.#run(sql));
     if (this.#driver.owner !== undefined) this.#remember(what, reading);
     return reading;
@@ -376,14 +376,14 @@ export class SqlStore implements StateStore {
 
   /** Checks and changes in one transaction, behind the fence. */
   #write(work: () => Promise<void>): Promise<void> {
-    this.#checkWritable();
+    const owner = this.#checkWritable();
     for (const what of this.#known.keys()) if (what !== 'head' && what !== 'notes') this.#known.delete(what);
-    return this.#driver.writing(work);
+    return owner.writing(work);
   }
 
-  #checkWritable(): void {
+  #checkWritable(): SqlOwner {
     if (this.#closed) refuseClosedStore();
-    if (this.#driver.owner === undefined) refuseReadOnly();
+    return this.#driver.owner ?? refuseReadOnly();
   }
 }
 

@@ -1,12 +1,12 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { StateError } from '../core/errors.ts';
 import type { StateStore } from '../core/state.ts';
 import { Turns } from '../core/turns.ts';
 import { acquireOwnerLock, type OwnerLockOptions } from './owner-lock.ts';
-import { headColumns, refuseReadOnly } from './records.ts';
-import type { Row, SqlDriver, SqlValue } from './sql-driver.ts';
+import { headColumns } from './records.ts';
+import type { Row, SqlDriver, SqlOwner, SqlValue } from './sql-driver.ts';
 import { SqlStore } from './sql-store.ts';
 import {
   checkSound,
@@ -17,7 +17,7 @@ import {
   migrate,
   refuseLinks,
 } from './sqlite-file.ts';
-import { codeOf, SqliteReader, sqliteCode, stateFailure } from './sqlite-reader.ts';
+import { codeOf, inSqlite, SqliteReader, sqliteCode, stateFailure, stateId } from './sqlite-reader.ts';
 
 export interface OpenSqliteOptions extends OwnerLockOptions {
   /** `read` never creates nor changes anything, and works while another process writes. */
@@ -50,7 +50,7 @@ function openForReading(path: string, options: OpenSqliteOptions): StateStore {
     return memoryState({ createdAt: options.now, lineage: options.lineage, mode: 'read' });
   }
   checkSound(path);
-  return new SqlStore(new SqliteDriver({ connection: new SqliteReader(path) }));
+  return new SqlStore(new SqliteReader(path));
 }
 
 async function openForWriting(path: string, options: OpenSqliteOptions): Promise<StateStore> {
@@ -63,10 +63,7 @@ async function openForWriting(path: string, options: OpenSqliteOptions): Promise
     // Check again: another owner may have created the state, or a later release may have migrated it.
     if (lookAt(path) === 'missing') createState(path, options.now, options.lineage);
     else checkSound(path);
-    const writer = SqliteWriter.open(path);
-    return new SqlStore(
-      new SqliteDriver({ connection: writer, owner: writer, onClose: () => lock.release() }),
-    );
+    return new SqlStore(SqliteWriter.open(path, () => lock.release()));
   } catch (error) {
     lock.release();
     throw error;
@@ -76,66 +73,6 @@ async function openForWriting(path: string, options: OpenSqliteOptions): Promise
 /** Two names of one file must find one lock. */
 function realPath(path: string): string {
   return existsSync(path) ? realpathSync(path) : resolve(path);
-}
-
-/** The id of the one state in a file. */
-const stateId = 1;
-
-export interface SqliteDriverDeps {
-  readonly connection: SqliteReader | SqliteWriter;
-  /** Left out: every change is rejected. */
-  readonly owner?: SqliteWriter;
-  /** Runs after the connection is closed. */
-  readonly onClose?: () => void;
-}
-
-/** The state in a SQLite database. Which file, who may write it and when: `openSqliteState`. */
-export class SqliteDriver implements SqlDriver {
-  readonly owner?: SqliteWriter;
-  readonly #deps: SqliteDriverDeps;
-  readonly #turns = new Turns();
-
-  constructor(deps: SqliteDriverDeps) {
-    if (deps.owner !== undefined) this.owner = deps.owner;
-    this.#deps = deps;
-  }
-
-  isOpen(): boolean {
-    return true;
-  }
-
-  reading<T>(work: () => Promise<T>): Promise<T> {
-    return this.#turns.take(() => this.#deps.connection.reading(work));
-  }
-
-  writing(changes: () => Promise<void>): Promise<void> {
-    const { owner } = this;
-    if (owner === undefined) refuseReadOnly();
-    return this.#turns.take(() => owner.transaction(changes));
-  }
-
-  writeNote(name: string, value: string): Promise<void> {
-    const sql = 'INSERT OR REPLACE INTO notes (state_id, name, value) VALUES ($1, $2, $3)';
-    return this.writing(async () => void (await this.run(sql, name, value)));
-  }
-
-  async run(sql: string, ...values: readonly SqlValue[]) {
-    return this.#deps.connection.all(inSqlite(sql), stateId, ...values);
-  }
-
-  async close(): Promise<void> {
-    await this.#turns.end();
-    try {
-      this.#deps.connection.close();
-    } finally {
-      this.#deps.onClose?.();
-    }
-  }
-}
-
-/** A file has no schemas, and its parameters have other names. */
-function inSqlite(sql: string): string {
-  return sql.replaceAll('vdcsync.', '').replace(/\$(\d)/g, '?$1');
 }
 
 export interface MemoryStateOptions {
@@ -150,11 +87,20 @@ export interface MemoryStateOptions {
 export function memoryState({ createdAt, lineage, mode = 'write' }: MemoryStateOptions): StateStore {
   const db = new DatabaseSync(inMemory, { enableForeignKeyConstraints: true });
   createTables(db, inMemory, createdAt, lineage);
-  const writer = new SqliteWriter(db, inMemory);
-  return new SqlStore(new SqliteDriver({ connection: writer, ...(mode === 'write' && { owner: writer }) }));
+  return new SqlStore(new SqliteWriter(db, { path: inMemory, mode }));
 }
 
 const inMemory = ':memory:';
+
+interface WriterOptions {
+  readonly path: string;
+  /** `read`: every change is rejected. */
+  readonly mode?: 'read' | 'write';
+  /** Of a file. */
+  readonly inode?: bigint;
+  /** Runs after the connection is closed. */
+  readonly onClose?: (() => void) | undefined;
+}
 
 /**
  * The one connection that writes. Every transaction first increments `serial` from the value that this connection
@@ -164,63 +110,82 @@ const inMemory = ':memory:';
  * vdcsync one connection does both and readers do neither, so those versions are safe too. Node 24 contains later
  * versions.
  */
-export class SqliteWriter {
-  readonly #path: string;
+export class SqliteWriter implements SqlDriver, SqlOwner {
   readonly #db: DatabaseSync;
-  /** `undefined`: the database is in memory. */
-  readonly #inode: bigint | undefined;
+  readonly #options: WriterOptions;
+  readonly #turns = new Turns();
   readonly #statements = new Map<string, StatementSync>();
-  /** As the owner found the state. */
+  readonly owner: SqlOwner | undefined;
   readonly head: Row;
   serial: number;
   /** Why nothing is written any more. */
   #broken: string | undefined;
 
-  constructor(db: DatabaseSync, path: string, inode?: bigint) {
+  constructor(db: DatabaseSync, options: WriterOptions) {
     this.#db = db;
-    this.#path = path;
-    this.#inode = inode;
+    this.#options = options;
+    this.owner = options.mode === 'read' ? undefined : this;
     this.head = db.prepare(`SELECT ${headColumns} FROM states`).get() ?? {};
     this.serial = Number(this.head.serial);
   }
 
   /** Opens the file, and brings an older state up to date first. */
-  static open(path: string): SqliteWriter {
+  static open(path: string, onClose?: () => void): SqliteWriter {
     let db: DatabaseSync | undefined;
     try {
       db = new DatabaseSync(path, { timeout: busyMs, enableForeignKeyConstraints: true });
       // FULL: a commit is on the disk when it returns. NORMAL would lose the last ones at a power cut.
       db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
       migrate(db, path);
-      return new SqliteWriter(db, path, statSync(path, { bigint: true }).ino);
+      return new SqliteWriter(db, { path, inode: statSync(path, { bigint: true }).ino, onClose });
     } catch (error) {
       db?.close();
       throw stateFailure(error, path, 'be opened for writing');
     }
   }
 
-  /** One statement inside `reading` or `transaction`. */
-  all(sql: string, ...values: readonly SQLInputValue[]): readonly Row[] {
-    return this.#statement(sql).all(...values);
+  reading<T>(work: () => Promise<T>): Promise<T> {
+    return this.#turns.take(async () => {
+      try {
+        return await work();
+      } catch (error) {
+        throw stateFailure(error, this.#options.path, 'be read');
+      }
+    });
   }
 
-  /** @throws StateError that says which file cannot be read */
-  async reading<T>(work: () => Promise<T>): Promise<T> {
+  /** It also rejects where the file is no longer the one that was opened. */
+  writing(changes: () => Promise<void>): Promise<void> {
+    return this.#turns.take(() => this.#transaction(changes));
+  }
+
+  writeNote(name: string, value: string): Promise<void> {
+    const sql = 'INSERT OR REPLACE INTO notes (state_id, name, value) VALUES ($1, $2, $3)';
+    return this.writing(async () => void (await this.run(sql, name, value)));
+  }
+
+  async run(sql: string, ...values: readonly SqlValue[]): Promise<readonly Row[]> {
+    return this.#statement(inSqlite(sql)).all(stateId, ...values);
+  }
+
+  /** Leaves one file, with everything in it, unless a reader is still there. */
+  async close(): Promise<void> {
+    await this.#turns.end();
     try {
-      return await work();
-    } catch (error) {
-      throw stateFailure(error, this.#path, 'be read');
+      this.#db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+    } catch {
+      // Committed changes are in the WAL. The next owner reads them from the WAL.
+    }
+    try {
+      this.#db.close();
+    } finally {
+      this.#options.onClose?.();
     }
   }
 
-  /**
-   * Runs `changes` as one durable change, or not at all.
-   *
-   * @throws StateError where it could not be made durable, where another process has
-   * written since, or where the file is no longer the one that was opened.
-   */
-  async transaction(changes: () => Promise<void>): Promise<void> {
+  async #transaction(changes: () => Promise<void>): Promise<void> {
     if (this.#broken !== undefined) throw new StateError(this.#broken);
+    const { path } = this.#options;
     try {
       this.#checkFile();
       this.#db.exec('BEGIN IMMEDIATE');
@@ -230,23 +195,12 @@ export class SqliteWriter {
       this.serial += 1;
     } catch (error) {
       this.#rollBack();
-      const failure = stateFailure(error, this.#path, 'be written');
+      const failure = stateFailure(error, path, 'be written');
       const code = codeOf(error);
       // After a failed fsync the kernel may report success without the data being on the disk.
       if (code === sqliteCode.ioError || code === sqliteCode.corrupt) this.#broken = failure.message;
       throw failure;
     }
-  }
-
-  /** Leaves one file, with everything in it, unless a reader is still there. */
-  close(): void {
-    if (!this.#db.isOpen) return;
-    try {
-      this.#db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
-    } catch {
-      // Committed changes are in the WAL. The next owner reads them from the WAL.
-    }
-    this.#db.close();
   }
 
   #statement(sql: string): StatementSync {
@@ -263,18 +217,19 @@ export class SqliteWriter {
     );
     if (changes === 1) return;
     throw new StateError(
-      `Another process has changed the state ${this.#path} (its serial is no longer ${this.serial}). ` +
+      `Another process has changed the state ${this.#options.path} (its serial is no longer ${this.serial}). ` +
         'Nothing was recorded. Stop the other process, then start again.',
     );
   }
 
   /** A file that was deleted or put back from a copy would take every write and keep none. */
   #checkFile(): void {
-    if (this.#inode === undefined) return;
-    const now = statSync(this.#path, { bigint: true, throwIfNoEntry: false });
-    if (now?.ino === this.#inode) return;
+    const { path, inode } = this.#options;
+    if (inode === undefined) return;
+    const now = statSync(path, { bigint: true, throwIfNoEntry: false });
+    if (now?.ino === inode) return;
     throw new StateError(
-      `The state ${this.#path} was ${now === undefined ? 'deleted' : 'replaced'} while it was in use. Nothing was recorded. ` +
+      `The state ${path} was ${now === undefined ? 'deleted' : 'replaced'} while it was in use. Nothing was recorded. ` +
         'Stop, restore the file, then start again.',
     );
   }
@@ -283,7 +238,7 @@ export class SqliteWriter {
     try {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
     } catch (error) {
-      this.#broken = stateFailure(error, this.#path, 'be rolled back').message;
+      this.#broken = stateFailure(error, this.#options.path, 'be rolled back').message;
     }
   }
 }

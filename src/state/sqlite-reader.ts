@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { messageOf, StateError } from '../core/errors.ts';
-import type { Row } from './sql-driver.ts';
+import type { Row, SqlDriver, SqlValue } from './sql-driver.ts';
 
 /**
  * Reads a database that another process may be writing, and leaves no trace of the reading.
@@ -15,7 +15,8 @@ import type { Row } from './sql-driver.ts';
  * With a WAL, a writer is at work or was killed, and the two files exist anyway. Every query has a connection of its
  * own: an idle connection would keep the writer from deleting the two files at its end.
  */
-export class SqliteReader {
+export class SqliteReader implements SqlDriver {
+  readonly owner = undefined;
   readonly #path: string;
 
   constructor(path: string) {
@@ -43,7 +44,11 @@ export class SqliteReader {
     return work();
   }
 
-  close(): void {}
+  async run(sql: string, ...values: readonly SqlValue[]): Promise<readonly Row[]> {
+    return this.all(inSqlite(sql), stateId, ...values);
+  }
+
+  async close(): Promise<void> {}
 
   #ask(isImmutable: boolean, sql: string, values: readonly SQLInputValue[]): readonly Row[] {
     const url = pathToFileURL(this.#path);
@@ -55,6 +60,14 @@ export class SqliteReader {
       db.close();
     }
   }
+}
+
+/** The id of the one state in a file. */
+export const stateId = 1;
+
+/** A file has no schemas, and its parameters have other names. */
+export function inSqlite(sql: string): string {
+  return sql.replaceAll('vdcsync.', '').replace(/\$(\d)/g, '?$1');
 }
 
 /** A query meets a starting writer once, and an ending writer possibly once more. More failures have another cause. */

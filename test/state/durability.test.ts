@@ -1,7 +1,8 @@
 import { copyFileSync, renameSync, rmSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import { SqlStore } from '../../src/state/sql-store.ts';
-import { openSqliteState, SqliteDriver, SqliteWriter } from '../../src/state/sqlite-driver.ts';
+import { openSqliteState, SqliteWriter } from '../../src/state/sqlite-driver.ts';
 import { sampleIntent, web } from '../conformance/state-samples.ts';
 import { newStatePath } from './folders.ts';
 
@@ -12,9 +13,9 @@ describe('src/state/sqlite-driver.ts: durability', () => {
     const path = newStatePath();
     const state = await openSqliteState(path, options);
     await state.close();
-    const writer = SqliteWriter.open(path);
-    const store = new SqlStore(new SqliteDriver({ connection: writer, owner: writer }));
-    const pages = (limit: number) => writer.all(`PRAGMA max_page_count = ${limit}`);
+    const db = new DatabaseSync(path);
+    const store = new SqlStore(new SqliteWriter(db, { path }));
+    const pages = (limit: number) => db.exec(`PRAGMA max_page_count = ${limit}`);
     pages(1);
     const large = sampleIntent('a', web, { preimage: { backups: ['x'.repeat(100_000)] } });
     await expect(store.beginIntent(large)).rejects.toThrow(/the disk is full/);
