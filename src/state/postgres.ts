@@ -79,58 +79,39 @@ async function openForReading(location: PostgresLocation): Promise<PostgresDrive
   }
 }
 
+/** Nothing here has the connection for long: other states may be owned on it. */
 async function openForWriting(
   location: PostgresLocation,
   options: OpenPostgresOptions,
 ): Promise<PostgresDriver> {
-  const sessions = options.replica?.sessions ?? new PostgresSessions(location);
-  const end = async () => (options.replica?.sessions === undefined ? sessions.close() : undefined);
-  let connection: PostgresConnection | undefined;
-  try {
-    connection = await sessions.take();
-    return await own(connection, sessions, location, options, end);
-  } catch (error) {
-    if (connection !== undefined) sessions.giveBack(connection);
-    await end();
-    throw error;
-  }
-}
-
-/** Nothing here has the connection for long: other states may be owned on it. */
-async function own(
-  connection: PostgresConnection,
-  sessions: PostgresSessions,
-  location: PostgresLocation,
-  options: OpenPostgresOptions,
-  end: () => Promise<void>,
-): Promise<PostgresDriver> {
-  const alone = <T>(work: () => Promise<T>) =>
-    connection.exclusive(() => connection.failingAs('be opened', work));
+  const { replica } = options;
   const { state: name, label } = location;
+  const sessions = replica?.sessions ?? new PostgresSessions(location);
   if (!sessions.own(name)) throw new StateHeldError(heldBy(label, undefined));
+  let taken: PostgresConnection | undefined;
+  const giveBack = async () => {
+    sessions.release(name);
+    if (taken !== undefined) sessions.giveBack(taken);
+    if (replica?.sessions === undefined) await sessions.close();
+  };
   try {
-    const take = () => tryLock(connection, name, options);
-    const acquire = async () => {
-      const id = await alone(() => findOrCreateState(connection, name, options));
-      return acquireOwnership(connection, id, { ...options, alone, take, label });
-    };
-    const head = (await alone(take)) ?? (await acquire());
+    const connection = await sessions.take();
+    taken = connection;
+    const head = await acquireOwnership(connection, location, options);
     const stateId = Number(head.id);
     return new PostgresDriver({
       ...{ connection, stateId, head },
-      ...(options.replica === undefined ? {} : { isAlive: () => options.replica?.isAlive() !== false }),
+      ...(replica === undefined ? {} : { isAlive: () => replica.isAlive() }),
       close: async () => {
         await connection
           .exclusive(() => releaseOwnership(connection, stateId))
           // The lock is gone with the connection, or goes with it now.
           .catch(() => connection.close());
-        sessions.release(name);
-        sessions.giveBack(connection);
-        await end();
+        await giveBack();
       },
     });
   } catch (error) {
-    sessions.release(name);
+    await giveBack();
     throw error;
   }
 }
@@ -162,15 +143,6 @@ async function findOrCreateState(
   return Number(created?.id);
 }
 
-interface AcquireOptions extends OwnerLockOptions {
-  readonly replica?: Replica;
-  /** Has the connection for one piece of work. */
-  readonly alone: <T>(work: () => Promise<T>) => Promise<T>;
-  /** `tryLock` for the state. */
-  readonly take: () => Promise<Row | undefined>;
-  readonly label: string;
-}
-
 /**
  * Makes this connection the one owner of a state, until `releaseOwnership` or the end of the connection. Returns the
  * state's row with the epoch of the new owner: from this moment on the database refuses every write of an earlier
@@ -186,10 +158,16 @@ interface AcquireOptions extends OwnerLockOptions {
  */
 async function acquireOwnership(
   connection: PostgresConnection,
-  stateId: number,
-  options: AcquireOptions,
+  { state: name, label }: PostgresLocation,
+  options: OpenPostgresOptions,
 ): Promise<Row> {
-  const { replica, alone, take, label } = options;
+  const { replica } = options;
+  const alone = <T>(work: () => Promise<T>) =>
+    connection.exclusive(() => connection.failingAs('be opened', work));
+  const take = () => tryLock(connection, name, options);
+  const taken = await alone(take);
+  if (taken !== undefined) return taken;
+  const stateId = await alone(() => findOrCreateState(connection, name, options));
   const holder = () => alone(() => readHolder(connection, stateId));
   return waitFor(label, options, holder, (isLast) =>
     alone(async () => {
