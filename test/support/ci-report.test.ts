@@ -1,14 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { report } from './ci-report.ts';
+import { newFolder } from './folders.ts';
 
 let folder: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'vdcsync-ci-'));
+  folder = newFolder('vdcsync-ci-');
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 /** The results of a step, as `.ci/run` and Vitest write them. */
 function wrote(name: string, exit: number, { log = '', json }: { log?: string; json?: unknown }): void {
