@@ -6,8 +6,17 @@ export interface Configuration {
   readonly settings: Settings;
 }
 
+export type Property = 'safety' | 'no cycles';
+
+/** A verification, and the error that spin has to find; none where every order of events is sound. */
+export interface Job extends Configuration {
+  readonly group: string;
+  readonly property: Property;
+  readonly finds?: RegExp;
+}
+
 /** No second purchase, nothing sent without a record, every run ends in done or in a question of the closed list. */
-export const sound = inReadings(`
+const sound = inReadings(`
   one controller | edited=1 keys=3 faults=4
   one controller, a reused key answered by 409 | edited=1 reuse409=1 keys=3 faults=4
   two controllers | controllers=2 edited=1 faults=2
@@ -29,7 +38,7 @@ export const sound = inReadings(`
 `);
 
 /** The same graph has no cycle: no run goes on for ever. */
-export const ending = inReadings(`
+const ending = inReadings(`
   one controller ends | edited=1
   one controller ends, a reused key answered by 409 | edited=1 reuse409=1
   two controllers end | controllers=2 edited=1 faults=1
@@ -38,7 +47,7 @@ export const ending = inReadings(`
 `);
 
 /** A second purchase that no rule of the controllers can prevent; spin has to find it. */
-export const limits: readonly Configuration[] = rowsOf(`
+const limits: readonly Configuration[] = rowsOf(`
   lost 5xx with effect on a server that no read shows | effect5xx=1
   5xx with effect after the read, on an API that does not store refusals of a body | effect5xx=1 listed=1 reading=2
   5xx with effect while two states create | effect5xx=1 listed=1 controllers=2
@@ -50,14 +59,8 @@ export const limits: readonly Configuration[] = rowsOf(`
   a request that travels until its fence is forgotten | ages=1 slow24h=1
 `);
 
-/** A rule that is broken, and a configuration that is sound as long as it is kept. */
-export interface Mistake extends Configuration {
-  readonly mistake: string;
-  /** The rule that spin finds broken. */
-  readonly breaks: 'one purchase' | 'a record before each send' | 'no needless question' | 'every run ends';
-}
-
-export const mistakes: readonly Mistake[] = rowsOf(`
+/** A rule that is broken, and a configuration that is sound as long as it is kept. The last column: the rule that spin finds broken. */
+const mistakes = rowsOf(`
   trust the first refusal of the probe | reading=1 faults=2 | trustFreshRefusal
   skip the wait | timely=1 unreserved=1 faults=2 | skipWait
   take a new key before the question is closed | faults=2 | newKeyWhileOpen
@@ -74,11 +77,29 @@ export const mistakes: readonly Mistake[] = rowsOf(`
   ignore the age of the key | ages=1 faults=2 | ignoreAge
   believe in a fence on a key older than 23 h | ages=1 faults=2 | fenceWithoutAge
   wait for ever where the probe is answered by 409 | controllers=2 edited=1 reuse409=1 faults=0 | endlessConflict | every run ends
-`).map(({ more: [mistake = '', breaks = 'one purchase'], ...configuration }) => ({
-  ...configuration,
-  mistake,
-  breaks: breaks as Mistake['breaks'],
-}));
+`);
+
+/** What spin prints about a broken rule. */
+const broken = {
+  'one purchase': /created<=1/,
+  'a record before each send': /recorded/,
+  'no needless question': /stored/,
+  'every run ends': /non-progress cycle/,
+};
+
+export const jobs: readonly Job[] = [
+  ...sound.map((each): Job => ({ ...each, group: 'sound', property: 'safety' })),
+  ...ending.map((each): Job => ({ ...each, group: 'ending', property: 'no cycles' })),
+  ...limits.map((each): Job => ({ ...each, group: 'limit', property: 'safety', finds: /created<=1/ })),
+  ...mistakes.flatMap(({ name, settings, more: [mistake = '', breaks = 'one purchase'] }): Job[] => {
+    const property = breaks === 'every run ends' ? 'no cycles' : 'safety';
+    const finds = broken[breaks as keyof typeof broken];
+    return [
+      { name, settings: { ...settings, [mistake]: 1 }, group: 'mistake', property, finds },
+      { name: `not: ${name}`, settings, group: 'kept', property },
+    ];
+  }),
+];
 
 /** The configurations of a table, whose third column names the readings: all four by default. */
 function inReadings(table: string): readonly Configuration[] {

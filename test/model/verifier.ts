@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { Settings } from './configurations.ts';
+import type { Property, Settings } from './configurations.ts';
 
 const run = promisify(execFile);
 const model = fileURLToPath(new URL('key-protocol.pml', import.meta.url));
@@ -15,8 +15,6 @@ export function missingPrograms(): readonly string[] {
     (name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).error !== undefined,
   );
 }
-
-export type Property = 'safety' | 'no cycles';
 
 export interface Verdict {
   /** The broken assertion, deadlock or cycle; undefined where the whole graph was explored and has none. */
@@ -49,7 +47,7 @@ export class Verifier {
   }
 
   /** Explores every state of the configuration, or stops at the first error. */
-  async verify(settings: Settings, property: Property = 'safety'): Promise<Verdict> {
+  async verify(settings: Settings, property: Property): Promise<Verdict> {
     const cwd = join(this.#folder, String(this.#runs++));
     const { stdout } = await run(
       'sh',
