@@ -5,7 +5,7 @@ import type { ApiProfile } from '../core/profile.ts';
 import type { ProgressEvent } from '../core/progress.ts';
 import type { Transport } from '../core/transport.ts';
 import type { EngineDeps, Repeating } from '../engine/deps.ts';
-import { createEngine, type Engine } from '../engine/engine.ts';
+import { createEngine } from '../engine/engine.ts';
 import { createReadCache } from '../engine/observe.ts';
 import { Approval } from '../engine/run/approval.ts';
 import { createStopwatch } from '../engine/timing.ts';
@@ -91,17 +91,13 @@ export interface EngineOptions {
   readonly ports?: ((ports: Ports, controller: Controller) => Ports) | undefined;
 }
 
-export interface Program {
-  readonly engine: Engine;
-  /** A daemon's, with the approval of the process. */
-  readonly repeating: Repeating;
-}
+export type Program = ReturnType<typeof engineOf>;
 
 /** The program of the process: the real client and engine. */
 export function engineOf(
   process: Running,
   { transport, random, trace, profile, onEvent, ports = (each) => each }: EngineOptions,
-): Program {
+) {
   const { crashable, store, controller, dry, approval } = process;
   const client = createClient({
     baseUrl: 'http://127.0.0.1/v1',
@@ -118,6 +114,7 @@ export function engineOf(
     },
     timeoutMs,
   });
+  // A daemon's, with the approval of the process.
   const repeating: Repeating = {
     cache: createReadCache(client.reads('operation'), crashable.clock, () => client.writes.token()),
     // Each run is a new process, so it tries the refused writes at once.

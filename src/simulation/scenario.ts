@@ -14,21 +14,12 @@ import {
   type RunCall,
   type StoryParts,
 } from './parts.ts';
-import type { AskedQuestion } from './questions.ts';
 import { checkAtRest, checkFixedPoint } from './rest.ts';
-import { StoryStage, type Violation } from './stage.ts';
+import { StoryStage } from './stage.ts';
 import { failuresAreReported, type SpecModel, type Story } from './story.ts';
 
 /** How one story went. */
-export interface Outcome {
-  readonly violation: Violation | undefined;
-  readonly runs: number;
-  readonly blockedRuns: number;
-  /** The questions that the runs put to the operator. */
-  readonly questions: readonly AskedQuestion[];
-  readonly boundaries: ReadonlyMap<string, number>;
-  readonly stage: StoryStage;
-}
+export type Outcome = Awaited<ReturnType<typeof play>>;
 
 /** Of the runs that something may disturb. */
 export const mostFaultyRuns = 10;
@@ -39,7 +30,7 @@ const minute = 60_000;
  * Plays one story: runs under faults, crashes and edits until all of them are used up. Then it runs without
  * disturbances, with an operator who follows the messages, until no work is left.
  */
-export async function play(story: Story, parts: StoryParts = {}): Promise<Outcome> {
+export async function play(story: Story, parts: StoryParts = {}) {
   const stage = new StoryStage(story, parts.observer ?? { count: () => {} }, parts);
   const main = stage.controller('a', 'readWrite');
   const director = parts.director?.(stage, main) ?? crashes(stage, main);
@@ -71,6 +62,7 @@ export async function play(story: Story, parts: StoryParts = {}): Promise<Outcom
     violation: stage.violation,
     runs: main.runs,
     blockedRuns,
+    /** The questions that the runs put to the operator. */
     questions: stage.questions.all,
     boundaries: stage.crossed,
     stage,

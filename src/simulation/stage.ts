@@ -1,9 +1,7 @@
-import type { Claim } from '../core/claims.ts';
 import type { Desired } from '../core/desired.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import { type ApiProfile, documentedProfile } from '../core/profile.ts';
 import type { ProgressEvent } from '../core/progress.ts';
-import type { Binding, Intent } from '../core/state.ts';
 import type { Emulator } from '../emulator/emulator.ts';
 import { createEmulator } from '../emulator/emulator.ts';
 import type { Profile } from '../emulator/profile.ts';
@@ -35,13 +33,6 @@ const uncertainBudgetMs = 120_000;
 export interface Violation {
   readonly rule: string;
   readonly message: string;
-}
-
-/** The state of a machine. */
-export interface Knowledge {
-  readonly bindings: readonly Binding[];
-  readonly open: readonly Intent[];
-  readonly claims: readonly Claim[];
 }
 
 export interface StageOptions {
@@ -226,7 +217,7 @@ export class StoryStage {
   }
 
   /** Reads the state of a machine between its processes. */
-  async readState({ box }: Controller): Promise<Knowledge> {
+  async readState({ box }: Controller) {
     const store = await box.open(this.clock.now());
     const known = {
       bindings: await store.bindings(),

@@ -10,18 +10,7 @@ interface Sleeper {
 }
 
 /** A clock that moves only when the simulation advances it. */
-export interface VirtualClock extends Clock {
-  /** Moves on by `ms`, waking every sleeper on the way at its own moment, in order. */
-  advance(ms: number): Promise<void>;
-  /** Runs until `work` is settled: when everything is idle, time jumps to the next sleeper. */
-  run<T>(work: Promise<T>): Promise<T>;
-  /** Sets wall time only, as an operator or NTP may. Sleepers are not affected. */
-  jump(ms: number): void;
-  /** The clock of one machine: the same time, with a wall of its own. */
-  machine(): MachineClock;
-  /** How many sleep. */
-  readonly sleeping: number;
-}
+export type VirtualClock = ReturnType<typeof virtualClock>;
 
 /** One machine's clock. It can be set wrong, and the machine can die. */
 export interface MachineClock extends Clock {
@@ -41,7 +30,7 @@ export function virtualClock(
   start = Date.UTC(2026, 0, 1),
   idleRounds = 5,
   isBusy: () => boolean = () => false,
-): VirtualClock {
+) {
   let elapsed = 0;
   let offset = start;
   let order = 0;
@@ -97,6 +86,7 @@ export function virtualClock(
       await new Promise((resolve) => setImmediate(resolve));
   }
 
+  /** Moves on by `ms`, waking every sleeper on the way at its own moment, in order. */
   async function advance(ms: number): Promise<void> {
     const end = elapsed + ms;
     await idle();
@@ -108,6 +98,7 @@ export function virtualClock(
     await idle();
   }
 
+  /** Runs until `work` is settled: when everything is idle, time jumps to the next sleeper. */
   async function run<T>(work: Promise<T>): Promise<T> {
     let settled = false;
     const done = () => {
@@ -123,6 +114,7 @@ export function virtualClock(
     }
   }
 
+  /** The clock of one machine: the same time, with a wall of its own. */
   function machine(): MachineClock {
     const owner = {};
     let skew = 0;
@@ -144,13 +136,15 @@ export function virtualClock(
   return {
     now: () => offset + elapsed,
     monotonic: () => elapsed,
-    sleep: (ms, signal) => sleepFor(shared, ms, signal),
+    sleep: (ms: number, signal?: AbortSignal) => sleepFor(shared, ms, signal),
     advance,
     run,
-    jump: (ms) => {
+    /** Sets wall time only, as an operator or NTP may. Sleepers are not affected. */
+    jump: (ms: number) => {
       offset += ms;
     },
     machine,
+    /** How many sleep. */
     get sleeping() {
       return sleepers.size;
     },

@@ -1,20 +1,9 @@
-import type { Json } from '../core/json.ts';
 import type { LockHolder } from './owner-lock.ts';
 import { PostgresConnection } from './postgres-connection.ts';
 import { lockClass, schemaVersion } from './postgres-migrations.ts';
 import { parsePostgresUrl } from './postgres-url.ts';
 import { noteOf } from './records.ts';
 import type { Row } from './sql-driver.ts';
-
-/** One of the states in a database, from outside. */
-export interface InspectedState {
-  readonly name: string;
-  readonly projectId: number;
-  readonly service: string | null;
-  /** Who owns it at this moment. */
-  readonly owner: LockHolder | undefined;
-  readonly note: Json | undefined;
-}
 
 /** Reads the states of a database from outside, on one connection. Changes nothing and takes no lock. */
 export class PostgresInspection {
@@ -36,7 +25,7 @@ export class PostgresInspection {
   }: {
     readonly note?: string;
     readonly names?: readonly string[] | undefined;
-  }): Promise<readonly InspectedState[]> {
+  }): Promise<readonly ReturnType<typeof inspected>[]> {
     const opening = this.#connection ?? PostgresConnection.open(parsePostgresUrl(this.#url), 'read');
     this.#connection = opening;
     try {
@@ -44,7 +33,7 @@ export class PostgresInspection {
       return await connection.exclusive(() =>
         connection.failingAs('be read', async () => {
           if ((await schemaVersion(connection)) === 'missing') return [];
-          return (await connection.query(states, lockClass, note ?? null, names ?? null)).map(surveyed);
+          return (await connection.query(states, lockClass, note ?? null, names ?? null)).map(inspected);
         }),
       );
     } catch (error) {
@@ -75,24 +64,16 @@ const states = `
   WHERE s.project_id IS NOT NULL AND ($3::text[] IS NULL OR s.name = ANY($3::text[]))
   ORDER BY s.name`;
 
-function surveyed({
-  name,
-  project_id: projectId,
-  service,
-  backend,
-  pid,
-  host,
-  since,
-  value,
-}: Row): InspectedState {
+/** One of the states in a database, from outside. */
+function inspected({ name, project_id: projectId, service, backend, value, ...row }: Row) {
+  const { pid, host, since } = row;
+  const holder: LockHolder = { pid: Number(pid), host: String(host), since: Number(since) };
   return {
     name: String(name),
     projectId: Number(projectId),
     service: service === null ? null : String(service),
-    owner:
-      backend === null || pid === null
-        ? undefined
-        : { pid: Number(pid), host: String(host), since: Number(since) },
+    /** Who owns it at this moment. */
+    owner: backend === null || pid === null ? undefined : holder,
     note: noteOf(value === null ? undefined : { value }),
   };
 }

@@ -10,26 +10,16 @@ export interface PastIntent extends Pick<RecordedWrite, 'id' | 'key' | 'verb' | 
 }
 
 /** The facts about a line of the journal that pruning needs. */
-interface PastLine extends Omit<JournalEntry, 'data'> {
-  readonly seq: number;
-  /** Whether it counts an incarnation. */
-  readonly counts: boolean;
-}
+type PastLine = ReturnType<typeof pastLine>;
 
 /** A line of the journal, as it is stored: `data` is needed of releases and notes alone. */
-export function pastLine({ seq, ...row }: Row): PastLine {
+export function pastLine({ seq, ...row }: Row) {
   const { data, ...line } = journalEntryOf(row);
   const { gone, incarnation } = data as { readonly gone?: unknown; readonly incarnation?: unknown };
   const { event } = line;
+  // Whether it counts an incarnation.
   const counts = (event === 'released' && gone === true) || (event === 'note' && incarnation === 'next');
   return { ...line, seq: Number(seq), counts };
-}
-
-interface Pruning {
-  readonly intents: readonly string[];
-  readonly lines: readonly number[];
-  /** Lines that stay without their intents. */
-  readonly detached: readonly number[];
 }
 
 /**
@@ -41,11 +31,12 @@ interface Pruning {
  * every line that counts an incarnation. So a replay of the remaining journal gives the same bindings, claims,
  * incarnations and open intents.
  */
-export function pruning(intents: readonly PastIntent[], lines: readonly PastLine[], before: number): Pruning {
+export function pruning(intents: readonly PastIntent[], lines: readonly PastLine[], before: number) {
   const gone = goneIntents(intents, lines, before);
   const lastOfKey = new Map<ResourceKey, number>();
   for (const { key, event, seq } of lines) if (begins(event) || ends(event)) lastOfKey.set(key, seq);
   const dropped: number[] = [];
+  // Lines that stay without their intents.
   const detached: number[] = [];
   const held = new Set<ResourceKey>();
   for (const line of lines) {

@@ -16,14 +16,7 @@ export function missingPrograms(): readonly string[] {
   );
 }
 
-export interface Verdict {
-  /** The broken assertion, deadlock or cycle; undefined where the whole graph was explored and has none. */
-  readonly error: string | undefined;
-  /** Whether spin wrote the steps that lead to the error. */
-  readonly trail: boolean;
-  readonly states: number;
-  readonly seconds: number;
-}
+export type Verdict = Awaited<ReturnType<Verifier['verify']>>;
 
 /** Compiles the model once. Settings are arguments of each run, so a run takes as long as its states do. */
 export class Verifier {
@@ -47,7 +40,7 @@ export class Verifier {
   }
 
   /** Explores every state of the configuration, or stops at the first error. */
-  async verify(settings: Settings, property: Property): Promise<Verdict> {
+  async verify(settings: Settings, property: Property) {
     const cwd = join(this.#folder, String(this.#runs++));
     const { stdout } = await run(
       'sh',
@@ -66,7 +59,9 @@ export class Verifier {
     if (error === undefined && (errors !== 0 || !isWhole))
       throw new Error(`The search did not end:\n${stdout}`);
     return {
+      /** The broken assertion, deadlock or cycle; undefined where the whole graph was explored and has none. */
       error,
+      /** Whether spin wrote the steps that lead to the error. */
       trail: existsSync(join(cwd, 'key-protocol.pml.trail')),
       states: Number(/^\s*([\d.e+]+) states, stored/m.exec(stdout)?.[1]),
       seconds: Number(/elapsed time ([\d.e+-]+)/.exec(stdout)?.[1]),

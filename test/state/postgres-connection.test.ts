@@ -11,13 +11,8 @@ const server = postgresServer();
 const read = { mode: 'read', now: 1, lineage: 'test' } as const;
 const write = { mode: 'write', now: 1, lineage: 'test' } as const;
 
-interface Listener {
-  readonly port: number;
-  readonly sockets: readonly Socket[];
-}
-
 /** A server that accepts connections on loopback, does `answer` with each, and never closes one. */
-async function listener(answer: (socket: Socket) => void): Promise<Listener> {
+async function listener(answer: (socket: Socket) => void) {
   const sockets: Socket[] = [];
   const listening = createServer({ allowHalfOpen: true }, (socket) => {
     sockets.push(socket);

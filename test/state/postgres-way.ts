@@ -1,21 +1,12 @@
 import { connect, createServer, type Socket } from 'node:net';
 import { portOf } from '../support/serving.ts';
 
-/** A way to a server that can be broken at a chosen moment. */
-export interface Way extends Disposable {
-  /** The same URL, by this way. */
-  url(direct: string): string;
-  /** Cuts the connection when the client sends `words`: before the server has it, before its answer, or ends it right behind that, as an administrator would. */
-  breakAt(words: string, when: 'before' | 'after' | 'behind'): void;
-  /** Nothing gets through any more, and nobody is told. */
-  fallSilent(): void;
-}
-
 /** What the server says to a connection that it ends. */
 const said = 'SFATAL\0C57P01\0Mterminating connection due to administrator command\0\0';
 const terminated = Buffer.from(`E\0\0\0${String.fromCharCode(said.length + 4)}${said}`, 'latin1');
 
-export async function wayTo(port: number): Promise<Way> {
+/** A way to a server that can be broken at a chosen moment. */
+export async function wayTo(port: number) {
   let cut: { readonly words: string; readonly when: 'before' | 'after' | 'behind' } | undefined;
   let silent = false;
   const sockets = new Set<Socket>();
@@ -46,10 +37,13 @@ export async function wayTo(port: number): Promise<Way> {
   });
   const own = await portOf(proxy);
   return {
-    url: (direct) => direct.replace(`:${port}/`, `:${own}/`),
-    breakAt(words, when) {
+    /** The same URL, by this way. */
+    url: (direct: string) => direct.replace(`:${port}/`, `:${own}/`),
+    /** Cuts the connection when the client sends `words`: before the server has it, before its answer, or ends it right behind that, as an administrator would. */
+    breakAt(words: string, when: 'before' | 'after' | 'behind') {
       cut = { words, when };
     },
+    /** Nothing gets through any more, and nobody is told. */
     fallSilent() {
       silent = true;
     },

@@ -3,19 +3,9 @@ import { execPath } from 'node:process';
 import { fileURLToPath } from 'node:url';
 
 /** A process that owns a state; see `owner-process.ts`. */
-export interface OwnerProcess {
-  readonly pid: number;
-  /** Resolves when it has said `line`. */
-  said(line: string): Promise<void>;
-  /** The whole lines it has said. */
-  lines(): readonly string[];
-  /** Ends it at once, wherever it is. */
-  kill(): Promise<void>;
-  /** Lets it close the state and end. */
-  end(): Promise<void>;
-}
+export type OwnerProcess = ReturnType<typeof spawnOwner>;
 
-export function spawnOwner(path: string, job: 'hold' | 'write'): OwnerProcess {
+export function spawnOwner(path: string, job: 'hold' | 'write') {
   const script = fileURLToPath(new URL('owner-process.ts', import.meta.url));
   const child = spawn(execPath, [script, path, job], { stdio: ['pipe', 'pipe', 'pipe'] });
   let output = '';
@@ -43,17 +33,21 @@ export function spawnOwner(path: string, job: 'hold' | 'write'): OwnerProcess {
   };
   return {
     pid: child.pid ?? 0,
+    /** The whole lines it has said. */
     lines,
-    async said(line) {
+    /** Resolves when it has said `line`. */
+    async said(line: string) {
       while (!lines().includes(line)) {
         if (ended) throw new Error(`The owner ended without saying ${line}: ${errors}`);
         await news();
       }
     },
+    /** Ends it at once, wherever it is. */
     async kill() {
       child.kill('SIGKILL');
       await over();
     },
+    /** Lets it close the state and end. */
     async end() {
       child.stdin.end();
       await over();

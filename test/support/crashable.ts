@@ -9,16 +9,7 @@ const changes = new Set<string>(changing);
  * A process that dies at a chosen moment: before or after one of its durable changes and
  * sends. From then on it changes and sends nothing more.
  */
-export interface Crashable {
-  store(inner: StateStore): StateStore;
-  transport(inner: Transport): Transport;
-  /** Moments lived through so far. */
-  readonly moments: number;
-  /** Dies at that moment, counted from now; `undefined`: never. */
-  dieAt(moment: number | undefined, when: 'before' | 'after'): void;
-}
-
-export function crashable(): Crashable {
+export function crashable() {
   let moments = 0;
   let fatal: number | undefined;
   let dead = false;
@@ -40,16 +31,18 @@ export function crashable(): Crashable {
   }
 
   return {
+    /** Moments lived through so far. */
     get moments() {
       return moments;
     },
-    dieAt(moment, when) {
+    /** Dies at that moment, counted from now; `undefined`: never. */
+    dieAt(moment: number | undefined, when: 'before' | 'after') {
       moments = 0;
       fatal = moment;
       timing = when;
       dead = false;
     },
-    store: (inner) =>
+    store: (inner: StateStore): StateStore =>
       new Proxy(inner, {
         get(target, name) {
           const member = target[name as keyof StateStore] as (...given: unknown[]) => Promise<unknown>;
@@ -57,7 +50,7 @@ export function crashable(): Crashable {
           return (...given: unknown[]) => live(() => member.apply(target, given));
         },
       }),
-    transport: (inner) => ({
+    transport: (inner: Transport): Transport => ({
       close: () => inner.close(),
       send: (request, options) =>
         request.method === 'GET' ? inner.send(request, options) : live(() => inner.send(request, options)),

@@ -1,8 +1,7 @@
 import { createClient } from '../../src/api/client.ts';
 import type { Desired } from '../../src/core/desired.ts';
-import type { Plan } from '../../src/core/plan.ts';
 import { type ApiProfile, documentedProfile } from '../../src/core/profile.ts';
-import type { ApplyReport, ProgressEvent } from '../../src/core/progress.ts';
+import type { ProgressEvent } from '../../src/core/progress.ts';
 import type { StateStore } from '../../src/core/state.ts';
 import {
   type HttpRequest,
@@ -11,7 +10,7 @@ import {
   type Transport,
   TransportError,
 } from '../../src/core/transport.ts';
-import type { Emulator, EmulatorOptions } from '../../src/emulator/emulator.ts';
+import type { EmulatorOptions } from '../../src/emulator/emulator.ts';
 import { createEmulator } from '../../src/emulator/emulator.ts';
 import type { ApplyOptions, Repeating } from '../../src/engine/deps.ts';
 import { createEngine, type Engine } from '../../src/engine/engine.ts';
@@ -20,7 +19,7 @@ import { createStopwatch } from '../../src/engine/timing.ts';
 import { kinds } from '../../src/reconcilers/registry.ts';
 import { chance } from '../../src/simulation/chance.ts';
 import { issueToken } from '../../src/simulation/tokens.ts';
-import { type VirtualClock, virtualClock } from '../../src/simulation/virtual-clock.ts';
+import { virtualClock } from '../../src/simulation/virtual-clock.ts';
 import { loadSpec } from '../../src/spec/load.ts';
 import { memoryState } from '../../src/state/sqlite-driver.ts';
 import { documented } from './documented.ts';
@@ -53,35 +52,9 @@ export interface Sent {
 }
 
 /** The real engine, kinds, client and state against the emulator in process, under a virtual clock. */
-export interface Rig {
-  readonly clock: VirtualClock;
-  readonly emulator: Emulator;
-  readonly store: StateStore;
-  readonly events: readonly ProgressEvent[];
-  readonly sent: readonly Sent[];
-  /** The writes among them. */
-  writes(): readonly Sent[];
-  /** The one that `plan` and `apply` use. */
-  readonly engine: Engine;
-  /** The engine of another process, from now on: same state, or another one. */
-  restart(store?: StateStore): Engine;
-  /** The client of the engine, with its counts. */
-  readonly engineClient: ReturnType<typeof createClient>;
-  /** A client of its own on the same state and transport. */
-  client(): ReturnType<typeof createClient>;
-  /** The project of the emulator. */
-  readonly project: Emulator['world']['projects'][number];
-  /** The next process has an empty state, which this returns. */
-  loseState(): StateStore;
-  /** Aborts once this time has passed. */
-  signalAfter(ms: number): AbortSignal;
-  /** What a daemon keeps from pass to pass. */
-  repeating(): Repeating;
-  plan(spec: string): Promise<Plan>;
-  apply(spec: string, options?: Partial<ApplyOptions>): Promise<ApplyReport>;
-}
+export type Rig = ReturnType<typeof rig>;
 
-export function rig(options: RigOptions = {}): Rig {
+export function rig(options: RigOptions = {}) {
   const clock = virtualClock();
   // The API's clock does not jump with ours.
   const born = clock.now();
@@ -151,41 +124,50 @@ export function rig(options: RigOptions = {}): Rig {
     store,
     events,
     sent,
+    /** The writes among the sent requests. */
     writes: () => sent.filter(({ method }) => method !== 'GET'),
+    /** The one that `plan` and `apply` use. */
     get engine() {
       return engine;
     },
-    restart: (other) => {
+    /** The engine of another process, from now on: same state, or another one. */
+    restart: (other?: StateStore) => {
       engine = engineOn(other ?? store);
       return engine;
     },
+    /** The client of the engine, with its counts. */
     get engineClient() {
       return engineClient;
     },
+    /** A client of its own on the same state and transport. */
     client: () => clientOn(store),
+    /** The project of the emulator. */
     get project() {
       const [project] = emulator.world.projects;
       if (project === undefined) throw new Error('the emulator has no project');
       return project;
     },
+    /** The next process has an empty state, which this returns. */
     loseState: () => {
       const empty = memoryState({ createdAt: clock.now(), lineage: 'new' });
       engine = engineOn(empty);
       return empty;
     },
-    signalAfter: (ms) => {
+    /** Aborts once this time has passed. */
+    signalAfter: (ms: number) => {
       const controller = new AbortController();
       void clock.sleep(ms).then(() => controller.abort(new Error('interrupted')));
       return controller.signal;
     },
-    repeating: () => ({
+    /** What a daemon keeps from pass to pass. */
+    repeating: (): Repeating => ({
       cache: createReadCache(clientOn(store).reads('operation'), clock, () => clientOn(store).writes.token()),
       probeMs: 30 * 60_000,
       stopwatch: createStopwatch(clock, profile.timeScale),
       settleMs: 90_000,
     }),
-    plan: (spec) => clock.run(engine.plan(load(spec))),
-    apply: (spec, applyOptions) =>
+    plan: (spec: string) => clock.run(engine.plan(load(spec))),
+    apply: (spec: string, applyOptions?: Partial<ApplyOptions>) =>
       clock.run(engine.apply(load(spec), { approve: async () => true, ...applyOptions })),
   };
 }

@@ -11,13 +11,7 @@ import { Purchases } from './purchases.ts';
 import { type Handled, isWrite, keyOf, type Truth } from './truth.ts';
 
 /** The invariants that hold after every step; numbered as in docs/contributing/proof.md. */
-export interface Rules extends Pick<FurtherRules, 'arrives' | 'handled' | 'event' | 'asked'> {
-  watch(running: Running): StateWatch;
-  /** The run has nothing left to do. */
-  converged(running: Running): void;
-  /** No answer showed the creation of this server, the API stored no answer under its key, and no read shows the server. */
-  isHidden(server: string): boolean;
-}
+export type Rules = ReturnType<typeof createRules>;
 
 /**
  * The rules about the way in which vdcsync works, and those who record it. A rehearsal judges a spec by the resources
@@ -37,20 +31,22 @@ export interface FurtherRules {
   asked(blocked: Blocked): void;
 }
 
-export function createRules(truth: Truth, further?: FurtherRules): Rules {
+export function createRules(truth: Truth, further?: FurtherRules) {
   const { history } = truth;
   const purchases = new Purchases(truth);
 
   return {
-    isHidden: (server) => purchases.isHiddenServer(server),
+    /** No answer showed the creation of this server, the API stored no answer under its key, and no read shows the server. */
+    isHidden: (server: string) => purchases.isHiddenServer(server),
 
-    converged: (running) => purchases.converged(running),
+    /** The run has nothing left to do. */
+    converged: (running: Running) => purchases.converged(running),
 
-    event: (running, event) => further?.event(running, event),
+    event: (running: Running, event: ProgressEvent) => further?.event(running, event),
 
-    asked: (blocked) => further?.asked(blocked),
+    asked: (blocked: Blocked) => further?.asked(blocked),
 
-    arrives(running, request) {
+    arrives(running: Running, request: HttpRequest) {
       purchases.livesOn(running);
       if (isWrite(request)) {
         purchases.arrives(running, request);
@@ -60,14 +56,14 @@ export function createRules(truth: Truth, further?: FurtherRules): Rules {
       further?.arrives(running, request);
     },
 
-    handled(running, request, handled) {
+    handled(running: Running, request: HttpRequest, handled: Handled) {
       further?.handled(running, request, handled);
       history.look(false);
       if (isWrite(request)) purchases.handled(running, request, handled.response);
       purchases.check(running);
     },
 
-    watch: (running) => ({
+    watch: (running: Running): StateWatch => ({
       began(intent) {
         further?.began(running, intent);
         if (partsOf(intent).unconfirmed !== undefined) running.done.add(keysAsked);
