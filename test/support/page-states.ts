@@ -17,21 +17,21 @@ export type PageState = PageInput & { readonly facts: ProjectFacts | undefined }
 
 /** The states of the status page that an operator meets, each made by the real daemon, engine and emulator in process. */
 export const pageStates: Readonly<Record<string, () => Promise<PageState>>> = {
-  converged: async () => pageOf(await shop.run(converged)),
-  converging: async () => pageOf(await shop.run({ ...converged, forMs: 12_000 })),
+  converged: async () => pageOf(await factsAfter(converged)),
+  converging: async () => pageOf(await factsAfter({ ...converged, forMs: 12_000 })),
   drifting: async () =>
-    pageOf(await shop.run({ ...converged, mode: 'observe', before: converged, spec: edited(shopSpec) })),
-  approval: async () => pageOf(await shop.run(approval)),
-  blocked: async () => pageOf(await shop.run(blocked)),
-  exposed: async () => pageOf(await shop.run(exposed)),
-  leaking: async () => pageOf(await shop.run(leaking)),
+    pageOf(await factsAfter({ ...converged, mode: 'observe', before: converged, spec: edited(shopSpec) })),
+  approval: async () => pageOf(await factsAfter(approval)),
+  blocked: async () => pageOf(await factsAfter(blocked)),
+  exposed: async () => pageOf(await factsAfter(exposed)),
+  leaking: async () => pageOf(await factsAfter(leaking)),
   broken: async () => {
-    const facts = await shop.run({ ...converged, forMs: 26 * hour, problem: brokenSpec });
+    const facts = await factsAfter({ ...converged, forMs: 26 * hour, problem: brokenSpec });
     return pageOf(facts, {
       commit: { ...commit, id: 'b81f0c2e55d1', subject: 'Add a replica of the database' },
     });
   },
-  unauthorized: async () => pageOf(await shop.run({ ...converged, before: converged, revoked: true })),
+  unauthorized: async () => pageOf(await factsAfter({ ...converged, before: converged, revoked: true })),
   fleet: async () => ({ ...pageOf(undefined), projects: thousand(), wanted: {} }),
 };
 
@@ -53,6 +53,8 @@ const prices: PriceList = {
   network_interface: '0.00',
   servers: { 'sliders-1': { core: '4.50', memory_gb: '2.10', disk_gb: '0.06' } },
 };
+
+const profile = { ...documentedProfile, prices };
 
 const shopSpec = `version: 1
 project: { id: 4711 }
@@ -172,19 +174,16 @@ const brokenSpec: readonly Diagnostic[] = [
   { position: { file: 'vdcsync.yaml', line: 22, column: 26 }, message: 'no network `backnd` is declared' },
 ];
 
-const shop = {
-  /** The facts of the project after the story. */
-  async run(story: Story): Promise<ProjectFacts> {
-    let onEvent = (_event: ProgressEvent): void => {};
-    const profile = { ...documentedProfile, prices };
-    const own = rig({ profile, onEvent: (event) => onEvent(event) });
-    const follow = (listen: typeof onEvent) => {
-      onEvent = listen;
-    };
-    if (story.before !== undefined) await play(own, story.before, follow);
-    return play(own, story, follow);
-  },
-};
+/** The facts of the project after the story. */
+async function factsAfter(story: Story): Promise<ProjectFacts> {
+  let onEvent = (_event: ProgressEvent): void => {};
+  const own = rig({ profile, onEvent: (event) => onEvent(event) });
+  const follow = (listen: typeof onEvent) => {
+    onEvent = listen;
+  };
+  if (story.before !== undefined) await play(own, story.before, follow);
+  return play(own, story, follow);
+}
 
 async function play(
   own: Rig,
@@ -199,7 +198,6 @@ async function play(
   const { reads, counts } = own.engineClient;
   const open = async (opened: OpenProject) => {
     follow(opened.onEvent);
-    const profile = { ...documentedProfile, prices };
     return sessionWith({ engine, store, reads, clock, counts, profile });
   };
   const project = projectWith(
