@@ -1,6 +1,5 @@
 import { LaterReleaseError, StateError } from '../core/errors.ts';
 import type { PostgresConnection } from './postgres-connection.ts';
-import type { Migration } from './sql-driver.ts';
 
 /**
  * `states.epoch` counts the owners that a state has had: every write checks that no other one has come since. Each object
@@ -10,102 +9,101 @@ import type { Migration } from './sql-driver.ts';
  *
  * Bodies are JSON as text: `jsonb` would refuse some valid JSON (`\u0000`) and reorder
  * the rest. Values that queries search for are in separate columns, compared byte by byte (`"C"`), as in SQLite. Times are doubles: a scaled clock gives fractions of milliseconds.
+ *
+ * One step for each version of the schema. Published steps are never edited: a correction is a further step.
  */
-export const postgresMigrations: readonly Migration[] = [
-  {
-    version: 1,
-    sql: `
-      CREATE TABLE vdcsync.schema_version (
-        one integer PRIMARY KEY DEFAULT 1 CHECK (one = 1),
-        version integer NOT NULL
-      );
-      INSERT INTO vdcsync.schema_version (version) VALUES (0);
-      CREATE TABLE vdcsync.states (
-        id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-        name text COLLATE "C" NOT NULL UNIQUE,
-        lineage text NOT NULL,
-        serial bigint NOT NULL DEFAULT 0,
-        created_at double precision NOT NULL,
-        project_id bigint,
-        service text,
-        epoch bigint NOT NULL DEFAULT 0
-      );
-      CREATE TABLE vdcsync.owners (
-        state_id integer PRIMARY KEY REFERENCES vdcsync.states (id),
-        pid integer NOT NULL,
-        host text NOT NULL,
-        since double precision NOT NULL,
-        backend integer,
-        replica text COLLATE "C"
-      );
-      CREATE TABLE vdcsync.claims (
-        state_id integer NOT NULL REFERENCES vdcsync.states (id),
-        object text COLLATE "C" NOT NULL,
-        key text COLLATE "C",
-        body text NOT NULL,
-        PRIMARY KEY (state_id, object),
-        UNIQUE (state_id, key)
-      );
-      CREATE TABLE vdcsync.incarnations (
-        state_id integer NOT NULL REFERENCES vdcsync.states (id),
-        key text COLLATE "C" NOT NULL,
-        gone integer NOT NULL,
-        PRIMARY KEY (state_id, key)
-      );
-      CREATE TABLE vdcsync.intents (
-        seq bigint GENERATED ALWAYS AS IDENTITY,
-        state_id integer NOT NULL REFERENCES vdcsync.states (id),
-        id text COLLATE "C" NOT NULL,
-        key text COLLATE "C" NOT NULL,
-        verb text COLLATE "C" NOT NULL,
-        incarnation text COLLATE "C" NOT NULL,
-        attempt integer NOT NULL,
-        phase text COLLATE "C" NOT NULL,
-        outcome text COLLATE "C",
-        body text NOT NULL,
-        PRIMARY KEY (state_id, id)
-      );
-      CREATE UNIQUE INDEX one_open_intent ON vdcsync.intents (state_id, key) WHERE phase <> 'closed';
-      CREATE INDEX intents_in_order ON vdcsync.intents (state_id, seq);
-      CREATE INDEX attempts ON vdcsync.intents (state_id, key, verb, incarnation, attempt);
-      CREATE INDEX ended ON vdcsync.intents (state_id, outcome, seq);
-      CREATE TABLE vdcsync.journal (
-        state_id integer NOT NULL,
-        seq bigint GENERATED ALWAYS AS IDENTITY,
-        at double precision NOT NULL,
-        key text COLLATE "C" NOT NULL,
-        event text NOT NULL,
-        intent_id text COLLATE "C",
-        data text NOT NULL,
-        PRIMARY KEY (state_id, seq),
-        FOREIGN KEY (state_id, intent_id) REFERENCES vdcsync.intents (state_id, id)
-      );
-      CREATE INDEX journal_of_key ON vdcsync.journal (state_id, key, seq);
-      CREATE TABLE vdcsync.notes (
-        state_id integer NOT NULL REFERENCES vdcsync.states (id),
-        name text COLLATE "C" NOT NULL,
-        value text NOT NULL,
-        PRIMARY KEY (state_id, name)
-      );
-      CREATE TABLE vdcsync.specs (
-        state_id integer NOT NULL REFERENCES vdcsync.states (id),
-        name text COLLATE "C" NOT NULL,
-        version bigint NOT NULL,
-        project bigint,
-        body text,
-        PRIMARY KEY (state_id, name)
-      );
-      CREATE INDEX specs_in_order ON vdcsync.specs (state_id, version);
-      CREATE INDEX specs_of_project ON vdcsync.specs (state_id, project);
-      CREATE TABLE vdcsync.waiting_specs (
-        state_id integer NOT NULL REFERENCES vdcsync.states (id),
-        project bigint NOT NULL,
-        rollout text COLLATE "C" NOT NULL,
-        body text,
-        PRIMARY KEY (state_id, project)
-      );
-    `,
-  },
+const postgresMigrations: readonly string[] = [
+  `
+    CREATE TABLE vdcsync.schema_version (
+      one integer PRIMARY KEY DEFAULT 1 CHECK (one = 1),
+      version integer NOT NULL
+    );
+    INSERT INTO vdcsync.schema_version (version) VALUES (0);
+    CREATE TABLE vdcsync.states (
+      id integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+      name text COLLATE "C" NOT NULL UNIQUE,
+      lineage text NOT NULL,
+      serial bigint NOT NULL DEFAULT 0,
+      created_at double precision NOT NULL,
+      project_id bigint,
+      service text,
+      epoch bigint NOT NULL DEFAULT 0
+    );
+    CREATE TABLE vdcsync.owners (
+      state_id integer PRIMARY KEY REFERENCES vdcsync.states (id),
+      pid integer NOT NULL,
+      host text NOT NULL,
+      since double precision NOT NULL,
+      backend integer,
+      replica text COLLATE "C"
+    );
+    CREATE TABLE vdcsync.claims (
+      state_id integer NOT NULL REFERENCES vdcsync.states (id),
+      object text COLLATE "C" NOT NULL,
+      key text COLLATE "C",
+      body text NOT NULL,
+      PRIMARY KEY (state_id, object),
+      UNIQUE (state_id, key)
+    );
+    CREATE TABLE vdcsync.incarnations (
+      state_id integer NOT NULL REFERENCES vdcsync.states (id),
+      key text COLLATE "C" NOT NULL,
+      gone integer NOT NULL,
+      PRIMARY KEY (state_id, key)
+    );
+    CREATE TABLE vdcsync.intents (
+      seq bigint GENERATED ALWAYS AS IDENTITY,
+      state_id integer NOT NULL REFERENCES vdcsync.states (id),
+      id text COLLATE "C" NOT NULL,
+      key text COLLATE "C" NOT NULL,
+      verb text COLLATE "C" NOT NULL,
+      incarnation text COLLATE "C" NOT NULL,
+      attempt integer NOT NULL,
+      phase text COLLATE "C" NOT NULL,
+      outcome text COLLATE "C",
+      body text NOT NULL,
+      PRIMARY KEY (state_id, id)
+    );
+    CREATE UNIQUE INDEX one_open_intent ON vdcsync.intents (state_id, key) WHERE phase <> 'closed';
+    CREATE INDEX intents_in_order ON vdcsync.intents (state_id, seq);
+    CREATE INDEX attempts ON vdcsync.intents (state_id, key, verb, incarnation, attempt);
+    CREATE INDEX ended ON vdcsync.intents (state_id, outcome, seq);
+    CREATE TABLE vdcsync.journal (
+      state_id integer NOT NULL,
+      seq bigint GENERATED ALWAYS AS IDENTITY,
+      at double precision NOT NULL,
+      key text COLLATE "C" NOT NULL,
+      event text NOT NULL,
+      intent_id text COLLATE "C",
+      data text NOT NULL,
+      PRIMARY KEY (state_id, seq),
+      FOREIGN KEY (state_id, intent_id) REFERENCES vdcsync.intents (state_id, id)
+    );
+    CREATE INDEX journal_of_key ON vdcsync.journal (state_id, key, seq);
+    CREATE TABLE vdcsync.notes (
+      state_id integer NOT NULL REFERENCES vdcsync.states (id),
+      name text COLLATE "C" NOT NULL,
+      value text NOT NULL,
+      PRIMARY KEY (state_id, name)
+    );
+    CREATE TABLE vdcsync.specs (
+      state_id integer NOT NULL REFERENCES vdcsync.states (id),
+      name text COLLATE "C" NOT NULL,
+      version bigint NOT NULL,
+      project bigint,
+      body text,
+      PRIMARY KEY (state_id, name)
+    );
+    CREATE INDEX specs_in_order ON vdcsync.specs (state_id, version);
+    CREATE INDEX specs_of_project ON vdcsync.specs (state_id, project);
+    CREATE TABLE vdcsync.waiting_specs (
+      state_id integer NOT NULL REFERENCES vdcsync.states (id),
+      project bigint NOT NULL,
+      rollout text COLLATE "C" NOT NULL,
+      body text,
+      PRIMARY KEY (state_id, project)
+    );
+  `,
 ];
 
 /** The schema version that this version of the program writes. */
@@ -163,10 +161,9 @@ export async function migratePostgres(connection: PostgresConnection): Promise<v
       const there = await connection.query("SELECT 1 FROM pg_namespace WHERE nspname = 'vdcsync'");
       if (there.length === 0) await connection.query('CREATE SCHEMA vdcsync');
     }
-    for (const step of postgresMigrations.slice(version === 'missing' ? 0 : version)) {
-      await connection.script(step.sql);
-      await connection.query('UPDATE vdcsync.schema_version SET version = $1', step.version);
-    }
+    for (const step of postgresMigrations.slice(version === 'missing' ? 0 : version))
+      await connection.script(step);
+    await connection.query('UPDATE vdcsync.schema_version SET version = $1', postgresVersion);
   });
 }
 

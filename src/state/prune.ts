@@ -12,7 +12,7 @@ export interface PastIntent extends Pick<RecordedWrite, 'id' | 'key' | 'verb' | 
 /** The facts about a line of the journal that pruning needs. */
 type PastLine = ReturnType<typeof pastLine>;
 
-/** A line of the journal, as it is stored: `data` is needed of releases and notes alone. */
+/** A stored line of the journal: `data` is needed of releases and notes alone. */
 export function pastLine({ seq, ...row }: Row) {
   const { data, ...line } = journalEntryOf(row);
   const { gone, incarnation } = data as { readonly gone?: unknown; readonly incarnation?: unknown };

@@ -1,10 +1,3 @@
-/** One step of the schema. Published steps are never edited: a correction is a further step. */
-export interface Migration {
-  /** The schema's version after it; one more than the one before. */
-  readonly version: number;
-  readonly sql: string;
-}
-
 /** One row of an answer, by its columns. */
 export type Row = Readonly<Record<string, unknown>>;
 

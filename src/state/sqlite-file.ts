@@ -13,7 +13,6 @@ import {
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { StateError } from '../core/errors.ts';
-import type { Migration } from './sql-driver.ts';
 import { SqliteReader, stateFailure } from './sqlite-reader.ts';
 
 /**
@@ -163,68 +162,67 @@ const applicationId = 0x76646373;
  *
  * Journal and intents are kept for a long time after their end: `history` shows them, and they count how often a
  * resource was created.
+ *
+ * One step for each version of the schema. Published steps are never edited: a correction is a further step.
  */
-export const migrations: readonly Migration[] = [
-  {
-    version: 1,
-    sql: `
-      CREATE TABLE states (
-        id INTEGER PRIMARY KEY CHECK (id = 1),
-        lineage TEXT NOT NULL,
-        serial INTEGER NOT NULL,
-        created_at REAL NOT NULL,
-        project_id INTEGER,
-        service TEXT
-      ) STRICT;
-      CREATE TABLE claims (
-        state_id INTEGER NOT NULL REFERENCES states (id),
-        object TEXT NOT NULL,
-        key TEXT,
-        body TEXT NOT NULL CHECK (json_valid(body)),
-        PRIMARY KEY (state_id, object),
-        UNIQUE (state_id, key)
-      ) STRICT, WITHOUT ROWID;
-      CREATE TABLE incarnations (
-        state_id INTEGER NOT NULL REFERENCES states (id),
-        key TEXT NOT NULL,
-        gone INTEGER NOT NULL,
-        PRIMARY KEY (state_id, key)
-      ) STRICT, WITHOUT ROWID;
-      CREATE TABLE intents (
-        seq INTEGER PRIMARY KEY AUTOINCREMENT,
-        state_id INTEGER NOT NULL REFERENCES states (id),
-        id TEXT NOT NULL,
-        key TEXT NOT NULL,
-        verb TEXT NOT NULL,
-        incarnation TEXT NOT NULL,
-        attempt INTEGER NOT NULL,
-        phase TEXT NOT NULL,
-        outcome TEXT,
-        body TEXT NOT NULL CHECK (json_valid(body)),
-        UNIQUE (state_id, id)
-      ) STRICT;
-      CREATE UNIQUE INDEX one_open_intent ON intents (state_id, key) WHERE phase <> 'closed';
-      CREATE INDEX attempts ON intents (state_id, key, verb, incarnation, attempt);
-      CREATE INDEX ended ON intents (state_id, outcome, seq);
-      CREATE TABLE journal (
-        seq INTEGER PRIMARY KEY AUTOINCREMENT,
-        state_id INTEGER NOT NULL,
-        at REAL NOT NULL,
-        key TEXT NOT NULL,
-        event TEXT NOT NULL,
-        intent_id TEXT,
-        data TEXT NOT NULL CHECK (json_valid(data)),
-        FOREIGN KEY (state_id, intent_id) REFERENCES intents (state_id, id)
-      ) STRICT;
-      CREATE INDEX journal_of_key ON journal (state_id, key, seq);
-      CREATE TABLE notes (
-        state_id INTEGER NOT NULL REFERENCES states (id),
-        name TEXT NOT NULL,
-        value TEXT NOT NULL CHECK (json_valid(value)),
-        PRIMARY KEY (state_id, name)
-      ) STRICT, WITHOUT ROWID;
-    `,
-  },
+export const migrations: readonly string[] = [
+  `
+    CREATE TABLE states (
+      id INTEGER PRIMARY KEY CHECK (id = 1),
+      lineage TEXT NOT NULL,
+      serial INTEGER NOT NULL,
+      created_at REAL NOT NULL,
+      project_id INTEGER,
+      service TEXT
+    ) STRICT;
+    CREATE TABLE claims (
+      state_id INTEGER NOT NULL REFERENCES states (id),
+      object TEXT NOT NULL,
+      key TEXT,
+      body TEXT NOT NULL CHECK (json_valid(body)),
+      PRIMARY KEY (state_id, object),
+      UNIQUE (state_id, key)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE incarnations (
+      state_id INTEGER NOT NULL REFERENCES states (id),
+      key TEXT NOT NULL,
+      gone INTEGER NOT NULL,
+      PRIMARY KEY (state_id, key)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE intents (
+      seq INTEGER PRIMARY KEY AUTOINCREMENT,
+      state_id INTEGER NOT NULL REFERENCES states (id),
+      id TEXT NOT NULL,
+      key TEXT NOT NULL,
+      verb TEXT NOT NULL,
+      incarnation TEXT NOT NULL,
+      attempt INTEGER NOT NULL,
+      phase TEXT NOT NULL,
+      outcome TEXT,
+      body TEXT NOT NULL CHECK (json_valid(body)),
+      UNIQUE (state_id, id)
+    ) STRICT;
+    CREATE UNIQUE INDEX one_open_intent ON intents (state_id, key) WHERE phase <> 'closed';
+    CREATE INDEX attempts ON intents (state_id, key, verb, incarnation, attempt);
+    CREATE INDEX ended ON intents (state_id, outcome, seq);
+    CREATE TABLE journal (
+      seq INTEGER PRIMARY KEY AUTOINCREMENT,
+      state_id INTEGER NOT NULL,
+      at REAL NOT NULL,
+      key TEXT NOT NULL,
+      event TEXT NOT NULL,
+      intent_id TEXT,
+      data TEXT NOT NULL CHECK (json_valid(data)),
+      FOREIGN KEY (state_id, intent_id) REFERENCES intents (state_id, id)
+    ) STRICT;
+    CREATE INDEX journal_of_key ON journal (state_id, key, seq);
+    CREATE TABLE notes (
+      state_id INTEGER NOT NULL REFERENCES states (id),
+      name TEXT NOT NULL,
+      value TEXT NOT NULL CHECK (json_valid(value)),
+      PRIMARY KEY (state_id, name)
+    ) STRICT, WITHOUT ROWID;
+  `,
 ];
 
 /** The schema version that this version of the program writes. */
@@ -236,19 +234,20 @@ const currentVersion = migrations.length;
  *
  * @throws StateError where the database is newer than the steps; it is not touched.
  */
-export function migrate(db: DatabaseSync, path: string, steps: readonly Migration[] = migrations): void {
+export function migrate(db: DatabaseSync, path: string, steps: readonly string[] = migrations): void {
   const version = Number(db.prepare('PRAGMA user_version').get()?.user_version);
   checkVersion(version, path, steps.length);
-  for (const step of steps.slice(version)) {
+  for (const [done, step] of steps.slice(version).entries()) {
+    const next = version + done + 1;
     db.exec('BEGIN IMMEDIATE');
     try {
-      db.exec(step.sql);
-      db.exec(`PRAGMA user_version = ${step.version}`);
+      db.exec(step);
+      db.exec(`PRAGMA user_version = ${next}`);
       db.exec('COMMIT');
     } catch (cause) {
       if (db.isTransaction) db.exec('ROLLBACK');
       throw new StateError(
-        `The state ${path} could not be brought to version ${step.version} and was left unchanged: ${String(cause)}`,
+        `The state ${path} could not be brought to version ${next} and was left unchanged: ${String(cause)}`,
         { cause },
       );
     }
