@@ -2,7 +2,7 @@ import type { Clock } from '../core/clock.ts';
 import type { MachineClock } from './virtual-clock.ts';
 
 /** Called at each boundary; may kill the process that crosses it. */
-type OnBoundary = (crashable: Crashable, names: readonly string[]) => void;
+type OnBoundary = (names: readonly string[]) => void;
 
 // One promise for each call: a shared promise would keep all that wait for it in memory permanently.
 const never = () => new Promise<never>(() => {});
@@ -13,7 +13,6 @@ const never = () => new Promise<never>(() => {});
  * can never act again.
  */
 export class Crashable {
-  readonly name: string;
   /** Resolves when it is killed. */
   readonly died: Promise<void>;
   readonly clock: Clock;
@@ -24,8 +23,7 @@ export class Crashable {
   #replaced: { readonly knows: boolean } | undefined;
   #suspended: PromiseWithResolvers<void> | undefined;
 
-  constructor(name: string, machine: MachineClock, onBoundary: OnBoundary) {
-    this.name = name;
+  constructor(machine: MachineClock, onBoundary: OnBoundary) {
     this.#machine = machine;
     this.#onBoundary = onBoundary;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -42,10 +40,6 @@ export class Crashable {
         return this.#replaced === undefined ? machine.sleep(ms, signal) : this.#sleep(ms, signal);
       },
     };
-  }
-
-  get alive(): boolean {
-    return this.#alive;
   }
 
   /** Another process has the state, from the suspension on. */
@@ -106,7 +100,7 @@ export class Crashable {
 
   /** A replaced process meets no further disturbance. */
   #meet(names: readonly string[]): void {
-    if (!this.isReplaced) this.#onBoundary(this, names);
+    if (!this.isReplaced) this.#onBoundary(names);
   }
 
   async #sleep(ms: number, signal?: AbortSignal): Promise<void> {

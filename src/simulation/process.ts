@@ -59,9 +59,7 @@ export async function startProcess(starting: Starting): Promise<Running> {
     firstPlan: undefined,
     stop: new AbortController(),
     halt: new AbortController(),
-    crashable: new Crashable(name, machine, (_crashable, boundaries) =>
-      starting.crosses(process, boundaries),
-    ),
+    crashable: new Crashable(machine, (boundaries) => starting.crosses(process, boundaries)),
     get store() {
       return store;
     },
