@@ -79,10 +79,10 @@ function reportTwice(entries: readonly Entry[], report: Report, { identify, plac
   }
 }
 
+/** The addresses of an entry, and the position of its subnet. */
 interface Range extends AddressRange {
-  readonly entry: Entry;
-  /** The field with the subnet. */
-  readonly field: string;
+  readonly key: ResourceKey;
+  readonly position: Position;
   readonly order: number;
 }
 
@@ -101,12 +101,8 @@ function reportOverlaps(entries: readonly Entry[], report: Report): void {
       continue;
     }
     const [first, second] = open.order < each.order ? [open, each] : [each, open];
-    const [one, other] = [subnetPosition(first), subnetPosition(second)];
-    const at = formatPosition(one);
-    report(
-      other,
-      `the subnets of ${second.entry.resource.key} and ${first.entry.resource.key} (${at}) overlap`,
-    );
+    const at = formatPosition(first.position);
+    report(second.position, `the subnets of ${second.key} and ${first.key} (${at}) overlap`);
   }
 }
 
@@ -115,11 +111,7 @@ function range(entry: Entry, order: number): Range | undefined {
   if (field === undefined) return undefined;
   const subnet = entry.resource.value[field];
   const range = typeof subnet === 'string' ? parseCidr(subnet) : undefined;
-  return range && { entry, field, order, start: range.start, end: range.end };
-}
-
-function subnetPosition({ entry, field }: Range): Position {
-  return fieldPosition(entry, field);
+  return range && { ...range, key: entry.resource.key, position: fieldPosition(entry, field), order };
 }
 
 function fieldPosition({ located, resource }: Entry, field: string): Position {

@@ -1,9 +1,8 @@
-import { createHash } from 'node:crypto';
 import { resolve, sep } from 'node:path';
 import equal from 'fast-deep-equal';
 import type { Desired, Position, TokenPlace } from '../core/desired.ts';
 import { type Diagnostic, formatDiagnostic, SpecError } from '../core/errors.ts';
-import { canonicalJson } from '../core/json.ts';
+import { digestOf } from '../core/json.ts';
 import { type ResourceKey, topLevelKey } from '../core/keys.ts';
 import { escapeUnseen } from '../core/text.ts';
 import { checkReferences, checkUniqueness } from './cross-checks.ts';
@@ -106,7 +105,7 @@ export function loadSpec(
     resources: entries.map(({ resource }) => resource),
   };
   const shown = { ...wanted, ...written.environment() };
-  return { ...shown, digest: digestOf(shown), ...(token === undefined ? {} : { token }) };
+  return { ...shown, digest: specDigest(shown), ...(token === undefined ? {} : { token }) };
 }
 
 function tooMany(resources: number): string {
@@ -295,12 +294,11 @@ function inOrder(diagnostics: readonly Diagnostic[], sources: readonly Source[])
  * `sha256:…` of everything the spec wants, the values of the environment included, and nothing of how it is written: not the
  * order of fields or entries, not the files it is spread over, not positions and doubts.
  */
-function digestOf({ resources, environment, ...head }: Omit<Desired, 'digest' | 'token'>): string {
+function specDigest({ resources, environment, ...head }: Omit<Desired, 'digest' | 'token'>): string {
   const byKey = [...resources].sort((a, b) => (a.key < b.key ? -1 : 1));
   const wanted = byKey.map(({ position: _, cautions: __, fields: ___, ...resource }) => resource);
   const texts = environment === undefined ? {} : { environment: [...environment.texts].sort() };
-  const text = canonicalJson({ version: 1, ...head, resources: wanted, ...texts });
-  return `sha256:${createHash('sha256').update(text).digest('hex')}`;
+  return digestOf({ version: 1, ...head, resources: wanted, ...texts });
 }
 
 /** The names of the spec files in a folder, sorted. */
