@@ -10,7 +10,8 @@ import type { PostgresPublications } from '../../state/postgres-publications.ts'
 import { isPostgresUrl } from '../../state/postgres-url.ts';
 import { type ExitCode, exitCodes, usageError } from '../exit.ts';
 import type { CommonFlags } from '../flags.ts';
-import { ownState, stateLocation } from '../settings/config.ts';
+import { stateLocation } from '../settings/config.ts';
+import { inPublications } from '../settings/own-state.ts';
 import type { Io } from '../terminal.ts';
 
 /** How long the replica that leads may take to answer, in ms. */
@@ -23,10 +24,7 @@ export async function approveCommit(change: string, flags: CommonFlags, io: Io):
     throw usageError(
       'approve-commit is for a fleet: give the URL of its state with --state or VDCSYNC_STATE',
     );
-  const { openPublications } = await import('../../state/postgres-publications.ts');
-  const options = { mode: 'read', now: 0, lineage: '' } as const;
-  const publications = await openPublications(ownState(location, 'fleet'), options);
-  try {
+  return inPublications(location, async (publications) => {
     const rollout = waitingRollout(await rolloutsIn(publications), change);
     await askLeader(location, rollout);
     for (const endsAt = performance.now() + answerMs; performance.now() < endsAt; await pause(200)) {
@@ -38,9 +36,7 @@ export async function approveCommit(change: string, flags: CommonFlags, io: Io):
     throw new ConfigError(
       'No replica of the fleet has answered, so the approval is not recorded. Check that a replica runs, and run the command again.',
     );
-  } finally {
-    await publications?.close();
-  }
+  });
 }
 
 async function askLeader(location: string, { change }: Rollout): Promise<void> {

@@ -4,6 +4,7 @@ import { ConfigError } from '../../core/errors.ts';
 import { shellWord } from '../../core/text.ts';
 import { once } from '../../core/turns.ts';
 import type { PostgresInspection } from '../../state/postgres-inspection.ts';
+import type { PostgresPublications } from '../../state/postgres-publications.ts';
 import { defaultStateName, shownLocation } from '../../state/postgres-url.ts';
 import { fromState } from '../compose.ts';
 import { usageError } from '../exit.ts';
@@ -57,13 +58,21 @@ export async function refuseNoState(flags: CommonFlags, io: Io): Promise<void> {
 
 /** Whether the fleet that this URL makes has the project, worked on or not. */
 async function isPublished(projectId: number, location: string): Promise<boolean> {
+  return inPublications(location, async (board) => (await board?.publishedFor(projectId)) !== undefined);
+}
+
+/** Reads the specs that the fleet of this URL has published. `undefined`: the database has no fleet. */
+export async function inPublications<Result>(
+  location: string,
+  read: (publications: PostgresPublications | undefined) => Promise<Result>,
+): Promise<Result> {
   const { openPublications } = await import('../../state/postgres-publications.ts');
   const options = { mode: 'read', now: 0, lineage: '' } as const;
-  const board = await openPublications(ownState(location, 'fleet'), options);
+  const publications = await openPublications(ownState(location, 'fleet'), options);
   try {
-    return (await board?.publishedFor(projectId)) !== undefined;
+    return await read(publications);
   } finally {
-    await board?.close();
+    await publications?.close();
   }
 }
 
