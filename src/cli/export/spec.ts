@@ -1,6 +1,7 @@
 import { given } from '../../core/json.ts';
 import type { Collection } from '../../core/kind-facts.ts';
 import type { BackupPolicy, Firewall, FirewallRule, Iso, Network, Server } from '../../core/resources.ts';
+import { backupPolicySchema } from '../../reconcilers/backup-policy.ts';
 import { cidrProblem, normalCidr, parseCidr } from '../../reconcilers/cidr.ts';
 import { networkNamePattern } from '../../reconcilers/network.ts';
 import { present } from '../render/values.ts';
@@ -232,13 +233,9 @@ function isEmpty(value: unknown): boolean {
   return value === undefined || value === null || value === '';
 }
 
-const days = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
-
 /** A policy that the spec's own schema would refuse is left out. */
-function exportPolicy({ enabled, days: on, hour, minute, keep }: BackupPolicy) {
-  const isTime = hour >= 0 && hour < 24 && minute >= 0 && minute < 60;
-  const fits = isTime && keep >= 1 && on.every((day) => days.includes(day));
-  return fits ? { enabled, days: [...on], hour, minute, keep } : undefined;
+function exportPolicy({ enabled, days, hour, minute, keep }: BackupPolicy) {
+  return backupPolicySchema.safeParse({ enabled, days, hour, minute, keep }).data;
 }
 
 function overlap(a: string, b: string): boolean {
