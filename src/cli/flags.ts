@@ -39,10 +39,6 @@ export interface SelectionFlags {
   readonly undo?: string;
 }
 
-export function selects({ target, exclude, undo }: SelectionFlags): boolean {
-  return target !== undefined || exclude !== undefined || undo !== undefined;
-}
-
 /** Does a state's location name a database and not a file? */
 export function isUrl(location: string): boolean {
   return /^\w+:\/\//.test(location);

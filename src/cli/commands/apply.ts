@@ -11,12 +11,12 @@ import { systemClock } from '../../platform/system.ts';
 import { isPlanAccepted } from '../check-command.ts';
 import { openSession, type Session } from '../compose.ts';
 import { type ExitCode, exitCodes, usageError } from '../exit.ts';
-import { type CommonFlags, type SelectionFlags, selects } from '../flags.ts';
+import type { CommonFlags, SelectionFlags } from '../flags.ts';
 import { furtherText, nothingManaged, planText } from '../render/plan-text.ts';
 import { jsonProgress, type ProgressView, plainProgress, reportText, verdictOf } from '../render/progress.ts';
 import { liveProgress } from '../render/progress-live.ts';
 import { clockOf, readText } from '../settings/config.ts';
-import type { UndoTexts } from '../settings/selection.ts';
+import { askedBy, checkUndo, refuseOtherSelection, type UndoTexts } from '../settings/selection.ts';
 import { capped, readSpecWithState } from '../settings/spec-source.ts';
 import {
   askText,
@@ -64,11 +64,10 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
     return planCommand(format === undefined ? common : { ...common, format }, io, destroy);
   }
   refuseUnasked(flags, io, destroy ? 'destroy' : 'apply');
-  const parts = selects(flags) ? await import('../settings/selection.ts') : undefined;
-  parts?.checkUndo(flags);
+  checkUndo(flags);
   const desired = capped(await readSpecWithState(flags, io), flags.maxDeletions);
   const saved = flags.plan === undefined ? undefined : await readPlan(flags.plan, desired.projectId, io);
-  if (saved !== undefined) parts?.refuseOtherSelection(saved, flags, flags.plan ?? '');
+  if (saved !== undefined) refuseOtherSelection(saved, flags, flags.plan ?? '');
   let session: Session | undefined;
   const view = viewFor(flags, io, () => session?.clock ?? clockOf(io));
   const signals = listenForSignals(io, (text) => view.line(text));
@@ -84,11 +83,9 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
       writeLog: (line) => view.line(line),
     });
     endInTime(flags, session, signals, ended.signal);
-    const whole = { desired, selection: saved?.selection, undo: undefined };
-    const asked = (await parts?.askedBy(flags, desired, session, saved)) ?? whole;
-    const { selection } = asked;
-    call.undo = asked.undo;
-    const applying = session.engine.apply(asked.desired, {
+    const { desired: wanted, selection, undo } = await askedBy(flags, desired, session, saved);
+    call.undo = undo;
+    const applying = session.engine.apply(wanted, {
       approve: (plan) => approve(plan, call),
       destroy,
       unattended: flags.yes === true,

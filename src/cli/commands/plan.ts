@@ -2,8 +2,9 @@ import { given } from '../../core/json.ts';
 import { isRecorded, isWaiting, type Plan } from '../../core/plan.ts';
 import { openSession } from '../compose.ts';
 import { type ExitCode, exitCodes, InterruptedError } from '../exit.ts';
-import { type CommonFlags, type PlanFormat, type SelectionFlags, selects } from '../flags.ts';
+import type { CommonFlags, PlanFormat, SelectionFlags } from '../flags.ts';
 import { nothingManaged } from '../render/plan-text.ts';
+import { askedBy, checkUndo } from '../settings/selection.ts';
 import { capped, readSpecWithState } from '../settings/spec-source.ts';
 import { type Io, paintFor, untilSignal } from '../terminal.ts';
 import { putPlan } from './output.ts';
@@ -18,8 +19,7 @@ export interface PlanFlags extends CommonFlags, SelectionFlags {
 
 /** Reads, compares, prints; changes nothing, the local state included. With `prove`, the state records the proofs. */
 export async function plan(flags: PlanFlags, io: Io, destroy = false): Promise<ExitCode> {
-  const parts = selects(flags) ? await import('../settings/selection.ts') : undefined;
-  parts?.checkUndo(flags);
+  checkUndo(flags);
   const desired = capped(await readSpecWithState(flags, io), flags.maxDeletions);
   const { projectId, token } = desired;
   const mode = flags.prove === true ? 'write' : 'read';
@@ -30,9 +30,7 @@ export async function plan(flags: PlanFlags, io: Io, destroy = false): Promise<E
     const interrupted = untilSignal(done.signal).then(() => {
       throw new InterruptedError('interrupted');
     });
-    const whole = { desired, selection: undefined, undo: undefined };
-    const asked = (await parts?.askedBy(flags, desired, session)) ?? whole;
-    const { desired: wanted, selection, undo } = asked;
+    const { desired: wanted, selection, undo } = await askedBy(flags, desired, session);
     const options = { destroy, ...given({ selection }) };
     const { engine } = session;
     const planned = flags.prove === true ? engine.prove(wanted, options) : engine.plan(wanted, options);
