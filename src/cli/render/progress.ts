@@ -9,7 +9,7 @@ import {
   type Warning,
   warningsJson,
 } from '../../core/plan.ts';
-import type { ApplyReport, OperationResult, ProgressEvent, Step } from '../../core/progress.ts';
+import type { ApplyReport, OperationResult, ProgressEvent } from '../../core/progress.ts';
 import { counted, printable } from '../../core/text.ts';
 import { moment, timeOfDay } from '../../core/time.ts';
 import { waitsForWindow } from '../../view/condition.ts';
@@ -36,16 +36,6 @@ export interface ProgressView {
 /** The present step of an operation. */
 export type Progressed = Extract<ProgressEvent, { type: 'progress' }>;
 
-/** Steps in standard words. */
-const stepWords: Readonly<Record<Step, string>> = {
-  queued: 'queued',
-  sent: 'sent',
-  task: 'waiting for task',
-  failed: 'task failed',
-  checking: 'checking',
-  waiting: 'waiting',
-};
-
 /** The current step of an operation at a time of the run's clock. The key of a write is shown only in the history. */
 export function stepText(
   { step, detail, untilMs, code }: Pick<Progressed, 'step' | 'detail' | 'untilMs' | 'code'>,
@@ -56,13 +46,13 @@ export function stepText(
   switch (step) {
     case 'queued':
     case 'sent':
-      return stepWords[step];
+      return step;
     case 'task':
-      return `${stepWords.task} ${note}`;
+      return `waiting for task ${note}`;
     case 'failed':
-      return `${stepWords.failed} (${note})`;
+      return `task failed (${note})`;
     case 'checking':
-      return `${stepWords.checking} ${note}${leftMs === 0 ? '' : `, for up to ${span(leftMs)}`}`;
+      return `checking ${note}${leftMs === 0 ? '' : `, for up to ${span(leftMs)}`}`;
     case 'waiting':
       if (code === rateLimited) return `rate limited until ${timeOfDay(untilMs ?? now)}`;
       return `retrying${leftMs === 0 ? '' : ` in ${span(leftMs)}`}: ${note}`;
