@@ -43,6 +43,16 @@ export function paintFor(stream: NodeJS.WriteStream, { flags = '' }: Pick<Io, 'f
   return Object.assign((style: Style, text: string) => styleText(style, text, { stream }), { flags });
 }
 
+/** Prints the result of a command: as JSON, or as a text. */
+export function printResult(
+  io: Io,
+  { format }: { readonly format?: string },
+  json: object,
+  text: (paint: Paint) => string,
+): void {
+  io.stdout.write(format === 'json' ? `${JSON.stringify(json, null, 2)}\n` : text(paintFor(io.stdout, io)));
+}
+
 /** For files and tests. */
 export const plainPaint: Paint = (_style, text) => text;
 

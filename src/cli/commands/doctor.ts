@@ -1,9 +1,10 @@
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError, StateError } from '../../core/errors.ts';
 import { run } from '../../core/remedy.ts';
+import type { Project } from '../../core/resources.ts';
 import { counted, printable } from '../../core/text.ts';
 import { openSession, type Session } from '../compose.ts';
-import { check, type Diagnosis, type Finding, findingJson } from '../doctor/findings.ts';
+import { check, type Finding, findingJson } from '../doctor/findings.ts';
 import { probeKeys } from '../doctor/keys.ts';
 import { checkProfile, checkSpec, checkState } from '../doctor/local.ts';
 import { probeOperations } from '../doctor/probes.ts';
@@ -12,7 +13,7 @@ import { type ExitCode, exitCodes } from '../exit.ts';
 import type { CommonFlags } from '../flags.ts';
 import { remedyLines } from '../render/remedies.ts';
 import { present } from '../render/values.ts';
-import { type Io, paintFor, type Style } from '../terminal.ts';
+import { type Io, type Paint, printResult, type Style } from '../terminal.ts';
 
 export interface DoctorFlags extends CommonFlags {
   readonly format?: 'text' | 'json';
@@ -29,11 +30,12 @@ export async function doctor(flags: DoctorFlags, io: Io): Promise<ExitCode> {
   const remote = isUsable ? await checkRemote(flags, io, desired, recorded) : { findings: [], project: null };
   const findings = [spec, ...state, ...profile, ...remote.findings];
   const healthy = !findings.some(({ level }) => level === 'error');
-  const diagnosis: Diagnosis = { format_version: 1, healthy, project: remote.project, findings };
-  io.stdout.write(
-    flags.format === 'json'
-      ? `${JSON.stringify({ ...diagnosis, findings: findings.map(findingJson) }, null, 2)}\n`
-      : diagnosisText(diagnosis, io),
+  const { project } = remote;
+  printResult(
+    io,
+    flags,
+    { format_version: 1, healthy, project, findings: findings.map(findingJson) },
+    (paint) => diagnosisText(findings, healthy, paint),
   );
   return healthy ? exitCodes.done : exitCodes.failed;
 }
@@ -43,7 +45,10 @@ async function checkRemote(
   io: Io,
   desired: Desired | undefined,
   recorded: number | null,
-): Promise<Pick<Diagnosis, 'project' | 'findings'>> {
+): Promise<{
+  readonly project: Pick<Project, 'id' | 'name' | 'status'> | null;
+  readonly findings: readonly Finding[];
+}> {
   const unread = (...problem: Parameters<typeof check.error>) => {
     return { project: null, findings: [check.error(...problem)] };
   };
@@ -110,8 +115,7 @@ function grouped(findings: readonly Finding[]): readonly Finding[] {
   ];
 }
 
-function diagnosisText({ findings, healthy }: Diagnosis, io: Io): string {
-  const paint = paintFor(io.stdout, io);
+function diagnosisText(findings: readonly Finding[], healthy: boolean, paint: Paint): string {
   const lines = grouped(findings).flatMap(({ id, level, message, remedies }) => {
     const [mark, style] = marks[level];
     const subject = id.replace(/^probe:/, '').replaceAll('_', ' ');

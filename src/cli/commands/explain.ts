@@ -18,7 +18,7 @@ import { type ExitCode, exitCodes, usageError } from '../exit.ts';
 import { blockedLines, warningLines } from '../render/plan-text.ts';
 import { remedyLines } from '../render/remedies.ts';
 import { changeLines, endText } from '../render/values.ts';
-import { type Io, type Paint, paintFor } from '../terminal.ts';
+import { type Io, type Paint, printResult } from '../terminal.ts';
 import { type StatusFlags, statusFacts } from './status.ts';
 
 /**
@@ -27,16 +27,10 @@ import { type StatusFlags, statusFacts } from './status.ts';
  */
 export async function explain(topic: string, flags: StatusFlags, io: Io): Promise<ExitCode> {
   const code = codeExplanation(topic);
-  const paint = paintFor(io.stdout, io);
-  const { json, text, isKnown } =
-    code === undefined
-      ? await keyTexts(topic, flags, io)
-      : { json: code, text: explanationText(code, paint), isKnown: true };
-  io.stdout.write(flags.format === 'json' ? `${JSON.stringify(json, null, 2)}\n` : text);
-  return isKnown ? exitCodes.done : exitCodes.misuse;
-}
-
-async function keyTexts(topic: string, flags: StatusFlags, io: Io) {
+  if (code !== undefined) {
+    printResult(io, flags, code, (paint) => explanationText(code, paint));
+    return exitCodes.done;
+  }
   if (parseKey(topic) === undefined) throw await unknownTopic(topic, flags, io);
   const { facts } = await statusFacts(flags, io);
   const story = storyOf(topic as ResourceKey, facts, viewOf(facts));
@@ -44,7 +38,8 @@ async function keyTexts(topic: string, flags: StatusFlags, io: Io) {
   const isKnown =
     (declared ?? bound) !== null || [planned, open, blocked, past].some((each) => each.length > 0);
   const hint = isKnown ? '' : didYouMeanKey(topic, knownKeys(facts));
-  return { json: story, text: storyText(story, { isKnown, hint }, paintFor(io.stdout, io)), isKnown };
+  printResult(io, flags, story, (paint) => storyText(story, { isKnown, hint }, paint));
+  return isKnown ? exitCodes.done : exitCodes.misuse;
 }
 
 async function unknownTopic(topic: string, flags: StatusFlags, io: Io): Promise<ConfigError> {

@@ -17,7 +17,7 @@ import { isRunName, mostWrites, runNamed, runsIn } from '../runs.ts';
 import { clockOf } from '../settings/config.ts';
 import { checkedKey } from '../settings/selection.ts';
 import { readSpecWithState } from '../settings/spec-source.ts';
-import { type Io, paintFor } from '../terminal.ts';
+import { type Io, type Paint, printResult } from '../terminal.ts';
 import { writeOut } from './output.ts';
 
 export interface HistoryFlags extends CommonFlags {
@@ -58,24 +58,17 @@ export async function history(of: string | undefined, flags: HistoryFlags, io: I
       shown.map(async (each) => ({ ...each, resourceId: await resourceIdOf(each.intent, store) })),
     );
     const proofs = wanted === undefined ? await proofsIn(store, { key, limit }) : [];
-    io.stdout.write(
-      flags.format === 'json' ? jsonOf(past, proofs) : textOf(past, proofs, { key, limit, io }),
-    );
+    const json = { format_version: 1, writes: past.map(intentJson), proofs: proofs.map(proofJson) };
+    printResult(io, flags, json, (paint) => textOf(past, proofs, { key, limit, paint }));
     return exitCodes.done;
   });
-}
-
-function jsonOf(writes: readonly Past[], proofs: readonly PastProof[]): string {
-  const json = { format_version: 1, writes: writes.map(intentJson), proofs: proofs.map(proofJson) };
-  return `${JSON.stringify(json, null, 2)}\n`;
 }
 
 function textOf(
   writes: readonly Past[],
   proofs: readonly PastProof[],
-  { key, limit, io }: { key: ResourceKey | undefined; limit: number; io: Io },
+  { key, limit, paint }: { key: ResourceKey | undefined; limit: number; paint: Paint },
 ): string {
-  const paint = paintFor(io.stdout, io);
   const dim = (text: string) => paint('dim', text);
   let run: string | undefined;
   const lines = [

@@ -18,7 +18,7 @@ import { blockedLines } from '../render/plan-text.ts';
 import { present, requestsText, span } from '../render/values.ts';
 import { profileOf } from '../settings/config.ts';
 import { loadWithinLimits, readSources, trustOf } from '../settings/spec-source.ts';
-import { type Io, paintFor } from '../terminal.ts';
+import { type Io, type Paint, printResult } from '../terminal.ts';
 import { writeOut } from './output.ts';
 
 export interface RehearseFlags extends CommonFlags {
@@ -53,8 +53,7 @@ export async function rehearse(flags: RehearseFlags, io: Io): Promise<ExitCode> 
   const ends = await played(trials, io);
   const rehearsal = { projectId, adapted, calm, ends };
   if (flags.svg !== undefined) writeOut(flags.svg, barsSvg(calm.bars, titleOf(rehearsal)), io);
-  const json = () => `${JSON.stringify(rehearsalJson(rehearsal), null, 2)}\n`;
-  io.stdout.write(flags.format === 'json' ? json() : rehearsalText(rehearsal, io));
+  printResult(io, flags, rehearsalJson(rehearsal), (paint) => rehearsalText(rehearsal, paint));
   if (!converged) return calm.report.outcome === 'blocked' ? exitCodes.blocked : exitCodes.failed;
   return ends.every((end) => end.converged) && calm.settled ? exitCodes.done : exitCodes.failed;
 }
@@ -112,8 +111,7 @@ function rehearsalJson(rehearsal: Rehearsal): Record<string, unknown> {
   };
 }
 
-function rehearsalText(rehearsal: Rehearsal, io: Io): string {
-  const paint = paintFor(io.stdout, io);
+function rehearsalText(rehearsal: Rehearsal, paint: Paint): string {
   const { calm, ends, adapted } = rehearsal;
   const { plan, report, bars, requests, durationMs } = calm;
   const counts = countsOf(rehearsal);

@@ -14,7 +14,7 @@ import { type OfflineFlags, readLive, whyOffline } from '../live.ts';
 import { statusText } from '../render/status-text.ts';
 import { specFiles, stateLocation } from '../settings/config.ts';
 import { specIfAny } from '../settings/spec-source.ts';
-import { type Io, paintFor } from '../terminal.ts';
+import { type Io, printResult } from '../terminal.ts';
 
 export interface StatusFlags extends OfflineFlags {
   readonly format?: 'text' | 'json';
@@ -54,11 +54,8 @@ export async function statusFacts(
 export async function status(flags: StatusFlags, io: Io): Promise<ExitCode> {
   const { facts, timeScale } = await statusFacts(flags, io);
   const view = viewOf(facts);
-  io.stdout.write(
-    flags.format === 'json'
-      ? `${JSON.stringify({ ...view, ...warningsJson(view.warnings) }, null, 2)}\n`
-      : statusText(view, paintFor(io.stdout, io), timeScale),
-  );
+  const json = { ...view, ...warningsJson(view.warnings) };
+  printResult(io, flags, json, (paint) => statusText(view, paint, timeScale));
   return flags.detailedExitcode === true ? detailed(view) : exitCodes.done;
 }
 

@@ -9,14 +9,6 @@ export interface Finding {
   readonly remedies: readonly Remedy[];
 }
 
-/** The public JSON of `vdcsync doctor`. */
-export interface Diagnosis {
-  readonly format_version: 1;
-  readonly healthy: boolean;
-  readonly project: { readonly id: number; readonly name: string; readonly status: string } | null;
-  readonly findings: readonly Finding[];
-}
-
 function atLevel(level: Finding['level']) {
   return (id: string, message: string, advice: string | readonly Remedy[] = []): Finding => {
     return { id, level, message, remedies: typeof advice === 'string' ? [outside(advice)] : advice };
