@@ -3,6 +3,7 @@ import { describe, expect, expectTypeOf, test } from 'vitest';
 import type { z } from 'zod';
 import type { Settings } from '../../src/core/desired.ts';
 import { editDistance, nearMiss } from '../../src/core/suggest.ts';
+import { loadSpec } from '../../src/spec/load.ts';
 import { settingsSchema } from '../../src/spec/schemas.ts';
 import { read, spec } from './read.ts';
 
@@ -93,6 +94,27 @@ describe('src/spec: desired', () => {
     );
     expect(other.digest).toBe(one.digest);
     expect(read(spec('ips: {a: {}, b: {server_type_id: 4}}')).digest).not.toBe(one.digest);
+  });
+
+  test('adds several files up to one, however they are cut', () => {
+    const server = 'servers: {s: {server_type: 3, image: x, cores: 1, public_ipv4: {ip: a}}}';
+    const whole = read(spec('settings: {prune: true}', 'ips: {a: {}}', server));
+    const texts = [`version: 1\n${server}`, spec('ips: {a: {}}'), spec('settings: {prune: true}')];
+    const parts = loadSpec(
+      texts.map((text, at) => ({ file: `${at}.yaml`, text })),
+      {},
+    );
+    expect(parts.digest).toBe(whole.digest);
+    expect(parts.settings.prune).toBe(true);
+  });
+
+  test('has the place of the token, which is no part of the digest', () => {
+    const withToken = (place: string) => read(`version: 1\nproject: {id: 1${place}}\n`);
+    const [none, variable, file] = ['', ', token_env: SHOP', ', token_file: /run/shop'].map(withToken);
+    expect(variable?.token).toMatchObject({ env: 'SHOP' });
+    expect(file?.token).toMatchObject({ file: '/run/shop' });
+    expect(none?.token).toBeUndefined();
+    expect(variable?.digest).toBe(none?.digest);
   });
 
   test('distinguishes servers by the spec alone', () => {

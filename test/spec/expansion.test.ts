@@ -17,10 +17,6 @@ describe('src/spec/load.ts', () => {
     expect(load(spec(900, 100)).resources).toHaveLength(1800);
   });
 
-  test('values of defaults count for each server', () => {
-    expect(() => load(spec(1000, 100))).toThrow(/^a\.yaml:3:1: the spec has 2\d+ values after `defaults`/);
-  });
-
   test('values of an overlay count as well', () => {
     const rules = `[${'{ protocol: udp }, '.repeat(300)}]`;
     expect(() => load(spec(500, 1), `defaults: { servers: { firewall: { rules: ${rules} } } }`)).toThrow(

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { loadSpec } from '../../src/spec/load.ts';
-import { errorsOf, spec } from './read.ts';
+import { spec } from './read.ts';
 
 const base = {
   file: 'base.yaml',
@@ -49,25 +49,6 @@ describe('src/spec/layers.ts', () => {
     expect(load('servers: null').resources.map(({ key }) => key)).toEqual(['networks.backend']);
   });
 
-  test('an error names both files, with line and column', () => {
-    expect(
-      errorsOf(() =>
-        load('servers:\n  web: {plna_id: 7, network_interfaces: [nope]}\nnetworks: {backend: {cidr: 7}}\n'),
-      ),
-    ).toEqual([
-      expect.stringMatching(/^o0\.yaml:2:9: unknown field `plna_id`.* \(overlay of base\.yaml:6:3\)$/),
-      expect.stringMatching(/^o0\.yaml:2:42: unknown network "nope".* \(overlay of base\.yaml:6:47\)$/),
-      expect.stringMatching(/^o0\.yaml:3:28: .*cidr.* \(overlay of base\.yaml:4:22\)$/),
-    ]);
-  });
-
-  test('an error in the remainder of the base names both files, too', () => {
-    expect(errorsOf(() => load('networks: null\nservers: {web: {image: null}}\n'))).toEqual([
-      expect.stringMatching(/^base\.yaml:6:8: `image` is missing.* \(changed at o0\.yaml:2:11\)$/),
-      expect.stringMatching(/^base\.yaml:6:68: unknown network "backend"/),
-    ]);
-  });
-
   test('an entry is changed in the file that holds it', () => {
     const other = { file: 'b.yaml', text: 'version: 1\nips: {a: {}}\n' };
     const keys = (text: string) => loadSpec([other, base, overlay(text)], {}).resources.map(({ key }) => key);
@@ -82,11 +63,6 @@ describe('src/spec/layers.ts', () => {
 
   test('defaults are filled in after the overlays', () => {
     expect(wantedOf('servers.web', 'defaults: {servers: {ssh_keys: [7]}}')).toMatchObject({ ssh_keys: [7] });
-  });
-
-  test('an overlay must be a map, and an error of its YAML has its place', () => {
-    expect(errorsOf(() => load('[1]'))).toEqual(['o0.yaml:1:1: an overlay is a map of changes']);
-    expect(errorsOf(() => load('servers: {web: '))[0]).toMatch(/^o0\.yaml:/);
   });
 
   test('a value of the environment stays hidden', () => {
