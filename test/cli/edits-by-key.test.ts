@@ -1,12 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { faultRule } from '../../src/emulator/faults.ts';
-import { Scene } from './edits-scene.ts';
+import { bare, from, prune, Scene, withNew } from './edits-scene.ts';
 
-const bare = { server_type: 'sliders-1', image: 'ubuntu-24.04', cores: 1, memory_mb: 1024, disk_gb: 20 };
-const withNew = { ...bare, public_ipv4: { new: true } };
 const allowed = { ...bare, replace: 'allowed' };
-const prune = { settings: { prune: true, max_deletions: 9 } };
-const from = (key: string, body: object) => ({ ...body, moved: { from: key } });
+const forbidden = { status: 403, code: 'forbidden' };
 
 describe('src/cli: an entry that has an earlier key of a resource, and does not name the resource', () => {
   const kinds = [
@@ -44,10 +40,8 @@ describe('src/cli: an entry that has an earlier key of a resource, and does not 
     const { scene, operator } = await Scene.applied({ networks: { a: small } });
     await operator.applied({ networks: { b: from('networks.a', small) } });
     const { live } = scene;
-    operator.declare({ networks: { a: other } });
-    await operator.apply();
-    operator.declare({ networks: { a: other, b: small } });
-    const { blocked } = await operator.apply();
+    await operator.edit({ networks: { a: other } });
+    const { blocked } = await operator.edit({ networks: { a: other, b: small } });
     expect(blocked.map(({ key, code }) => `${key} ${code}`)).toContain('networks.b key_conflict');
     expect(scene.live).toEqual(live);
   });
@@ -58,11 +52,9 @@ describe('src/cli: an entry that has an earlier key of a resource, and does not 
   ])('`%s` says that the entry means the resource', async (_name, more) => {
     const { scene, operator } = await Scene.applied({ networks: { a: small } });
     await operator.applied({ networks: { b: from('networks.a', small) } });
-    operator.declare({ networks: { a: other } });
-    await operator.apply();
+    await operator.edit({ networks: { a: other } });
     expect(scene.live.networks).toEqual([32]);
-    operator.declare({ networks: { a: { ...other, ...more } } });
-    const { blocked } = await operator.apply();
+    const { blocked } = await operator.edit({ networks: { a: { ...other, ...more } } });
     expect(blocked.map(({ code }) => code)).not.toContain('recovered_unconfirmed');
   });
 
@@ -80,8 +72,7 @@ describe('src/cli: an entry that has an earlier key of a resource, and does not 
   test('an entry that has expired deletes none', async () => {
     const { scene, operator } = await Scene.applied({ ...prune, servers: { a: bare } });
     await operator.applied({ ...prune, servers: { b: { ...from('servers.a', bare), protect: true } } });
-    operator.declare({ ...prune, servers: { a: { ...bare, expires: '2026-01-01T00:00:00Z' } } });
-    await operator.apply();
+    await operator.edit({ ...prune, servers: { a: { ...bare, expires: '2026-01-01T00:00:00Z' } } });
     expect(scene.live.servers).toEqual([2001]);
   });
 
@@ -100,12 +91,10 @@ describe('src/cli: an entry that has an earlier key of a resource, and does not 
   ])('a server %s is taken back that was forgotten while it retired', async (_name, body) => {
     const web = { ...body, replace: 'allowed' };
     const { scene, operator } = await Scene.applied({ ...prune, servers: { web } });
-    const refusal = { do: 'answer', status: 403, code: 'forbidden', effect: 'none' } as const;
-    scene.emulator.setFaults([faultRule({ path: 'delete_server' }, refusal)]);
-    operator.declare({ ...prune, servers: { web: { ...web, image: 'debian-13' } } });
-    await operator.apply();
+    await scene.answering('delete_server', forbidden, () =>
+      operator.edit({ ...prune, servers: { web: { ...web, image: 'debian-13' } } }),
+    );
     expect(scene.live.servers).toEqual([2001, 2002]);
-    scene.emulator.setFaults([]);
     await operator.out('forget servers.web~2001');
     await operator.applied(prune);
     await operator.applied({ ...prune, servers: { web } });
@@ -114,11 +103,9 @@ describe('src/cli: an entry that has an earlier key of a resource, and does not 
 
   test('a server is not bought beside one that was forgotten while it retired', async () => {
     const { scene, operator } = await Scene.applied({ servers: { web: allowed } });
-    const refusal = { do: 'answer', status: 403, code: 'forbidden', effect: 'none' } as const;
-    scene.emulator.setFaults([faultRule({ path: 'delete_server' }, refusal)]);
-    operator.declare({ servers: { web: { ...allowed, image: 'debian-13' } } });
-    await operator.apply();
-    scene.emulator.setFaults([]);
+    await scene.answering('delete_server', forbidden, () =>
+      operator.edit({ servers: { web: { ...allowed, image: 'debian-13' } } }),
+    );
     await operator.out('forget servers.web~2001');
     scene.emulator.mutate({ do: 'delete_server', id: 2002 });
     for (let runs = 0; runs < 2; runs++) await operator.apply();
@@ -135,8 +122,7 @@ describe('src/cli: selections, and resources that are gone or not managed', () =
     const { scene, operator } = await Scene.applied({ ...prune, networks, servers: { web: bare } });
     operator.declare({ ...prune, networks, servers: { web: { ...bare, protect: true } } });
     await operator.apply(...selection.split(' '));
-    operator.declare({ ...prune, networks });
-    await operator.apply();
+    await operator.edit({ ...prune, networks });
     expect(scene.live.servers).toEqual([2001]);
   });
 

@@ -2,6 +2,7 @@ import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { Emulator } from '../../src/emulator/emulator.ts';
+import { faultRule } from '../../src/emulator/faults.ts';
 import type { Readings } from '../../src/emulator/readings.ts';
 import type { Project } from '../../src/emulator/world.ts';
 import { served } from './run.ts';
@@ -23,6 +24,21 @@ interface BlockedLine {
   readonly code: string;
   readonly resolve: string;
 }
+
+interface Applied {
+  readonly code: number | null;
+  readonly blocked: readonly BlockedLine[];
+}
+
+/** The smallest server, and the same with an address of its own. */
+export const bare = {
+  ...{ server_type: 'sliders-1', image: 'ubuntu-24.04', cores: 1, memory_mb: 1024, disk_gb: 20 },
+};
+export const withNew = { ...bare, public_ipv4: { new: true } };
+/** Entries that leave the spec are deleted. */
+export const prune = { settings: { prune: true, max_deletions: 9 } };
+/** The entry under another key. */
+export const from = (key: string, entry: object) => ({ ...entry, moved: { from: key } });
 
 /** A project behind a served emulator. Each operator has a folder with a file and a state. */
 export class Scene {
@@ -50,6 +66,18 @@ export class Scene {
 
   operator(): Operator {
     return new Operator(this.#env);
+  }
+
+  /** The API answers each of these writes so while the work is done, and does nothing else. */
+  async answering<Result>(
+    path: string,
+    answer: { readonly status: number; readonly code: string; readonly effect?: 'done' },
+    work: () => Promise<Result>,
+  ): Promise<Result> {
+    this.emulator.setFaults([faultRule({ path }, { do: 'answer', effect: 'none', ...answer })]);
+    const result = await work();
+    this.emulator.setFaults([]);
+    return result;
   }
 
   get project(): Project {
@@ -95,9 +123,7 @@ export class Operator extends Workspace {
   }
 
   /** @returns the exit code and the blocked operations of `apply`; it never fails otherwise */
-  async apply(
-    ...flags: readonly string[]
-  ): Promise<{ readonly code: number | null; readonly blocked: readonly BlockedLine[] }> {
+  async apply(...flags: readonly string[]): Promise<Applied> {
     const { code, stdout, stderr } = await this.run('apply --yes --format json', ...flags);
     expect({ code, stderr: [0, 3].includes(code ?? -1) ? '' : stderr }).toEqual({
       code: expect.toSatisfy((each) => each === 0 || each === 3),
@@ -107,10 +133,15 @@ export class Operator extends Workspace {
     return { code, blocked };
   }
 
-  /** Applies the spec for the first time. */
-  async applied(sections: Sections): Promise<void> {
+  /** Applies another spec. */
+  edit(sections: Sections): Promise<Applied> {
     this.declare(sections);
-    expect(await this.apply()).toEqual({ code: 0, blocked: [] });
+    return this.apply();
+  }
+
+  /** The same with a spec that converges. */
+  async applied(sections: Sections): Promise<void> {
+    expect(await this.edit(sections)).toEqual({ code: 0, blocked: [] });
   }
 
   /** Applies, and runs one command of each remedy that is true in the client area, until the project converges. */

@@ -1,29 +1,17 @@
 import { describe, expect, test } from 'vitest';
-import { faultRule } from '../../src/emulator/faults.ts';
-import { Scene } from './edits-scene.ts';
+import { bare, from, prune, Scene, withNew } from './edits-scene.ts';
 
-const bare = { server_type: 'sliders-1', image: 'ubuntu-24.04', cores: 1, memory_mb: 1024, disk_gb: 20 };
-const withNew = { ...bare, public_ipv4: { new: true } };
 const iso = { url: 'https://mirror.example.com/rescue.iso' };
-const prune = { settings: { prune: true, max_deletions: 9 } };
+const larger = { ...bare, cores: 2 };
+const forbidden = { status: 403, code: 'forbidden' };
 
 const isOwn = (each: object) => !('isDefault' in each && each.isDefault);
 
-/** A rename, with the state lost before it is applied. */
-async function renamedWithoutState(before: object, after: object) {
-  const { scene, operator, bought } = await Scene.applied({ ...before });
-  operator.declare({ ...after });
-  operator.loseState();
-  return { scene, operator, bought };
-}
-
 describe('src/cli: edits of the spec, the state and the project buy nothing twice', () => {
   test('a server without an address is renamed, and the state is lost', async () => {
-    const { scene, operator, bought } = await renamedWithoutState(
-      { servers: { web: bare } },
-      { servers: { www: { ...bare, moved: { from: 'servers.web' } } } },
-    );
-    await operator.apply();
+    const { scene, operator, bought } = await Scene.applied({ servers: { web: bare } });
+    operator.loseState();
+    await operator.edit({ servers: { www: from('servers.web', bare) } });
     expect(scene.live).toEqual(bought);
     await operator.converge({ 'servers.www': bought.servers[0] ?? '' });
     expect(scene.live).toEqual(bought);
@@ -38,12 +26,9 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
 
   test.each(kinds)('of %s, an entry is renamed twice, and the state is lost', async (map, body) => {
     const { scene, operator } = await Scene.start();
-    const named = (name: string, from?: string) => ({
-      [map]: { [name]: { ...body, ...(from && { moved: { from: `${map}.${from}` } }) } },
-    });
-    await operator.applied(named('a'));
-    await operator.applied(named('b', 'a'));
-    await operator.applied(named('c', 'b'));
+    await operator.applied({ [map]: { a: body } });
+    await operator.applied({ [map]: { b: from(`${map}.a`, body) } });
+    await operator.applied({ [map]: { c: from(`${map}.b`, body) } });
     const bought = scene.live;
     operator.loseState();
     for (let runs = 0; runs < 2; runs++) await operator.apply();
@@ -100,8 +85,6 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
   });
 
   describe('sequences of edits', () => {
-    const larger = { ...bare, cores: 2 };
-    const from = (key: string, body: object) => ({ ...body, moved: { from: key } });
     const idOf = ({ project }: Scene, name: string) =>
       project.servers.find((each) => each.name === name)?.id ?? '';
 
@@ -141,18 +124,15 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     const again = scene.live;
     expect(again.servers).toHaveLength(1);
     putBack();
-    operator.declare({ servers: { www: { ...bare, moved: { from: 'servers.web' } } } });
+    operator.declare({ servers: { www: from('servers.web', bare) } });
     await operator.converge({ 'servers.www': again.servers[0] ?? '' });
     expect(scene.live).toEqual(again);
   });
 
   describe('the key of a renamed entry is used again after the copy of the state that is put back', () => {
-    const from = (key: string, entry: object) => ({ ...entry, moved: { from: key } });
-    const large = { ...bare, cores: 2 };
-
     test.each([
-      ['a server', bare, large],
-      ['a server with an address, and one without', { ...bare, public_ipv4: { new: true } }, bare],
+      ['a server', bare, larger],
+      ['a server with an address, and one without', withNew, bare],
       ['a server that is replaced in the copy', bare, { ...bare, disk_gb: 40, replace: 'allowed' }],
     ])('%s', async (_name, first, second) => {
       const { scene, operator } = await Scene.applied({ ...prune, servers: { a: first } });
@@ -190,17 +170,14 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
   ])('a server is renamed%s after the copy of the state that is put back in its replacement', async (_again, first) => {
     const edited = { ...bare, image: 'debian-13', replace: 'allowed' };
     const { scene, operator } = await Scene.applied({ servers: { [first]: bare } });
-    if (first !== 'a') await operator.applied({ servers: { a: { ...bare, moved: { from: 'servers.z' } } } });
+    if (first !== 'a') await operator.applied({ servers: { a: from('servers.z', bare) } });
     const putBack = operator.copyState();
-    const forbidden = { do: 'answer', status: 403, code: 'forbidden' } as const;
-    scene.emulator.setFaults([faultRule({ path: 'delete_server' }, forbidden)]);
-    operator.declare({ servers: { a: edited } });
-    expect((await operator.apply()).code).toBe(3);
+    const edit = () => operator.edit({ servers: { a: edited } });
+    expect((await scene.answering('delete_server', forbidden, edit)).code).toBe(3);
     const bought = scene.live;
     expect(bought.servers).toHaveLength(2);
-    scene.emulator.setFaults([]);
     putBack();
-    operator.declare({ servers: { b: { ...edited, moved: { from: 'servers.a' } } } });
+    operator.declare({ servers: { b: from('servers.a', edited) } });
     await operator.converge({ 'servers.b': bought.servers[1] ?? '' });
     expect(scene.live).toEqual(bought);
   });
@@ -218,23 +195,14 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     await operator.applied({ networks, servers: { web: edited } });
   });
 
-  describe('a second file with the same names and its own empty state', () => {
-    async function secondFile(web: object = bare) {
-      const { scene, bought } = await Scene.applied({ ...prune, servers: { web } });
-      const second = scene.operator();
-      second.declare({ ...prune, servers: { web } });
-      return { scene, second, bought };
-    }
-
-    test('finds the server under its key, and does not delete it with its entry', async () => {
-      const { scene, second, bought } = await secondFile();
-      await second.apply();
-      second.declare(prune);
-      await second.apply();
-      expect(scene.live).toEqual(bought);
-      await second.converge({ 'servers.web': bought.servers[0] ?? '' });
-      expect(scene.live.servers).toEqual([]);
-    });
+  test('a second file with the same names and an empty state finds the server, and does not delete it with its entry', async () => {
+    const { scene, bought } = await Scene.applied({ ...prune, servers: { web: bare } });
+    const second = scene.operator();
+    await second.edit({ ...prune, servers: { web: bare } });
+    await second.edit(prune);
+    expect(scene.live).toEqual(bought);
+    await second.converge({ 'servers.web': bought.servers[0] ?? '' });
+    expect(scene.live.servers).toEqual([]);
   });
 
   test('a lost state passes over refusals for an invoice that is paid by now', async () => {
@@ -257,8 +225,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     test('is corrected after the state was lost', async () => {
       const { scene, operator, bought } = await Scene.applied({ servers });
       operator.loseState();
-      operator.declare({ project: { id: 4711, scope: 'x' }, servers });
-      expect((await operator.apply()).code).toBe(3);
+      expect((await operator.edit({ project: { id: 4711, scope: 'x' }, servers })).code).toBe(3);
       operator.declare({ servers });
       const adopted = scene.project.servers.find(({ name }) => name === 'a')?.id;
       await operator.out(`adopt servers.a ${adopted}`);
@@ -293,11 +260,9 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
   });
 
   test('keys pass from one server to another, and the state is lost', async () => {
-    const large = { ...bare, cores: 2 };
-    const from = (key: string, body: object) => ({ ...body, moved: { from: key } });
-    const { scene, operator, bought } = await Scene.applied({ servers: { a: bare, b: large } });
-    await operator.applied({ servers: { c: from('servers.a', bare), b: large } });
-    await operator.applied({ servers: { c: bare, a: from('servers.b', large) } });
+    const { scene, operator, bought } = await Scene.applied({ servers: { a: bare, b: larger } });
+    await operator.applied({ servers: { c: from('servers.a', bare), b: larger } });
+    await operator.applied({ servers: { c: bare, a: from('servers.b', larger) } });
     operator.loseState();
     const { blocked } = await operator.apply();
     expect(blocked.map(({ key, code }) => [key, code])).toContainEqual(['servers.a', 'key_conflict']);
@@ -308,7 +273,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     /** @returns the ids of `www`, and of `web` if that is bought before the loss */
     async function lost(web: object, isBought: boolean) {
       const { scene, operator } = await Scene.applied({ servers: { web: bare } });
-      await operator.applied({ servers: { www: { ...bare, moved: { from: 'servers.web' } } } });
+      await operator.applied({ servers: { www: from('servers.web', bare) } });
       operator.declare({ servers: { www: bare, web } });
       if (isBought) expect((await operator.apply()).code).toBe(0);
       const before = scene.live;
@@ -349,15 +314,13 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
 
   test('the creation of a server is not known, and its entry is renamed, applied, and without `moved` since', async () => {
     const { scene, operator } = await Scene.start();
-    const fails = { do: 'answer', status: 500, code: 'internal', effect: 'done' } as const;
-    scene.emulator.setFaults([faultRule({ path: 'create_server' }, fails)]);
-    operator.declare({ servers: { web: bare } });
-    expect(await operator.apply()).toMatchObject({ code: 3 });
-    scene.emulator.setFaults([]);
+    const fails = { status: 500, code: 'internal', effect: 'done' } as const;
+    const edit = () => operator.edit({ servers: { web: bare } });
+    expect(await scene.answering('create_server', fails, edit)).toMatchObject({ code: 3 });
     const { live } = scene;
-    for (const moved of [{ moved: { from: 'servers.web' } }, {}]) {
-      operator.declare({ servers: { www: { ...bare, ...moved } } });
-      expect((await operator.apply()).blocked.map(({ key }) => key)).toContain('servers.www');
+    for (const www of [from('servers.web', bare), bare]) {
+      const { blocked } = await operator.edit({ servers: { www } });
+      expect(blocked.map(({ key }) => key)).toContain('servers.www');
       expect(scene.live).toEqual(live);
     }
   });
@@ -368,8 +331,9 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
       { bodyCheck: 'beforeKeyUnstored' },
     );
     operator.loseState();
-    operator.declare({ servers: { web: { ...bare, image: 'debian-13', replace: 'allowed' } } });
-    const { blocked } = await operator.apply();
+    const { blocked } = await operator.edit({
+      servers: { web: { ...bare, image: 'debian-13', replace: 'allowed' } },
+    });
     expect(blocked).toMatchObject([{ key: 'servers.web', code: 'key_conflict' }]);
     expect(scene.live).toEqual(bought);
   });
@@ -377,12 +341,9 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
   test('an entry takes a server that retires by its id, and the server keeps its address', async () => {
     const web = { ...withNew, replace: 'allowed' };
     const { scene, operator } = await Scene.applied({ ...prune, servers: { web } });
-    const refusal = { do: 'answer', status: 403, code: 'forbidden' } as const;
-    scene.emulator.setFaults([faultRule({ path: 'delete_server' }, refusal)]);
     const servers = { web: { ...web, image: 'debian-13' } };
-    operator.declare({ ...prune, servers });
-    expect((await operator.apply()).code).toBe(3);
-    scene.emulator.setFaults([]);
+    const edit = () => operator.edit({ ...prune, servers });
+    expect((await scene.answering('delete_server', forbidden, edit)).code).toBe(3);
     await operator.applied({ ...prune, servers: { ...servers, old: { ...withNew, id: 2001 } } });
     expect(scene.live).toMatchObject({ servers: [2001, 2002], ips: [5001, 5002] });
     await operator.applied({ ...prune, servers });
@@ -414,24 +375,21 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
 
   test('an entry leaves the spec while the API refuses its creation, which another request may have carried out', async () => {
     const { scene, operator } = await Scene.start();
-    const refusal = { do: 'answer', status: 409, code: 'name_taken', effect: 'none' } as const;
-    scene.emulator.setFaults([faultRule({ path: 'create_server' }, refusal)]);
     operator.declare({ servers: { web: withNew } });
-    await operator.refused(130, 'apply --yes --timeout 20m');
-    scene.emulator.setFaults([]);
-    operator.declare({ servers: {} });
-    expect(await operator.apply()).toEqual({ code: 0, blocked: [] });
+    await scene.answering('create_server', { status: 409, code: 'name_taken' }, () =>
+      operator.refused(130, 'apply --yes --timeout 20m'),
+    );
+    expect(await operator.edit({ servers: {} })).toEqual({ code: 0, blocked: [] });
   });
 
   test('another user has a free address beside a named one', async () => {
     const { scene, operator } = await Scene.start();
     const { id } = scene.emulator.mutate({ do: 'add_ip' }) as { readonly id: number };
-    operator.declare({
+    const { code, blocked } = await operator.edit({
       settings: { unmanaged: 'ignore' },
       ips: { web: {} },
       servers: { web: { ...bare, public_ipv4: { ip: 'web' } } },
     });
-    const { code, blocked } = await operator.apply();
     expect(code).toBe(3);
     expect(blocked.map(({ resolve }) => resolve).join(' ')).not.toContain('reuse: true');
     expect(scene.live).toMatchObject({ servers: [], ips: [id] });
@@ -446,8 +404,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     const settings = { ...prune.settings, unmanaged: 'ignore' };
     await operator.applied({ settings, servers: { web: { ...bare, public_ipv4: { reuse: true } } } });
     expect(scene.project.ips).toMatchObject([{ id, serverId: scene.live.servers[0] }]);
-    operator.declare({ settings, servers: { web: withNew } });
-    const { code } = await operator.apply();
+    const { code } = await operator.edit({ settings, servers: { web: withNew } });
     const { resources }: { readonly resources: readonly { readonly key: string }[] } =
       await operator.json('status');
     const isBound = resources.some(({ key }) => key === 'servers.web.public_ipv4');

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { type FaultAction, faultRule } from '../../src/emulator/faults.ts';
 import type { Readings } from '../../src/emulator/readings.ts';
 import { Scene, type Sections } from './edits-scene.ts';
 
@@ -54,20 +53,13 @@ describe('src/cli: a replacement that the API refuses', () => {
   test.each(cases)('%s, %s: the server and its address stay', async (name, order, file, readings, answer) => {
     const { scene: played, operator } = await applied(file(1), readings);
     const before = shown(played);
-    const refused: FaultAction = { do: 'answer', effect: 'none', ...answer };
-    played.emulator.setFaults([faultRule({ path: 'create_server' }, refused)]);
-
     operator.declare(file(2));
-    await operator.run('apply --yes --timeout 5m');
+    await played.answering('create_server', answer, () => operator.run('apply --yes --timeout 5m'));
 
     // The entry asks for the deletion first, because the old server may be the reason of the conflict.
     if (file !== oldFirst || answer.status !== 409)
       expect(shown(played), `${name}, ${order}`).toEqual(before);
-    played.emulator.setFaults([]);
-    if (answer.status !== 409 && file !== newFirst) {
-      const { code, stderr } = await operator.run('resolve servers.web --retry');
-      expect(code, stderr).toBe(0);
-    }
+    if (answer.status !== 409 && file !== newFirst) await operator.out('resolve servers.web --retry');
     await operator.converge({});
     expectOne(played, 2);
   });
@@ -103,8 +95,7 @@ describe('src/cli: an edit after the first half of a replacement', () => {
   test('renames the entry whose new server waits for a payment: the retired address is released', async () => {
     const { scene: played, operator } = await applied(oldFirst(1));
     played.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
-    operator.declare(oldFirst(2));
-    await operator.apply();
+    await operator.edit(oldFirst(2));
     expect(played.live.servers).toEqual([]);
     played.emulator.mutate({ do: 'set_standing', standing: 'active' });
 
@@ -125,12 +116,10 @@ describe('src/cli: a retired server that cannot be deleted', () => {
   test('plan, status and the next apply name it as billed', async () => {
     const { scene: played, operator } = await applied(newFirst(1));
     const [old] = played.live.servers;
-    played.emulator.setFaults([
-      faultRule({ path: 'delete_server' }, { do: 'answer', status: 403, code: 'locked', effect: 'none' }),
-    ]);
-    operator.declare(newFirst(2));
-    const { code, blocked } = await operator.apply();
     const retired = `servers.web~${old}`;
+    const { code, blocked } = await played.answering('delete_server', { status: 403, code: 'locked' }, () =>
+      operator.edit(newFirst(2)),
+    );
     const [plan, status] = [await operator.json('plan'), await operator.json('status')];
 
     const keysOf = (each: readonly { readonly key: string }[]) => each.map(({ key }) => key);
@@ -146,30 +135,22 @@ describe('src/cli: a retired server that cannot be deleted', () => {
       [retired]: 'blocked',
       [`${retired}.firewall`]: 'retiring',
     });
-    played.emulator.setFaults([]);
     await operator.converge({});
     expectOne(played, 2);
   });
 
   test('the impact of the next replacement names the address of its own server', async () => {
     const { scene: played, operator } = await applied(newFirst(1));
-    played.emulator.setFaults([
-      faultRule(
-        { path: 'release_ip' },
-        { do: 'answer', status: 403, code: 'insufficient_privileges', effect: 'none' },
-      ),
-    ]);
-    operator.declare(newFirst(2));
-    await operator.apply();
-    played.emulator.setFaults([]);
+    await played.answering('release_ip', { status: 403, code: 'insufficient_privileges' }, () =>
+      operator.edit(newFirst(2)),
+    );
     operator.declare(newFirst(1));
 
     const { stdout } = await operator.run('plan');
 
-    const [project] = played.emulator.world.projects;
-    const [server] = played.live.servers;
-    const own = project?.ips.find(({ serverId }) => String(serverId) === String(server))?.address;
-    expect(project?.ips).toHaveLength(2);
+    const { ips, servers } = played.project;
+    const own = ips.find(({ serverId }) => serverId === servers[0]?.id)?.address;
+    expect(ips).toHaveLength(2);
     expect(stdout).toContain(`its address ${own} is deleted`);
     expect(stdout.match(/its address .* is deleted/g)).toHaveLength(1);
   });

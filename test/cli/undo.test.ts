@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { Plan } from '../../src/core/plan.ts';
-import { type Operator, Scene, type Sections } from './edits-scene.ts';
+import { bare, type Operator, Scene, type Sections } from './edits-scene.ts';
 
 const settings = { prune: true };
-const size = { server_type: 'sliders-1', image: 'ubuntu-24.04', cores: 1, memory_mb: 1024, disk_gb: 20 };
 const firewall = { enabled: true, policy_in: 'drop', rules: [] };
-const web = { ...size, public_ipv4: { new: true }, firewall };
+const web = { ...bare, public_ipv4: { new: true }, firewall };
 const first = { settings, servers: { web } };
 
 /** The names of the runs, newest first. */
@@ -72,7 +71,7 @@ describe('src/cli/settings/selection.ts', () => {
 
   test('an undo that a guard holds back is not called undone', async () => {
     const none = { ...settings, max_deletions: 0 };
-    const { scene, operator, run } = await edited({ settings: none, servers: { web, db: size } });
+    const { scene, operator, run } = await edited({ settings: none, servers: { web, db: bare } });
     const { code, stdout } = await operator.run(`apply --undo ${run} --yes`);
     expect(code).toBe(3);
     expect(stdout).toContain(`The run ${run} is not undone.`);
@@ -80,14 +79,14 @@ describe('src/cli/settings/selection.ts', () => {
   });
 
   test.each<[string, Readonly<Record<string, object>>, string]>([
-    ['protects', { web, db: { ...size, protect: true } }, 'the spec has `protect` in servers.db'],
-    ['keeps the address of', { web, db: { ...size, keep_ip: true } }, 'the spec has `keep_ip` in servers.db'],
+    ['protects', { web, db: { ...bare, protect: true } }, 'the spec has `protect` in servers.db'],
+    ['keeps the address of', { web, db: { ...bare, keep_ip: true } }, 'the spec has `keep_ip` in servers.db'],
     ['no longer manages', { web, db: { id: 2002, managed: false } }, 'the spec has `managed` in servers.db'],
-    ['binds by id', { web, db: { ...size, id: 2002 } }, 'the spec has `id` in servers.db'],
-    ['rename', { web, api: { ...size, moved: { from: 'servers.db' } } }, 'renames servers.db to servers.api'],
-    ['renames by id', { web, api: { ...size, id: 2002 } }, 'renames servers.db to servers.api'],
+    ['binds by id', { web, db: { ...bare, id: 2002 } }, 'the spec has `id` in servers.db'],
+    ['rename', { web, api: { ...bare, moved: { from: 'servers.db' } } }, 'renames servers.db to servers.api'],
+    ['renames by id', { web, api: { ...bare, id: 2002 } }, 'renames servers.db to servers.api'],
   ])('refuses a run with a server that the present spec %s', async (_what, servers, text) => {
-    const { scene, operator, run } = await edited({ settings, servers: { web, db: size } });
+    const { scene, operator, run } = await edited({ settings, servers: { web, db: bare } });
     operator.declare({ settings, servers });
     expect(await operator.refused(1, `apply --undo ${run} --yes`)).toContain(text);
     expect(scene.project.servers).toHaveLength(2);
@@ -126,8 +125,13 @@ describe('src/plan/undo.ts: limits', () => {
     const [server] = scene.project.servers;
     if (server !== undefined) server.firewall.policyIn = 'accept';
     // A run of its own: the settings differ, and no entry does.
-    operator.declare({ settings: { ...settings, max_deletions: 3 }, ips: { api: {} }, servers: { web } });
-    expect(await operator.apply()).toMatchObject({ code: 0 });
+    expect(
+      await operator.edit({
+        settings: { ...settings, max_deletions: 3 },
+        ips: { api: {} },
+        servers: { web },
+      }),
+    ).toMatchObject({ code: 0 });
     const [run = ''] = await runs(operator);
     expect(await operator.refused(64, `plan --undo ${run}`)).toContain(
       'corrected changes from outside vdcsync',
