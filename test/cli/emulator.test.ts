@@ -43,16 +43,6 @@ describe('src/cli/commands/emulator.ts', () => {
     expect(await new Promise((resolve) => second.once('exit', resolve))).toBe(0);
   });
 
-  test('otherwise it shows how to use it', async () => {
-    const child = start(['emulator', '--speed', '5'], { cwd: folderWith() });
-    child.stdout?.once('data', () => child.kill('SIGTERM'));
-    const { code, stdout } = await ended(child);
-    for (const part of ['export VDC_BASE_URL=', 'export VDC_TOKEN=', 'curl -H', 'time_scale: 5']) {
-      expect(stdout).toContain(part);
-    }
-    expect(code).toBe(0);
-  });
-
   test('with a profile, it shows the variable with this profile', async () => {
     const cwd = folderWith({ 'own.yaml': 'time_scale: 5\noperations: {list_servers: {}}\n' });
     const child = start(['emulator', '--speed', '5', '--profile', 'own.yaml'], { cwd });

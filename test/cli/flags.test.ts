@@ -1,15 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { type CommonFlags, callFlags } from '../../src/cli/flags.ts';
 import { commandLine, run } from '../../src/core/remedy.ts';
-import { folderWith, inProcess, oneNetwork } from './run.ts';
 
 describe('src/cli/flags.ts', () => {
   const told = (flags: CommonFlags, env = {}) =>
     commandLine(run('adopt', ['ips.web']), callFlags(flags, env));
 
   test('carry the flags of the call', () => {
-    expect(told({ emulator: true, file: ['my shop.yaml'], prices: 'p.yaml' })).toBe(
-      "vdcsync adopt --emulator -f 'my shop.yaml' --prices p.yaml ips.web",
+    expect(told({ emulator: true, file: ['my shop.yaml'], overlay: ['prod.yaml'], prices: 'p.yaml' })).toBe(
+      "vdcsync adopt --emulator -f 'my shop.yaml' --overlay prod.yaml --prices p.yaml ips.web",
     );
     expect(told({})).toBe('vdcsync adopt ips.web');
     // `adopt` takes a bare name for a mistake if there is no state of that name yet.
@@ -28,12 +27,5 @@ describe('src/cli/flags.ts', () => {
     [undefined, 'postgres://me:canary@/x?host=/run', "'postgres://…'"],
   ])('name a state in a database without what is secret (VDCSYNC_STATE=%s, --state %s)', (known, state, word) => {
     expect(callFlags({ state }, { VDCSYNC_STATE: known })).toBe(` --state ${word}`);
-  });
-
-  test('also in errors', async () => {
-    const cwd = folderWith({ 'shop.yaml': oneNetwork });
-    await inProcess(['apply', '--yes', '--emulator', '-f', 'shop.yaml'], { cwd });
-    const { stderr } = await inProcess(['forget', 'networks.x', '--emulator', '-f', 'shop.yaml'], { cwd });
-    expect(stderr).toContain('→ vdcsync status --emulator -f shop.yaml  # to list the bound keys');
   });
 });

@@ -1,7 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { callFlags } from '../../src/cli/flags.ts';
 import { fileSource } from '../../src/daemon/sources/file-source.ts';
 import { systemClock } from '../../src/platform/system.ts';
 import { folderWith, oneNetwork } from './run.ts';
@@ -18,11 +17,6 @@ describe('src/spec: --overlay', () => {
     await place.out('apply --yes --overlay prod.yaml');
     expect((await place.json('plan --overlay prod.yaml')).operations).toEqual([]);
     expect((await place.json('plan')).operations).not.toEqual([]);
-  });
-
-  test('commands in messages have it', () => {
-    const flags = callFlags({ file: ['a.yaml'], overlay: ['prod.yaml'] }, {});
-    expect(flags).toBe(' -f a.yaml --overlay prod.yaml');
   });
 
   test('validate names both files on standard error', async () => {

@@ -78,12 +78,6 @@ describe('src/cli/commands/rehearse.ts', () => {
     expect(told).toMatchObject({ failures: [], trials: 6, converged: 6 });
   });
 
-  test('plays no more than it is told to, crashes and faults, and says of how many', async () => {
-    const { stdout, stderr } = await emulated(oneNetwork).run('rehearse --trials 4 --format json');
-    expect(JSON.parse(stdout).trials).toBe(4);
-    expect(stderr).toMatch(/^Running 4 of \d+ trials: \d+ crash(es)? and \d+ faults? \(--trials 4\)\n/);
-  });
-
   test('counts a question that settles an outcome, and no refusal and no late task', async () => {
     const servers = { db: { server_type: 'plans-1', image: 'debian-13', plan_id: 52 } };
     const spec = { settings: {}, networks: {}, ips: {}, isos: {}, servers };

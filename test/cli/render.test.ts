@@ -101,20 +101,6 @@ describe('src/cli/render: a plan', () => {
     ]);
   });
 
-  test('compares lists of rules rule by rule', () => {
-    const [ssh, web, dns] = [{ port: 22 }, { port: 443 }, { port: 53 }];
-    expect(changeLines({ path: 'rules', from: [ssh, web], to: [web, dns] }, false)).toEqual([
-      { mark: '~', text: 'rules:' },
-      { mark: '-', text: '  {port: 22}' },
-      { mark: ' ', text: '  {port: 443}' },
-      { mark: '+', text: '  {port: 53}' },
-    ]);
-    expect(changeLines({ path: 'rules', from: [ssh, web], to: [web, ssh] }, false)[0]).toEqual({
-      mark: '~',
-      text: 'rules: other order',
-    });
-  });
-
   test('removed rules stand before the new list, and a rule that moves is another order', () => {
     const rules = (...ports: number[]) => ports.map((port) => ({ port }));
     const marks = (from: object[], to: object[]) =>

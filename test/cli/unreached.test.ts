@@ -1,61 +1,42 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { report } from '../../src/cli/exit.ts';
 import type { Io } from '../../src/cli/terminal.ts';
 import { TransportError } from '../../src/core/transport.ts';
-import { folderWith, inProcess, oneNetwork } from './run.ts';
-
-/** What may answer in the API's place, by the first part of the path. */
-const answers: Readonly<Record<string, readonly [status: number, type: string, body: string]>> = {
-  page: [200, 'text/html', '<h1>Log in</h1>'],
-  elsewhere: [302, 'text/html', ''],
-  other: [200, 'application/json', '{"data": {"id": "x"}}'],
-  member: [403, 'application/problem+json', '{"title": "Forbidden", "code": "insufficient_privileges"}'],
-};
-
-let server: Server;
-let origin: string;
-
-beforeAll(async () => {
-  server = createServer((request, response) => {
-    const name = request.url?.split('/')[1] ?? '';
-    const [status, type, body] = answers[name] ?? [404, 'text/html', ''];
-    const id = type === 'text/html' ? {} : { 'x-request-id': 'req-1' };
-    response.writeHead(status, { 'content-type': type, ...id }).end(body);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-});
-
-afterAll(() => void server.close());
+import { serving } from '../support/serving.ts';
+import { oneNetwork } from './run.ts';
+import { Workspace } from './workspace.ts';
 
 describe('src/cli/exit.ts: what is not the API', () => {
   test.each([
-    ['page', /is not the API: GET \/project: 200 without X-Request-Id.*\. Check VDC_BASE_URL, and any proxy/],
-    ['nowhere', /is not the API: GET \/project: 404 without X-Request-Id.*Check VDC_BASE_URL/],
-    ['elsewhere', /302 is a redirect.*Check VDC_BASE_URL/],
-    ['other', /is not as documented: data\.id.*Check VDC_BASE_URL: it may name another service/],
-    ['member', /403 insufficient_privileges.*a team member without this permission/],
-  ])('%s: says what answers and what to do, exit 1', async (name, words) => {
-    const call = {
-      cwd: folderWith({ 'vdcsync.yaml': oneNetwork }),
-      env: { VDC_BASE_URL: `${origin}/${name}/v1`, VDC_TOKEN: 'some-token', LOG_LEVEL: 'error' },
-    };
-    const { code, stderr } = await inProcess(['plan'], call);
-    expect(code).toBe(1);
-    expect(stderr).toMatch(words);
-  });
-
-  test('a base URL that cannot be used is named by its variable', async () => {
-    const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
-    const env = { VDC_BASE_URL: 'https://api.example.com', VDC_TOKEN: 'some-token' };
-    const { code, stderr } = await inProcess(['plan'], { cwd, env });
-    expect({ code, stderr }).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/^vdcsync: VDC_BASE_URL/),
+    [
+      200,
+      'text/html',
+      '<h1>Log in</h1>',
+      /is not the API: GET \/project: 200 without X-Request-Id.*\. Check VDC_BASE_URL, and any proxy/,
+    ],
+    [404, 'text/html', '', /is not the API: GET \/project: 404 without X-Request-Id.*Check VDC_BASE_URL/],
+    [302, 'text/html', '', /302 is a redirect.*Check VDC_BASE_URL/],
+    [
+      200,
+      'application/json',
+      '{"data": {"id": "x"}}',
+      /is not as documented: data\.id.*Check VDC_BASE_URL: it may name another service/,
+    ],
+    [
+      403,
+      'application/problem+json',
+      '{"title": "Forbidden", "code": "insufficient_privileges"}',
+      /403 insufficient_privileges.*a team member without this permission/,
+    ],
+  ])('%i %s %s: says what answers and what to do, exit 1', async (status, type, body, words) => {
+    const id = type === 'text/html' ? {} : { 'x-request-id': 'req-1' };
+    const origin = await serving((_request, response) => {
+      response.writeHead(status, { 'content-type': type, ...id }).end(body);
     });
+    const env = { VDC_BASE_URL: `${origin}/v1`, VDC_TOKEN: 'some-token', LOG_LEVEL: 'error' };
+    const place = new Workspace({ 'vdcsync.yaml': oneNetwork }, env);
+    expect(await place.refused(1, 'plan')).toMatch(words);
   });
 
   test.each([

@@ -145,15 +145,8 @@ describe('src/cli/program.ts: wrong usage', () => {
     );
   });
 
-  test('help and version are no failure, and stand on standard output', async () => {
-    const cwd = folderWith();
-    const [help, of, version] = await Promise.all(
-      [['--help'], ['plan', '--help'], ['--version']].map((args) => vdcsync(args, { cwd })),
-    );
-    expect([help?.code, of?.code, version?.code]).toEqual([0, 0, 0]);
-    expect(help?.stdout).toContain('VDC_BASE_URL');
-    expect(of?.stdout).toContain('--detailed-exitcode');
-    expect(version?.stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+  test('the version is no failure, and stands on standard output', async () => {
+    expect(await emulated().out('--version')).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
 
   test('an older Node is told so in one line', () => {
