@@ -72,7 +72,8 @@ export interface SessionOptions {
 const serviceNames = ['api', 'local', 'emulator'] as const;
 type ServiceName = (typeof serviceNames)[number];
 
-interface Service {
+/** An API, and the client side of it. */
+export interface Service {
   readonly name: ServiceName;
   readonly baseUrl: string;
   readonly tokens: () => readonly string[];
@@ -211,11 +212,12 @@ async function assemble(
   };
 }
 
-function openService(flags: CommonFlags, io: Io, options: SessionOptions): Promise<Service> {
-  return flags.emulator === true ? embeddedService(flags, io, options) : remoteService(flags, io, options);
-}
-
 // One of the two sides is used, so one is loaded.
+
+async function openService(flags: CommonFlags, io: Io, options: SessionOptions): Promise<Service> {
+  if (flags.emulator !== true) return remoteService(flags, io, options);
+  return (await import('./embedded.ts')).embeddedService(flags, io, options);
+}
 
 async function remoteService(flags: CommonFlags, io: Io, { token: place }: SessionOptions): Promise<Service> {
   const baseUrl = checkedBaseUrl(io);
@@ -245,43 +247,6 @@ function checkedBaseUrl(io: Io): string {
     if (!(error instanceof ConfigError)) throw error;
     throw new ConfigError(`VDC_BASE_URL cannot be used. ${error.message}`);
   }
-}
-
-async function embeddedService(
-  flags: CommonFlags,
-  io: Io,
-  { mode, projectId }: SessionOptions,
-): Promise<Service> {
-  const { embeddedBaseUrl, embeddedSpeed, keptTransport, worldFile } = await import('./embedded.ts');
-  const { createEmulator } = await import('../emulator/emulator.ts');
-  const { readWorldFile } = await import('../emulator/persistence.ts');
-  const { loadProfile } = await import('../emulator/profile.ts');
-  const { profile, text } = profileOf(flags, io);
-  const speed = profile.timeScale === 1 ? embeddedSpeed : profile.timeScale;
-  const path = worldFile(stateLocation(flags, io));
-  const saved = readWorldFile(path);
-  if (saved !== null && !saved.projects.some(({ id }) => id === projectId)) {
-    const held = saved.projects.map(({ id }) => id).join(', ');
-    throw new ConfigError(
-      `${path} holds the emulated project ${held}, not ${projectId}. Use another --state, or move that file away.`,
-    );
-  }
-  const emulator = createEmulator({
-    clock: clockOf(io),
-    seed: 'vdcsync',
-    speed,
-    projects: [{ id: projectId, name: 'emulated' }],
-    profile: loadProfile(text),
-    ...(saved === null ? {} : { world: saved }),
-  });
-  const { readWrite } = emulator.tokens(projectId);
-  return {
-    name: 'emulator',
-    baseUrl: embeddedBaseUrl,
-    tokens: () => [readWrite],
-    transport: mode === 'write' ? keptTransport(emulator, path) : emulator.transport(),
-    profile: { ...profile, timeScale: speed },
-  };
 }
 
 const serviceNouns: Readonly<Record<ServiceName, string>> = {

@@ -1,32 +1,77 @@
 import { dirname, join } from 'node:path';
+import { ConfigError } from '../core/errors.ts';
 import type { Transport } from '../core/transport.ts';
-import type { Emulator } from '../emulator/emulator.ts';
-import { writeWorldFile } from '../emulator/persistence.ts';
+import { createEmulator, type Emulator } from '../emulator/emulator.ts';
+import { readWorldFile, writeWorldFile } from '../emulator/persistence.ts';
+import { loadProfile } from '../emulator/profile.ts';
+import type { Service, SessionOptions } from './compose.ts';
 import { usageError } from './exit.ts';
-import { isUrl } from './flags.ts';
+import { type CommonFlags, isUrl } from './flags.ts';
+import { clockOf, profileOf, stateLocation } from './settings/config.ts';
+import type { Io } from './terminal.ts';
 
 /** The address that an embedded emulator answers at. Nothing listens there: it is only a name. */
-export const embeddedBaseUrl = 'http://127.0.0.1/v1';
+const baseUrl = 'http://127.0.0.1/v1';
 
 /** How fast the embedded emulator's clock runs, where the profile does not say: a minute in a second. */
-export const embeddedSpeed = 60;
+const usualSpeed = 60;
+
+/** The embedded emulator as the service of a session. */
+export function embeddedService(
+  flags: CommonFlags,
+  io: Io,
+  { mode, projectId }: Pick<SessionOptions, 'mode' | 'projectId'>,
+): Service {
+  const { profile, text } = profileOf(flags, io);
+  const speed = profile.timeScale === 1 ? usualSpeed : profile.timeScale;
+  const path = worldFile(flags, io);
+  const saved = readWorldFile(path);
+  if (saved !== null && !saved.projects.some(({ id }) => id === projectId)) {
+    const held = saved.projects.map(({ id }) => id).join(', ');
+    throw new ConfigError(
+      `${path} holds the emulated project ${held}, not ${projectId}. Use another --state, or move that file away.`,
+    );
+  }
+  const emulator = createEmulator({
+    clock: clockOf(io),
+    seed: 'vdcsync',
+    speed,
+    projects: [{ id: projectId, name: 'emulated' }],
+    profile: loadProfile(text),
+    ...(saved === null ? {} : { world: saved }),
+  });
+  const { readWrite } = emulator.tokens(projectId);
+  return {
+    name: 'emulator',
+    baseUrl,
+    tokens: () => [readWrite],
+    transport: mode === 'write' ? keptTransport(emulator, path) : emulator.transport(),
+    profile: { ...profile, timeScale: speed },
+  };
+}
+
+/** The project of an embedded emulator that has run before. */
+export function savedProject(flags: CommonFlags, io: Io): number | undefined {
+  return readWorldFile(worldFile(flags, io))?.projects[0]?.id;
+}
 
 /** The path of an embedded emulator's world: next to the state. */
-export function worldFile(stateLocation: string): string {
-  if (isUrl(stateLocation)) {
+function worldFile(flags: CommonFlags, io: Io): string {
+  const location = stateLocation(flags, io);
+  if (isUrl(location)) {
     throw usageError(
       '--emulator keeps its resources in a file next to the state: name a file with --state, ' +
         'or start `vdcsync emulator` and set VDC_BASE_URL to its address',
     );
   }
-  return join(dirname(stateLocation), 'emulator.json');
+  return join(dirname(location), 'emulator.json');
 }
 
 /**
  * The emulator as a transport that saves its world to disk before it answers a write,
  * so that the next run finds the effects of a killed run.
  */
-export function keptTransport(emulator: Emulator, path: string): Transport {
+function keptTransport(emulator: Emulator, path: string): Transport {
   const inner = emulator.transport();
   return {
     send: async (request, options) => {

@@ -3,17 +3,14 @@ import { resolve } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
 import { commandLine, run } from '../../core/remedy.ts';
 import { counted, escapeUnseenInLines } from '../../core/text.ts';
-import { readWorldFile } from '../../emulator/persistence.ts';
 import { refuseOtherProject } from '../../engine/observe.ts';
 import { inSession, type SessionOptions } from '../compose.ts';
-import { worldFile } from '../embedded.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import { readInventory } from '../export/inventory.ts';
 import { Names } from '../export/names.ts';
 import { exportedSpec } from '../export/spec.ts';
 import { exportedValue, exportedYaml } from '../export/yaml.ts';
 import { type CommonFlags, callFlags } from '../flags.ts';
-import { stateLocation } from '../settings/config.ts';
 import { readSpec } from '../settings/spec-source.ts';
 import type { Io } from '../terminal.ts';
 import { writeOut } from './output.ts';
@@ -34,7 +31,7 @@ export async function exportProject(flags: ExportFlags, io: Io): Promise<ExitCod
   const live = io.stderr.isTTY && io.env.TERM !== 'dumb';
   const options: SessionOptions = {
     mode: 'read',
-    projectId: desired?.projectId ?? anyProject(flags, io),
+    projectId: desired?.projectId ?? (await anyProject(flags, io)),
     token: desired?.token,
     writeLog: (line) => void io.stderr.write(live ? `\r\x1b[K${line}` : line),
   };
@@ -64,10 +61,9 @@ export async function exportProject(flags: ExportFlags, io: Io): Promise<ExitCod
 }
 
 /** The token identifies the project. Only an embedded emulator needs the id. */
-function anyProject(flags: CommonFlags, io: Io): number {
-  const fallback = 4711;
-  if (flags.emulator !== true) return fallback;
-  return readWorldFile(worldFile(stateLocation(flags, io)))?.projects[0]?.id ?? fallback;
+async function anyProject(flags: CommonFlags, io: Io): Promise<number> {
+  const saved = flags.emulator === true && (await import('../embedded.ts')).savedProject(flags, io);
+  return saved || 4711;
 }
 
 /** In place on a terminal; elsewhere one line. */
