@@ -1,5 +1,5 @@
 import { RootCommand, script, type Command as TabCommand } from '@bomb.sh/tab';
-import type { Command, Option } from 'commander';
+import { type Command, CommanderError, type Option } from 'commander';
 import { partsOf } from '../../core/intent.ts';
 import type { StateStore } from '../../core/state.ts';
 import type { CommonFlags, Shell } from '../flags.ts';
@@ -107,22 +107,14 @@ async function recordedIn(store: StateStore): Promise<Words> {
   }
 }
 
-/** The flags among the typed words that say which spec and which state are meant. */
+/** The flags among the typed words. A word that is still incomplete is no error. */
 function flagsOf(command: Command, typed: readonly string[]): CommonFlags {
-  const given = (long: string) => {
-    const option = command.options.find((each) => each.long === long);
-    return typed.flatMap((word, at) => {
-      if (word.startsWith(`${long}=`)) return [word.slice(long.length + 1)];
-      return at > 0 && option !== undefined && isFlag(option, typed[at - 1]) ? [word] : [];
-    });
-  };
-  const files = given('--file');
-  const [state] = given('--state');
-  return {
-    ...(files.length === 0 ? {} : { file: files }),
-    ...(state === undefined ? {} : { state }),
-    ...(typed.includes('--emulator') ? { emulator: true } : {}),
-  };
+  try {
+    command.configureOutput({ writeErr: () => {} }).parseOptions(typed.slice(1));
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+  }
+  return command.opts();
 }
 
 /** Prints the script that makes a shell ask `vdcsync complete` for every word. */
