@@ -1,15 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { oneNetwork } from '../cli/run.ts';
 import { Scene } from './scene.ts';
 
 const shop = readFileSync(new URL('../../examples/shop.yaml', import.meta.url), 'utf8');
 const prices = readFileSync(new URL('../../examples/prices.yaml', import.meta.url), 'utf8');
-const small = `version: 1
-project: { id: 4711 }
-networks:
-  backend: { cidr: 10.20.0.0/24 }
-`;
-
 /** The shop, applied. */
 let applied: Scene;
 
@@ -18,16 +13,11 @@ beforeAll(async () => {
   await applied.silently(['apply', '--emulator', '--yes']);
 });
 
-/** Compares with the file, which `npm run golden` writes again. */
-async function matches(scene: Scene, name: string): Promise<void> {
-  await expect(scene.transcript()).toMatchFileSnapshot(`./${name}.txt`);
-}
-
 const fresh = () => Scene.with({ 'vdcsync.yaml': shop });
 const converged = () => applied.copy();
 const empty = () => Scene.with();
 
-/** The transcript of these steps is the golden text of this name. */
+/** The transcript of these steps is the golden text of this name. `npm run golden` writes the file again. */
 function golden(
   title: string,
   name: string,
@@ -37,7 +27,7 @@ function golden(
   test(title, async () => {
     const scene = start();
     await steps(scene);
-    await matches(scene, name);
+    await expect(scene.transcript()).toMatchFileSnapshot(`./${name}.txt`);
   });
 }
 
@@ -216,17 +206,16 @@ describe('src/cli: golden texts', () => {
     scene.add(unapplied);
   });
 
-  test('validate', async () => {
-    const scene = Scene.with({
-      'vdcsync.yaml': shop,
-      'wrong.yaml': `version: 1
+  golden('validate', 'validate', fresh, async (scene) => {
+    scene.write(
+      'wrong.yaml',
+      `version: 1
 project: { id: x }
 servers:
   web-1: { server_typ: sliders-1, image: ubuntu-24.04, cores: 2, plan_id: 52, network_interfaces: [backend] }
 `,
-    });
+    );
     await scene.calls('validate', 'validate -f wrong.yaml', 'validate -f missing.yaml');
-    await matches(scene, 'validate');
   });
 
   golden('doctor', 'doctor', converged, async (scene) => {
@@ -305,10 +294,9 @@ servers:
     await scene.calls('export --emulator');
   });
 
-  test('rehearse', async () => {
-    const scene = Scene.with({ 'vdcsync.yaml': small });
+  golden('rehearse', 'rehearse', empty, async (scene) => {
+    scene.write('vdcsync.yaml', oneNetwork);
     await scene.calls('rehearse --trials 6');
-    await matches(scene, 'rehearse');
   });
 
   golden('init', 'init', empty, async (scene) => {
@@ -316,18 +304,18 @@ servers:
     scene.show('vdcsync.yaml');
   });
 
-  test('render', async () => {
-    const scene = Scene.with({
-      'project.ts': `export default {
+  golden('render', 'render', empty, async (scene) => {
+    scene.write(
+      'project.ts',
+      `export default {
   version: 1,
   project: { id: 4711 },
   networks: Object.fromEntries(['front', 'back'].map((name, at) => [name, { cidr: \`10.\${at}.0.0/24\` }])),
 };
 `,
-      'wrong.ts': 'export default 1;\n',
-    });
+    );
+    scene.write('wrong.ts', 'export default 1;\n');
     await scene.calls('render project.ts', 'render wrong.ts');
-    await matches(scene, 'render');
   });
 
   golden('mistakes in a call', 'mistakes', fresh, async (scene) => {
