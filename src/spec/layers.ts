@@ -87,51 +87,34 @@ export function overlaid(
     if (!patch.broken) report(patch.position, 'an overlay is a map of changes');
     return roots;
   }
-  return [...patch.fields].reduce<readonly Located[]>((results, [name, value]) => {
-    if (value.fields === undefined) return withChange(results, name, value, counterparts);
-    return withMembers(results, name, value.fields, counterparts);
-  }, roots);
-}
-
-/** A change of a whole section. */
-function withChange(
-  roots: readonly Located[],
-  name: string,
-  value: Located,
-  counterparts: Counterparts,
-): readonly Located[] {
-  const holds = (root: Located) => root.fields?.has(name) === true;
-  const isHeld = roots.some(holds);
-  if (!isHeld && removes(value)) return roots;
-  return roots.map((root, at) =>
-    (isHeld ? holds(root) : at === 0)
-      ? withField(root, name, merged(root.fields?.get(name), value, root, counterparts))
-      : root,
+  return [...patch.fields].reduce<readonly Located[]>(
+    (results, [name, value]) => withSection(results, name, value, counterparts),
+    roots,
   );
 }
 
-/** Changes of entries of one section. Each file is built once, because an overlay may change thousands of entries. */
-function withMembers(
+/** One section changed. Each file is built once, because an overlay may change thousands of entries. */
+function withSection(
   roots: readonly Located[],
   name: string,
-  members: ReadonlyMap<string, Located>,
+  change: Located,
   counterparts: Counterparts,
 ): readonly Located[] {
   const sections = roots.map((root) => root.fields?.get(name));
-  const first = Math.max(
+  const holder = Math.max(
     0,
     sections.findIndex((section) => section !== undefined),
   );
-  const added = new Map(
-    [...members].filter(
-      ([member, value]) =>
-        !removes(value) && !sections.some((section) => section?.fields?.has(member) === true),
-    ),
-  );
+  const isHeld = (member: string) => sections.some((section) => section?.fields?.has(member));
   return roots.map((root, at) => {
     const section = sections[at];
-    const own = [...members].filter(
-      ([member]) => section?.fields?.has(member) === true || (at === first && added.has(member)),
+    const takesNew = (value: Located) => at === holder && !removes(value);
+    if (change.fields === undefined) {
+      if (section === undefined && !takesNew(change)) return root;
+      return withField(root, name, merged(section, change, root, counterparts));
+    }
+    const own = [...change.fields].filter(
+      ([member, value]) => section?.fields?.has(member) || (takesNew(value) && !isHeld(member)),
     );
     const [some] = own;
     if (some === undefined) return root;
