@@ -92,23 +92,18 @@ function checkName({ collection, names }: Section, name: string, located: Locate
   return good;
 }
 
-/** The fields that the schema of the kind has accepted. */
-function accepted(value: unknown): EntryFields {
-  return value as EntryFields;
-}
-
 /** The valid parts of the entry, and the names of the fields that are invalid or contain an invalid part. */
 function parse(section: Section, key: ResourceKey, located: Located, report: Report) {
   // `web:` with nothing after it is an entry without fields.
   const whole = located.value === null && !located.broken ? { ...located, value: {} } : located;
   const checked = checkSchema(section.schema, whole, `\`${key}\``, report);
-  if (checked.ok) return { located, fields: accepted(checked.value), dropped: new Set<string>() };
+  if (checked.ok) return { located, fields: checked.value, dropped: new Set<string>() };
   const { fields: dropped, paths } = checked;
   if (whole.fields === undefined) return undefined;
   for (const parts of [paths.map(itemAround), [...dropped].map((field) => [field])]) {
     const usable = without(whole, parts);
     const again = section.schema.safeParse(usable.value);
-    if (again.success) return { located: usable, fields: accepted(again.data), dropped };
+    if (again.success) return { located: usable, fields: again.data, dropped };
   }
   return undefined;
 }
@@ -256,7 +251,7 @@ export class WrittenTexts {
 }
 
 function childrenOf({ entry }: ResourceKind, field: string, value: unknown): readonly ChildEntry[] {
-  return entry.children?.(value) ?? [{ suffix: field, value: accepted(value), path: [] }];
+  return entry.children?.(value) ?? [{ suffix: field, value: value as EntryFields, path: [] }];
 }
 
 /** The positions of the entry's own fields, and of all that they contain. */
