@@ -100,34 +100,17 @@ export class Tally {
   }
 }
 
-/** The line about an operation that may wait for long, once for each operation: its deadline, and the alternatives. */
-function patienceOf(): (event: Progressed) => string | undefined {
-  const told = new Set<string>();
-  return ({ key, verb, step, deadlineMs }) => {
-    const name = subject(verb, key);
-    if (step !== 'waiting' || deadlineMs === undefined || told.has(name)) return undefined;
-    told.add(name);
-    return (
-      `  ${name} waits for free capacity until ${moment(deadlineMs)}. Ctrl-C or --timeout ends the wait, and the next apply continues. ` +
-      `To leave out the server: --exclude ${printable(key)}. Further packages in gpu_package are tried in order.`
-    );
-  };
+/** The line about an operation that may wait for long: its deadline, and the alternatives. */
+function patienceText({ key, verb, deadlineMs = 0 }: Progressed): string {
+  return (
+    `  ${subject(verb, key)} waits for free capacity until ${moment(deadlineMs)}. Ctrl-C or --timeout ends the wait, and the next apply continues. ` +
+    `To leave out the server: --exclude ${printable(key)}. Further packages in gpu_package are tried in order.`
+  );
 }
 
 /** `create networks.backend` */
 export function subject(verb: Verb, key: ResourceKey): string {
   return `${verb} ${printable(key)}`;
-}
-
-/** A refused operation is tried again as long as other operations make progress. So the same refusal is reported once. */
-function reportsOf(): (result: OperationResult) => boolean {
-  const told = new Set<string>();
-  return ({ key, verb, outcome, code, detail }) => {
-    const what = `${subject(verb, key)} ${code} ${detail}`;
-    const isNew = outcome !== 'blocked' || !told.has(what);
-    told.add(what);
-    return isNew;
-  };
 }
 
 /** How an operation ended, in one line. @param tally of the operations that are done now */
@@ -165,18 +148,17 @@ export function eventLines(
   tally: Tally,
   isTold: (event: Progressed) => boolean,
 ): (event: ProgressEvent) => readonly string[] {
-  const [isNew, patience] = [reportsOf(), patienceOf()];
   /** The last line of each operation: first that it was sent, then the reason of its wait. */
   const told = new Map<string, string>();
-  const sent = new Set<string>();
+  const seen = new Set<string>();
+  const isFirst = (...what: readonly unknown[]) => seen.size < seen.add(what.join(' ')).size;
 
   function stepLines(event: Progressed): readonly string[] {
     const name = subject(event.verb, event.key);
     const what = event.step === 'sent' ? event.step : event.detail;
     if (!isTold(event) || told.get(name) === what) return [];
     told.set(name, what);
-    const again = event.step === 'sent' && sent.has(name) ? ' again' : '';
-    if (event.step === 'sent') sent.add(name);
+    const again = event.step === 'sent' && !isFirst('sent', name) ? ' again' : '';
     return [`  ${name}: ${stepText(event, event.at)}${again}`];
   }
 
@@ -187,9 +169,19 @@ export function eventLines(
       case 'started':
         return [];
       case 'progress':
-        return present(stepLines(event), patience(event));
-      case 'ended':
-        return isNew(event.result) ? [endLine(event.result, paint, tally)] : [];
+        return present(
+          stepLines(event),
+          event.step === 'waiting' &&
+            event.deadlineMs !== undefined &&
+            isFirst('waiting', event.verb, event.key) &&
+            patienceText(event),
+        );
+      case 'ended': {
+        // A refused operation is tried again as long as others make progress. The same refusal is reported once.
+        const { key, verb, outcome, code, detail } = event.result;
+        const isNew = isFirst('ended', verb, key, code, detail);
+        return outcome === 'blocked' && !isNew ? [] : [endLine(event.result, paint, tally)];
+      }
       case 'warning':
         return warningLines(event.warning, paint);
     }
