@@ -100,10 +100,7 @@ export interface Signals {
 }
 
 /** Listens to SIGINT and SIGTERM. `say` may be called at any time, between any two lines. */
-export function listenForSignals(
-  io: Io,
-  say: (text: string) => void = (text) => io.stderr.write(text),
-): Signals {
+export function listenForSignals(say: (text: string) => void): Signals {
   const stop = new AbortController();
   const halt = new AbortController();
   const onSignal = () => {

@@ -70,7 +70,7 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
   if (saved !== undefined) refuseOtherSelection(saved, flags, flags.plan ?? '');
   let session: Session | undefined;
   const view = viewFor(flags, io, () => session?.clock ?? clockOf(io));
-  const signals = listenForSignals(io, (text) => view.line(text));
+  const signals = listenForSignals((text) => view.line(text));
   const check = { refused: false };
   const call: Carrying = { flags, io, view, signals, destroy, desired, check, shown: new Set() };
   const ended = new AbortController();

@@ -102,16 +102,11 @@ export async function askedBy(
   session: Session,
   saved?: Plan,
 ): Promise<Asked> {
-  if (flags.undo !== undefined) {
-    const undo = await undoingOf(flags.undo, desired, session);
-    const footer = (isDone: boolean) => undoFooter(undo, isDone);
-    return {
-      desired: undo.desired,
-      selection: undo.selection,
-      undo: { header: undoHeader(undo), footer },
-    };
-  }
-  return { desired, selection: saved?.selection ?? (await selectionOf(flags, desired, session)) };
+  if (flags.undo === undefined)
+    return { desired, selection: saved?.selection ?? (await selectionOf(flags, desired, session)) };
+  const undo = await undoingOf(flags.undo, desired, session);
+  const texts = { header: undoHeader(undo), footer: (isDone: boolean) => undoFooter(undo, isDone) };
+  return { desired: undo.desired, selection: undo.selection, undo: texts };
 }
 
 /** The way back from the run of this name. */
