@@ -1,14 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import type { ApiAnswer } from '../api/answer.ts';
 import type { BudgetWait } from '../api/budget.ts';
 import { type ApiLogger, silent } from '../api/call.ts';
-import { createClient, parseBaseUrl } from '../api/client.ts';
-import { readOnlyMemory, type TokenLevel, type UseMemory } from '../api/token-record.ts';
+import { type Client, createClient, parseBaseUrl } from '../api/client.ts';
+import { readOnlyMemory, type UseMemory } from '../api/token-record.ts';
 import type { TokenPlace } from '../core/desired.ts';
 import { ConfigError, StateError } from '../core/errors.ts';
-import type { HiddenTexts } from '../core/hidden-texts.ts';
 import { given } from '../core/json.ts';
-import type { ReadPort, WritePort } from '../core/ports.ts';
+import type { ReadPort } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import type { ProgressEvent } from '../core/progress.ts';
 import type { StateStore } from '../core/state.ts';
@@ -37,16 +35,12 @@ import {
 import { type Io, version } from './terminal.ts';
 
 /** Everything a command works with, put together for one project. */
-export interface Session extends Omit<ProjectSession, 'reads' | 'onCommand'> {
+export interface Session
+  extends Omit<ProjectSession, 'reads' | 'onCommand'>,
+    Pick<Client, 'writes' | 'hidden' | 'probe' | 'tokenLevels'> {
   readonly reads: ReadPort;
-  readonly writes: WritePort;
-  readonly hidden: HiddenTexts;
   /** How many times faster than real time `clock` runs. */
   readonly timeScale: number;
-  /** One GET of any path, never repeated. */
-  readonly probe: (path: string) => Promise<ApiAnswer>;
-  /** The level of each current token, as far as writes have shown it. */
-  readonly tokenLevels: () => Promise<readonly TokenLevel[]>;
   /** Reads at another priority than `reads`, which has the lowest. */
   readonly readsAs: EngineDeps['reads'];
 }
@@ -191,19 +185,10 @@ async function assemble(
     ...given({ tracing, onEvent: options.onEvent }),
   });
   return {
-    engine,
-    store,
-    reads: client.reads('refresh'),
-    writes: client.writes,
-    hidden: client.hidden,
-    probe: client.probe,
-    tokenLevels: client.tokenLevels,
-    clock,
-    timeScale: profile.timeScale,
-    readsAs: client.reads,
-    profile: together,
+    ...client,
+    ...{ engine, store, clock, timeScale: profile.timeScale, profile: together },
+    ...{ reads: client.reads('refresh'), readsAs: client.reads },
     tokenMark: () => client.writes.token(),
-    counts: client.counts,
     close: async () => {
       await tracing?.flush();
       await transport.close();

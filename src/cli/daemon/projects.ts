@@ -41,11 +41,12 @@ export async function openProject(
     ...{ projectId, token, onEvent, logger: log },
     ...(mode === 'observe' ? {} : { onWait, replica }),
   });
-  const { engine, store, readsAs: reads, clock, counts, profile, tokenMark } = session;
+  const { store, readsAs: reads } = session;
   const control = mode === 'observe' ? undefined : controlPath(stateLocation(own, io));
   let commands: { close(): Promise<void> } | undefined;
   return {
-    ...{ engine, store, reads, clock, counts, profile, tokenMark },
+    ...session,
+    reads,
     onCommand: async (take) => {
       if (control !== undefined) commands = await listenForCommands(control, take);
     },
