@@ -1,7 +1,6 @@
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError, StateError } from '../../core/errors.ts';
 import { run } from '../../core/remedy.ts';
-import type { Project } from '../../core/resources.ts';
 import { counted, printable } from '../../core/text.ts';
 import { openSession, type Session } from '../compose.ts';
 import { check, type Finding, findingJson } from '../doctor/findings.ts';
@@ -45,10 +44,7 @@ async function checkRemote(
   io: Io,
   desired: Desired | undefined,
   recorded: number | null,
-): Promise<{
-  readonly project: Pick<Project, 'id' | 'name' | 'status'> | null;
-  readonly findings: readonly Finding[];
-}> {
+) {
   const unread = (...problem: Parameters<typeof check.error>) => {
     return { project: null, findings: [check.error(...problem)] };
   };

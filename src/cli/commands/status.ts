@@ -21,13 +21,6 @@ export interface StatusFlags extends OfflineFlags {
   readonly detailedExitcode?: boolean;
 }
 
-/** The live resources: with a spec the plan, and the server of each address. */
-type Live = Pick<ProjectFacts, 'plan' | 'world' | 'prices' | 'refreshedAt'> & {
-  readonly now: number;
-  /** How many times faster than real time the clock of all printed times runs. */
-  readonly timeScale: number;
-};
-
 /** The facts from the state and, if the API can be reached, from the API; and the speed of the API's clock. */
 export async function statusFacts(
   flags: StatusFlags,
@@ -79,13 +72,8 @@ async function readState(store: StateStore) {
   return { known, changedAt: last?.at };
 }
 
-/** The live side, or the reason why it was not read. */
-async function lookLive(
-  flags: StatusFlags,
-  io: Io,
-  desired: Desired | undefined,
-  recorded: number | null,
-): Promise<Live | string> {
+/** The live side, with a spec also the plan, or the reason why the live side was not read. */
+async function lookLive(flags: StatusFlags, io: Io, desired: Desired | undefined, recorded: number | null) {
   const projectId = desired?.projectId ?? recorded;
   const reason = whyOffline(flags, io);
   if (reason !== undefined) return reason;

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { Clock } from '../../core/clock.ts';
 import type { Desired } from '../../core/desired.ts';
 import { type FleetQueue, urgencies } from '../../core/fleet.ts';
 import { type Assignment, Board } from '../../daemon/fleet/board.ts';
@@ -27,19 +26,12 @@ export function isShared({ projects, mode }: DaemonSettings, flags: RunFlags, io
 }
 
 /** This process as one of a fleet. */
-export interface OpenFleet {
-  readonly fleet: Fleet;
-  readonly queue: FleetQueue;
-  readonly replica: Replica;
-  readonly releases: Releases;
-  readonly inspection: PostgresInspection;
-  /** The time that the replicas share. */
-  readonly clock: Clock;
-}
+export type OpenFleet = Awaited<ReturnType<typeof openFleet>>;
 
 /**
  * Makes this process one of a fleet. The replicas find each other by the state they were given.
  *
+ * @returns `clock`: the time that the replicas share
  * @throws StateError where the server cannot be reached or used.
  */
 export async function openFleet(
@@ -49,7 +41,7 @@ export async function openFleet(
   log: DaemonLogger,
   notified: Notifier,
   deletions: (desired: Desired) => Promise<number>,
-): Promise<OpenFleet> {
+) {
   const location = stateLocation(flags, io);
   const own = ownState(location, 'fleet');
   const name = replicaName();

@@ -1,6 +1,5 @@
 import type { ApiAnswer } from '../../api/answer.ts';
 import { ApiProblem } from '../../core/errors.ts';
-import { given } from '../../core/json.ts';
 import type { UndocumentedOperation } from '../../core/profile.ts';
 import type { ServerId } from '../../core/resources.ts';
 import { TransportError } from '../../core/transport.ts';
@@ -8,13 +7,7 @@ import type { Session } from '../compose.ts';
 import { check, type Finding } from './findings.ts';
 
 /** Where an operation may be, and the method that would carry it out. */
-interface Candidate {
-  readonly operation: UndocumentedOperation;
-  readonly method: string;
-  readonly path: string;
-  /** The payload that is most likely, where the document has method and path, and leaves the payload open. @source API §4 */
-  readonly body?: string;
-}
+type Candidate = ReturnType<typeof candidate>;
 
 /**
  * An existing path answers 405 to a method that it does not accept, and lists the methods that
@@ -32,8 +25,9 @@ const candidates: readonly Candidate[] = [
   candidate('delete_backup', 'DELETE', '/servers/{id}/backups/{backup}'),
 ];
 
-function candidate(operation: UndocumentedOperation, method: string, path: string, body?: string): Candidate {
-  return { operation, method, path, ...given({ body }) };
+/** @param body the payload that is most likely, if the document has method and path, but no payload. @source API §4 */
+function candidate(operation: UndocumentedOperation, method: string, path: string, body?: string) {
+  return { operation, method, path, body };
 }
 
 /** Asks by GET alone, once for each candidate path. */

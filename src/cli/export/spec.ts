@@ -1,5 +1,4 @@
 import { given } from '../../core/json.ts';
-import type { Collection } from '../../core/kind-facts.ts';
 import type { BackupPolicy, Firewall, FirewallRule, Iso, Network, Server } from '../../core/resources.ts';
 import { backupPolicySchema } from '../../reconcilers/backup-policy.ts';
 import { cidrProblem, normalCidr, parseCidr } from '../../reconcilers/cidr.ts';
@@ -15,19 +14,14 @@ export interface ExportedEntry {
   readonly notes: readonly string[];
 }
 
-/** The spec as a value. `left_out` has the live resources that the spec cannot contain. */
-export interface ExportedSpec {
-  readonly projectId: number;
-  readonly head: readonly string[];
-  readonly entries: Readonly<Partial<Record<Collection, readonly ExportedEntry[]>>>;
-  readonly leftOut: readonly string[];
-}
+/** The spec as a value. `leftOut` has the live resources that the spec cannot contain. */
+export type ExportedSpec = ReturnType<typeof exportedSpec>;
 
 /**
  * The live project as a spec. Every entry carries its id, so that an apply binds the resource and never
  * creates it. The entry declares only values that were read, so that it plans nothing but `adopt`.
  */
-export function exportedSpec(inventory: Inventory, names: Names): ExportedSpec {
+export function exportedSpec(inventory: Inventory, names: Names) {
   const { project, ips } = inventory;
   const leftOut: string[] = [];
   const servers = inventory.servers.map((server) => ({
@@ -50,6 +44,7 @@ export function exportedSpec(inventory: Inventory, names: Names): ExportedSpec {
   return {
     projectId: project.id,
     head: headOf(inventory, named.length < servers.length),
+    // By the maps of the spec.
     entries: {
       networks,
       ips: ips.map(({ id, address, server_id }) => ({

@@ -1,15 +1,13 @@
 import { factsOf } from '../../core/kind-facts.ts';
 import type { SpecModel } from '../../simulation/story.ts';
+import type { Environment } from '../../spec/environment.ts';
 import { plainFiles, type Source } from '../../spec/load.ts';
 import { type Section, sections } from '../../spec/schemas.ts';
 
 type Values = Record<string, unknown>;
 
 /** The spec in a form that the emulator can play. `notes` lists the values that were substituted. */
-export interface Adapted {
-  readonly spec: SpecModel;
-  readonly notes: readonly string[];
-}
+export type Adapted = ReturnType<typeof adapt>;
 
 /** The server types of the emulator's catalogue, by the way to size a server. */
 const stock = {
@@ -25,10 +23,7 @@ const keys = [101, 102];
  * Takes a validated spec and removes everything that ties it to one live project: entries with an id become
  * creations, and types, images, packages and SSH keys become those of the emulator.
  */
-export function adapt(
-  sources: readonly Source[],
-  environment: Readonly<Record<string, string | undefined>>,
-): Adapted {
+export function adapt(sources: readonly Source[], environment: Environment) {
   const notes = new Set<string>();
   // A rehearsal needs no value of the environment: this one is a valid URL, and valid inside of one.
   const values = Object.keys(environment).map((name) => [name, `https://env.invalid/${name}`]);
@@ -48,7 +43,8 @@ export function adapt(
         mapped(merged(section.collection), adaptersOf(notes)[section.collection] ?? completed(section)),
       ]),
   );
-  return { spec: { settings, ...(entries as unknown as Omit<SpecModel, 'settings'>) }, notes: [...notes] };
+  const spec: SpecModel = { settings, ...(entries as unknown as Omit<SpecModel, 'settings'>) };
+  return { spec, notes: [...notes] };
 }
 
 type Adapter = (entry: Values, name: string, at: number) => Values | undefined;

@@ -1,7 +1,7 @@
 import { createClient } from '../../api/client.ts';
-import { type OperationId, operationId, type Plan } from '../../core/plan.ts';
+import { type OperationId, operationId } from '../../core/plan.ts';
 import type { ApiProfile } from '../../core/profile.ts';
-import type { ApplyReport, ProgressEvent, RequestCounts } from '../../core/progress.ts';
+import type { ProgressEvent } from '../../core/progress.ts';
 import { createEmulator } from '../../emulator/emulator.ts';
 import { loadProfile } from '../../emulator/profile.ts';
 import { createEngine } from '../../engine/engine.ts';
@@ -13,24 +13,14 @@ import { loadSpec } from '../../spec/load.ts';
 import { memoryState } from '../../state/sqlite-driver.ts';
 import type { Bar, TimeSpan } from '../../view/timeline.ts';
 
-export interface CalmRun {
-  /** Of the empty project. */
-  readonly plan: Plan;
-  readonly report: ApplyReport;
-  readonly bars: readonly Bar[];
-  readonly requests: RequestCounts;
-  readonly durationMs: number;
-  /** A second run plans nothing. */
-  readonly settled: boolean;
-}
+export type CalmRun = Awaited<ReturnType<typeof calmRun>>;
 
-/** Applies the spec to an empty project, without faults, under the limits of the profile. */
-export async function calmRun(
-  model: SpecModel,
-  projectId: number,
-  profile: ApiProfile,
-  profileText: string,
-): Promise<CalmRun> {
+/**
+ * Applies the spec to an empty project, without faults, under the limits of the profile.
+ *
+ * @returns `plan`: that of the empty project. `settled`: a second run plans nothing
+ */
+export async function calmRun(model: SpecModel, projectId: number, profile: ApiProfile, profileText: string) {
   const clock = virtualClock();
   const emulator = createEmulator({
     clock,

@@ -25,16 +25,14 @@ export interface PlanLine {
   readonly name: string;
 }
 
-export interface PlanGroup {
-  /** `networks`, or one server with all that is in it. */
-  readonly title: string;
-  readonly lines: readonly PlanLine[];
-}
-
 const signs = { create: '+', update: '~', delete: '-', adopt: '=' } as const;
 
-/** The operations in the order of the spec: by server, all other resources by their map in the spec. */
-export function groupsOf(plan: Plan): PlanGroup[] {
+/**
+ * The operations in the order of the spec: by server, all other resources by their map in the spec.
+ *
+ * @returns `title`: `networks`, or one server with all that is in it
+ */
+export function groupsOf(plan: Plan) {
   const groups = new Map<string, PlanLine[]>();
   // A blocked operation that may be tried again is listed under the blocks only.
   const held = new Set(plan.blocked.map(({ key }) => key));

@@ -64,19 +64,13 @@ const fewestCharacters = 16;
  *
  * @throws ConfigError where it is set and empty, or shorter than `strict` allows.
  */
-export function guardOf(name: string, io: Io, { strict }: { readonly strict: boolean }): AccessSecret {
+export function guardOf(name: string, io: Io, { strict }: { readonly strict: boolean }) {
   for (const each of [name, `${name}_FILE`]) {
     if (io.env[each]?.trim() === '')
       throw new ConfigError(`${each} is set but empty: give it a value, or unset it`);
   }
   const secret = secretOf(name, io, strict ? (text) => refuseShort(text, name) : undefined);
   return { secret, isShort: secret !== undefined && hasShortPart(secret()) };
-}
-
-export interface AccessSecret {
-  /** Read again each time; `undefined` where none is set. */
-  readonly secret: (() => string) | undefined;
-  readonly isShort: boolean;
 }
 
 function refuseShort(text: string, name: string): void {

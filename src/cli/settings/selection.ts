@@ -81,13 +81,6 @@ export function checkUndo({ undo, target, exclude }: SelectionFlags): void {
     throw usageError('--undo selects the resources of its run: leave out --target and --exclude');
 }
 
-/** The spec and the part of it that a call asks for. */
-interface Asked {
-  readonly desired: Desired;
-  readonly selection?: Selection | undefined;
-  readonly undo?: UndoTexts;
-}
-
 /** The texts around a plan that undoes a run. */
 export interface UndoTexts {
   readonly header: string;
@@ -95,17 +88,19 @@ export interface UndoTexts {
   footer(isDone: boolean): string;
 }
 
-/** @param saved the plan that the call carries out: its selection counts */
-export async function askedBy(
-  flags: SelectionFlags,
-  desired: Desired,
-  session: Session,
-  saved?: Plan,
-): Promise<Asked> {
+/**
+ * The spec and the part of it that a call asks for.
+ *
+ * @param saved the plan that the call carries out: its selection counts
+ */
+export async function askedBy(flags: SelectionFlags, desired: Desired, session: Session, saved?: Plan) {
   if (flags.undo === undefined)
     return { desired, selection: saved?.selection ?? (await selectionOf(flags, desired, session)) };
   const undo = await undoingOf(flags.undo, desired, session);
-  const texts = { header: undoHeader(undo), footer: (isDone: boolean) => undoFooter(undo, isDone) };
+  const texts: UndoTexts = {
+    header: undoHeader(undo),
+    footer: (isDone: boolean) => undoFooter(undo, isDone),
+  };
   return { desired: undo.desired, selection: undo.selection, undo: texts };
 }
 
