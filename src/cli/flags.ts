@@ -24,6 +24,11 @@ export interface CommonFlags extends TrustFlags {
   readonly prices?: string;
 }
 
+/** Options of a command that prints its result as text or as JSON. */
+export interface ResultFlags extends CommonFlags {
+  readonly format?: (typeof textOrJson)[number];
+}
+
 /** The flags that let specs use variables and files of this machine. */
 export interface TrustFlags {
   readonly allowEnv?: readonly string[];

@@ -11,7 +11,7 @@ import { systemClock } from '../../platform/system.ts';
 import { isPlanAccepted } from '../check-command.ts';
 import { openSession, type Session } from '../compose.ts';
 import { type ExitCode, exitCodes, usageError } from '../exit.ts';
-import type { CommonFlags, SelectionFlags } from '../flags.ts';
+import type { ResultFlags, SelectionFlags } from '../flags.ts';
 import { furtherText, nothingManaged, planText } from '../render/plan-text.ts';
 import { jsonProgress, type ProgressView, plainProgress, reportText, verdictOf } from '../render/progress.ts';
 import { liveProgress } from '../render/progress-live.ts';
@@ -29,7 +29,7 @@ import {
 } from '../terminal.ts';
 import { plan as planCommand } from './plan.ts';
 
-export interface ApplyFlags extends CommonFlags, SelectionFlags {
+export interface ApplyFlags extends ResultFlags, SelectionFlags {
   readonly yes?: boolean;
   readonly dryRun?: boolean;
   readonly plan?: string;
@@ -39,7 +39,6 @@ export interface ApplyFlags extends CommonFlags, SelectionFlags {
   readonly maxDeletions?: number;
   /** For the whole run, in ms of the run's clock. */
   readonly timeout?: number;
-  readonly format?: 'text' | 'json';
 }
 
 /** A call of `apply` or `destroy`, with its display and its signals. */

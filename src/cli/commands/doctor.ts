@@ -9,13 +9,12 @@ import { checkProfile, checkSpec, checkState } from '../doctor/local.ts';
 import { probeOperations } from '../doctor/probes.ts';
 import { checkBudgets, checkClock, checkFence, checkLevel, checkReach } from '../doctor/remote.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
-import type { CommonFlags } from '../flags.ts';
+import type { ResultFlags } from '../flags.ts';
 import { remedyLines } from '../render/remedies.ts';
 import { present } from '../render/values.ts';
 import { type Io, type Paint, printResult, type Style } from '../terminal.ts';
 
-export interface DoctorFlags extends CommonFlags {
-  readonly format?: 'text' | 'json';
+export interface DoctorFlags extends ResultFlags {
   /** Also sends requests that the API must refuse. */
   readonly probeWrites?: boolean;
 }

@@ -11,7 +11,7 @@ import { barsSvg, timelineOf } from '../../view/timeline.ts';
 import { phaseWord } from '../../view/words.ts';
 import { fromState } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
-import { type CommonFlags, historyLimit } from '../flags.ts';
+import { historyLimit, type ResultFlags } from '../flags.ts';
 import { endText } from '../render/values.ts';
 import { isRunName, mostWrites, runNamed, runsIn } from '../runs.ts';
 import { clockOf } from '../settings/config.ts';
@@ -20,8 +20,7 @@ import { readSpecWithState } from '../settings/spec-source.ts';
 import { type Io, type Paint, printResult } from '../terminal.ts';
 import { writeOut } from './output.ts';
 
-export interface HistoryFlags extends CommonFlags {
-  readonly format?: 'text' | 'json';
+export interface HistoryFlags extends ResultFlags {
   readonly limit?: number;
   readonly svg?: string;
 }

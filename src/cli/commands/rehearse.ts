@@ -2,7 +2,7 @@ import type { Plan } from '../../core/plan.ts';
 import { counted, printable } from '../../core/text.ts';
 import { type Bar, barsSvg, clock, inOrder, named } from '../../view/timeline.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
-import type { CommonFlags } from '../flags.ts';
+import type { ResultFlags } from '../flags.ts';
 import { type Adapted, adapt } from '../rehearse/adapt.ts';
 import { type CalmRun, calmRun } from '../rehearse/calm-run.ts';
 import {
@@ -21,8 +21,7 @@ import { loadWithinLimits, readSources, trustOf } from '../settings/spec-source.
 import { type Io, type Paint, printResult } from '../terminal.ts';
 import { writeOut } from './output.ts';
 
-export interface RehearseFlags extends CommonFlags {
-  readonly format?: 'text' | 'json';
+export interface RehearseFlags extends ResultFlags {
   readonly svg?: string;
   readonly trials?: number;
 }

@@ -12,7 +12,7 @@ import {
 import type { Resolution } from '../../engine/deps.ts';
 import { inSession } from '../compose.ts';
 import { type ExitCode, exitCodes, usageError } from '../exit.ts';
-import { type CommonFlags, isBareName } from '../flags.ts';
+import { type CommonFlags, isBareName, type ResultFlags } from '../flags.ts';
 import { remedyLines } from '../render/remedies.ts';
 import { stateLocation } from '../settings/config.ts';
 import { refuseNoState } from '../settings/own-state.ts';
@@ -20,23 +20,19 @@ import { checkedKey } from '../settings/selection.ts';
 import { readSpecWithState } from '../settings/spec-source.ts';
 import { type Io, paintFor } from '../terminal.ts';
 
-export interface AdoptFlags extends CommonFlags {
-  readonly format?: 'text' | 'json';
-}
-
-export interface ResolveFlags extends AdoptFlags {
+export interface ResolveFlags extends ResultFlags {
   readonly adopt?: string;
   readonly absent?: boolean;
   readonly retry?: boolean;
   readonly abandon?: boolean;
 }
 
-export interface IgnoreFlags extends AdoptFlags {
+export interface IgnoreFlags extends ResultFlags {
   readonly undo?: boolean;
 }
 
 /** Binds a key to a live resource. */
-export async function adopt(key: string, id: string, flags: AdoptFlags, io: Io): Promise<ExitCode> {
+export async function adopt(key: string, id: string, flags: ResultFlags, io: Io): Promise<ExitCode> {
   return settle({ command: 'adopt', key: checkedKey(key), id: checkedId(id) }, flags, io);
 }
 
@@ -47,7 +43,7 @@ export async function resolve(key: string, flags: ResolveFlags, io: Io): Promise
 }
 
 /** Releases the resource of a key. */
-export async function forget(key: string, flags: AdoptFlags, io: Io): Promise<ExitCode> {
+export async function forget(key: string, flags: ResultFlags, io: Io): Promise<ExitCode> {
   return settle({ command: 'forget', key: checkedKey(key) }, flags, io);
 }
 
@@ -58,7 +54,7 @@ export async function ignore(names: readonly string[], flags: IgnoreFlags, io: I
 }
 
 /** Approves the plan that waits for the operator. */
-export async function approve(digest: string, flags: AdoptFlags, io: Io): Promise<ExitCode> {
+export async function approve(digest: string, flags: ResultFlags, io: Io): Promise<ExitCode> {
   if (!/^(sha256:)?[0-9a-f]{12,64}$/.test(digest))
     throw usageError(`${JSON.stringify(printable(digest))} is not the digest of a plan`, [
       outside('copy the digest from the log, the notification or the status page of the daemon'),
@@ -67,7 +63,7 @@ export async function approve(digest: string, flags: AdoptFlags, io: Io): Promis
 }
 
 /** A daemon that owns the state does it itself, between two reconciliations; else this process does. */
-async function settle(command: OperatorCommand, flags: AdoptFlags, io: Io): Promise<ExitCode> {
+async function settle(command: OperatorCommand, flags: ResultFlags, io: Io): Promise<ExitCode> {
   const socket = controlPath(stateLocation(flags, io));
   const answer = (socket && (await giveCommand(socket, command))) || (await settleHere(command, flags, io));
   if ('refused' in answer) throw new ConfigError(answer.refused, answer.misuse, answer.remedies);

@@ -9,15 +9,14 @@ import type { KnownFacts, ProjectFacts } from '../../view/facts.ts';
 import type { ProjectView } from '../../view/project-view.ts';
 import { fromState } from '../compose.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
-import { isUrl } from '../flags.ts';
+import { isUrl, type ResultFlags } from '../flags.ts';
 import { type OfflineFlags, readLive, whyOffline } from '../live.ts';
 import { statusText } from '../render/status-text.ts';
 import { specFiles, stateLocation } from '../settings/config.ts';
 import { specIfAny } from '../settings/spec-source.ts';
 import { type Io, printResult } from '../terminal.ts';
 
-export interface StatusFlags extends OfflineFlags {
-  readonly format?: 'text' | 'json';
+export interface StatusFlags extends OfflineFlags, ResultFlags {
   readonly detailedExitcode?: boolean;
 }
 

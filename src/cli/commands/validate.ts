@@ -5,13 +5,9 @@ import { type Diagnostic, formatDiagnostic, SpecError } from '../../core/errors.
 import { counted, printable } from '../../core/text.ts';
 import { specNames } from '../../spec/load.ts';
 import { type ExitCode, exitCodes, usageError } from '../exit.ts';
-import type { CommonFlags } from '../flags.ts';
+import type { ResultFlags } from '../flags.ts';
 import { readSpec } from '../settings/spec-source.ts';
 import type { Io } from '../terminal.ts';
-
-export interface ValidateFlags extends CommonFlags {
-  readonly format?: 'text' | 'json';
-}
 
 interface Read {
   readonly spec?: Desired;
@@ -23,7 +19,7 @@ interface Read {
  * Checks the spec offline, or every spec of a folder, as each is a project of its own. Errors are
  * thrown as `SpecError`, all at once, or listed as JSON.
  */
-export async function validate(flags: ValidateFlags, io: Io): Promise<ExitCode> {
+export async function validate(flags: ResultFlags, io: Io): Promise<ExitCode> {
   const projects = filesOfFolder(flags, io)?.map((file) => ({ ...flags, file: [file] })) ?? [flags];
   const read = await oneFileEach(projects, await Promise.all(projects.map((each) => readOne(each, io))));
   const [errors, specs] = [read.flatMap((each) => each.errors), read.flatMap((each) => each.spec ?? [])];
@@ -52,7 +48,7 @@ export async function validate(flags: ValidateFlags, io: Io): Promise<ExitCode> 
 
 /** The results of a folder, with the daemon's refusal of two files for one project. */
 async function oneFileEach(
-  projects: readonly ValidateFlags[],
+  projects: readonly ResultFlags[],
   read: readonly Read[],
 ): Promise<readonly Read[]> {
   if (projects.length === 1) return read;
@@ -76,7 +72,7 @@ function entries({ resources }: Desired): number {
   return resources.filter(isEntry).length;
 }
 
-async function readOne(flags: ValidateFlags, io: Io): Promise<Read> {
+async function readOne(flags: ResultFlags, io: Io): Promise<Read> {
   try {
     const spec = await readSpec(flags, io);
     return { spec, errors: [], cautions: spec.resources.flatMap((each) => each.cautions ?? []) };
@@ -87,7 +83,7 @@ async function readOne(flags: ValidateFlags, io: Io): Promise<Read> {
 }
 
 /** The files that `run -f FOLDER` takes as projects. */
-function filesOfFolder(flags: ValidateFlags, io: Io): string[] | undefined {
+function filesOfFolder(flags: ResultFlags, io: Io): string[] | undefined {
   const { file: files = [] } = flags;
   const isFolder = (file: string) =>
     file !== '-' && statSync(resolve(io.cwd, file), { throwIfNoEntry: false })?.isDirectory() === true;
