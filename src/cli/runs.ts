@@ -6,12 +6,8 @@ import { usageError } from './exit.ts';
 /** Of one state, for all runs together. */
 export const mostWrites = 100_000;
 
-/** The writes of a run, by the name with which an operator means the run. */
-export interface NamedRun {
-  readonly name: string;
-  /** Newest first. */
-  readonly writes: readonly Intent[];
-}
+/** The writes of a run, newest first, by the name with which an operator means the run. */
+type NamedRun = ReturnType<typeof runsIn>[number];
 
 /**
  * The runs of a state, newest first: writes for one spec, without a long pause between them.
@@ -19,7 +15,7 @@ export interface NamedRun {
  * @param journal every write, newest first
  * @param now wall ms, for writes that have not ended
  */
-export function runsIn(journal: readonly Intent[], now: number): readonly NamedRun[] {
+export function runsIn(journal: readonly Intent[], now: number) {
   const bySpec: Intent[][] = [];
   for (const write of journal) {
     const last = bySpec.at(-1);

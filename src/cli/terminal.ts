@@ -88,19 +88,17 @@ export async function askText(io: Io, question: string, signal?: AbortSignal): P
 }
 
 /** The requests of Ctrl-C to a run. */
-export interface Signals {
-  /** First: send no other write, record the answer in flight, set the firewall of an open server. */
-  readonly stop: AbortSignal;
-  /** Second: end at once. The next run finds out the rest. */
-  readonly halt: AbortSignal;
-  /** Acts as if the first signal had come, and prints this text. */
-  end(text: string): void;
-  /** Restores the usual handling of signals. */
-  dispose(): void;
-}
+export type Signals = ReturnType<typeof listenForSignals>;
 
-/** Listens to SIGINT and SIGTERM. `say` may be called at any time, between any two lines. */
-export function listenForSignals(say: (text: string) => void): Signals {
+/**
+ * Listens to SIGINT and SIGTERM.
+ *
+ * @param say may be called at any time, between any two lines
+ * @returns `stop`, the first signal: send no other write, record the answer in flight, set the firewall of an open server.
+ * `halt`, the second one: end at once, and the next run finds out the rest. `end` acts as if the first signal had come, and
+ * prints this text. `dispose` restores the usual handling of signals
+ */
+export function listenForSignals(say: (text: string) => void) {
   const stop = new AbortController();
   const halt = new AbortController();
   const onSignal = () => {
@@ -118,7 +116,7 @@ export function listenForSignals(say: (text: string) => void): Signals {
   return {
     stop: stop.signal,
     halt: halt.signal,
-    end: (text) => {
+    end: (text: string) => {
       say(text);
       stop.abort();
     },

@@ -88,17 +88,13 @@ function nameOf(sort: NodeSort, key: string): string {
 }
 
 /** An arrow, with the reason for the order in a word or two. */
-export interface Edge {
-  readonly from: Node;
-  readonly to: Node;
-  readonly label: string;
-}
+export type Edge = ReturnType<typeof edgesOf>[number];
 
 /**
  * From the operation that comes first. A replacement that both frees something and waits for it has one direction only.
  * An arrow that other arrows imply is left out: a server needs its network, so its network interface has no arrow to it.
  */
-export function edgesOf(nodes: readonly Node[]): Edge[] {
+export function edgesOf(nodes: readonly Node[]) {
   const byId = new Map(nodes.flatMap((node) => node.ids.map((id) => [id, node] as const)));
   const sources = new Map(
     nodes.map((to) => {
