@@ -80,6 +80,12 @@ export class Scene {
     return result;
   }
 
+  /** An operator who follows the remedies converges with these resources. */
+  async keeps(live: Scene['live'], operator: Operator, truth: Truth): Promise<void> {
+    await operator.converge(truth);
+    expect(this.live).toEqual(live);
+  }
+
   get project(): Project {
     return this.emulator.world.projects[0] as Project;
   }

@@ -13,8 +13,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     operator.loseState();
     await operator.edit({ servers: { www: from('servers.web', bare) } });
     expect(scene.live).toEqual(bought);
-    await operator.converge({ 'servers.www': bought.servers[0] ?? '' });
-    expect(scene.live).toEqual(bought);
+    await scene.keeps(bought, operator, { 'servers.www': bought.servers[0] ?? '' });
   });
 
   const kinds = [
@@ -33,8 +32,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     operator.loseState();
     for (let runs = 0; runs < 2; runs++) await operator.apply();
     expect(scene.live).toEqual(bought);
-    await operator.converge({ [`${map}.c`]: bought[map][0] ?? '' });
-    expect(scene.live).toEqual(bought);
+    await scene.keeps(bought, operator, { [`${map}.c`]: bought[map][0] ?? '' });
   });
 
   const named = [
@@ -100,8 +98,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
         await operator.apply();
         expect(scene.live).toEqual(bought);
       }
-      await operator.converge(truth);
-      expect(scene.live).toEqual(bought);
+      await scene.keeps(bought, operator, truth);
     });
 
     test('a server is bought and renamed after the copy of the state that is put back', async () => {
@@ -111,8 +108,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
       await operator.applied({ ips: { p: {} }, servers: { b: from('servers.a', bare) } });
       const bought = scene.live;
       putBack();
-      await operator.converge({ 'servers.b': bought.servers[0] ?? '' });
-      expect(scene.live).toEqual(bought);
+      await scene.keeps(bought, operator, { 'servers.b': bought.servers[0] ?? '' });
     });
   });
 
@@ -125,8 +121,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     expect(again.servers).toHaveLength(1);
     putBack();
     operator.declare({ servers: { www: from('servers.web', bare) } });
-    await operator.converge({ 'servers.www': again.servers[0] ?? '' });
-    expect(scene.live).toEqual(again);
+    await scene.keeps(again, operator, { 'servers.www': again.servers[0] ?? '' });
   });
 
   describe('the key of a renamed entry is used again after the copy of the state that is put back', () => {
@@ -149,8 +144,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
       const [c, a] = live.servers.map(String);
       await operator.run(`adopt servers.a ${a}`);
       await operator.out(`resolve servers.c --adopt ${c}`);
-      await operator.converge({ 'servers.a': `${a}` });
-      expect(scene.live).toEqual(live);
+      await scene.keeps(live, operator, { 'servers.a': `${a}` });
     });
   });
 
@@ -178,8 +172,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     expect(bought.servers).toHaveLength(2);
     putBack();
     operator.declare({ servers: { b: from('servers.a', edited) } });
-    await operator.converge({ 'servers.b': bought.servers[1] ?? '' });
-    expect(scene.live).toEqual(bought);
+    await scene.keeps(bought, operator, { 'servers.b': bought.servers[1] ?? '' });
   });
 
   test('a server is replaced a day after its creation, and the state is lost', async () => {
@@ -190,8 +183,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     await operator.applied({ networks, servers: { web: edited } });
     const bought = scene.live;
     operator.loseState();
-    await operator.converge({ 'networks.n': bought.networks[0] ?? '' });
-    expect(scene.live).toEqual(bought);
+    await scene.keeps(bought, operator, { 'networks.n': bought.networks[0] ?? '' });
     await operator.applied({ networks, servers: { web: edited } });
   });
 
@@ -357,8 +349,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     await operator.applied({ servers: { b, a: withNew } });
     const bought = scene.live;
     operator.loseState();
-    await operator.converge({ 'servers.a': 2002 });
-    expect(scene.live).toEqual(bought);
+    await scene.keeps(bought, operator, { 'servers.a': 2002 });
     expect((await operator.json('status')).resources).toContainEqual(
       expect.objectContaining({ key: 'servers.b', id: '2001' }),
     );
