@@ -67,7 +67,7 @@ const serviceNames = ['api', 'local', 'emulator'] as const;
 type ServiceName = (typeof serviceNames)[number];
 
 /** An API, and the client side of it. */
-export interface Service {
+interface Service {
   readonly name: ServiceName;
   readonly baseUrl: string;
   readonly tokens: () => readonly string[];

@@ -4,7 +4,6 @@ import type { Transport } from '../core/transport.ts';
 import { createEmulator, type Emulator } from '../emulator/emulator.ts';
 import { readWorldFile, writeWorldFile } from '../emulator/persistence.ts';
 import { loadProfile } from '../emulator/profile.ts';
-import type { Service, SessionOptions } from './compose.ts';
 import { usageError } from './exit.ts';
 import { type CommonFlags, isUrl } from './flags.ts';
 import { clockOf, profileOf, stateLocation } from './settings/config.ts';
@@ -20,8 +19,8 @@ const usualSpeed = 60;
 export function embeddedService(
   flags: CommonFlags,
   io: Io,
-  { mode, projectId }: Pick<SessionOptions, 'mode' | 'projectId'>,
-): Service {
+  { mode, projectId }: { readonly mode: 'read' | 'write'; readonly projectId: number },
+) {
   const { profile, text } = profileOf(flags, io);
   const speed = profile.timeScale === 1 ? usualSpeed : profile.timeScale;
   const path = worldFile(flags, io);
@@ -42,7 +41,7 @@ export function embeddedService(
   });
   const { readWrite } = emulator.tokens(projectId);
   return {
-    name: 'emulator',
+    name: 'emulator' as const,
     baseUrl,
     tokens: () => [readWrite],
     transport: mode === 'write' ? keptTransport(emulator, path) : emulator.transport(),
