@@ -396,9 +396,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     await operator.applied({ settings, servers: { web: { ...bare, public_ipv4: { reuse: true } } } });
     expect(scene.project.ips).toMatchObject([{ id, serverId: scene.live.servers[0] }]);
     const { code } = await operator.edit({ settings, servers: { web: withNew } });
-    const { resources }: { readonly resources: readonly { readonly key: string }[] } =
-      await operator.json('status');
-    const isBound = resources.some(({ key }) => key === 'servers.web.public_ipv4');
+    const isBound = (await operator.managed()).includes('servers.web.public_ipv4');
     expect({ code, isBound }).not.toEqual({ code: 0, isBound: false });
     expect(scene.project.ips).toMatchObject([{ id, serverId: scene.live.servers[0] }]);
   });
