@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { ResourceKey } from '../../src/core/keys.ts';
 import { profiled } from '../support/profiled.ts';
 import { resolving } from '../support/resolve.ts';
-import { load, type Rig, type RigOptions } from '../support/rig.ts';
+import type { Rig, RigOptions } from '../support/rig.ts';
 import { head, web } from './claims/one-server.ts';
 
 const minutes = 60_000;
@@ -12,9 +11,7 @@ const listing = 'operations: {list_servers: {}}';
 async function lostInCreation(options: RigOptions = {}, profile = ''): Promise<Rig> {
   const durations = { create_server: [20 * minutes, 20 * minutes] } as const;
   const played = profiled({ ...options, emulator: { durations, ...options.emulator } }, profile);
-  const halt = new AbortController();
-  void played.clock.sleep(minutes).then(() => halt.abort(new Error('halted')));
-  await played.apply(head + web, { halt: halt.signal });
+  await played.apply(head + web, { halt: played.signalAfter(minutes) });
   played.loseState();
   expect(statuses(played)).toEqual(['creating']);
   return played;
@@ -35,7 +32,7 @@ describe('src/engine/run/adopt.ts', () => {
 describe('src/reconcilers/firewall.ts', () => {
   test('the firewall of a server adopted in creation waits for the end of the creation, as the message says', async () => {
     const played = await lostInCreation({ emulator: { readings: { publicCardAt: 'taskDone' } } });
-    await played.clock.run(played.engine.adopt(load(head + web), 'servers.web' as ResourceKey, '2001'));
+    await played.adopt(head + web, 'servers.web', '2001');
     const walled = head + web.replace(', replace', ', firewall: {enabled: true, rules: []}, replace');
 
     const { blocked } = await played.apply(walled);
@@ -57,7 +54,7 @@ describe('src/reconcilers/firewall.ts', () => {
 describe('src/engine/run/apply.ts', () => {
   test('waits for an adopted server that the list of servers shows in creation', async () => {
     const played = await lostInCreation({}, listing);
-    await played.clock.run(played.engine.adopt(load(head + web), 'servers.web' as ResourceKey, '2001'));
+    await played.adopt(head + web, 'servers.web', '2001');
 
     const plan = await played.plan(head + web);
     const report = await played.apply(head + web);

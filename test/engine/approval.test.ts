@@ -131,7 +131,7 @@ describe('src/engine/run/approval.ts', () => {
     const spec = (approval: string, image: string) =>
       `settings: { approval: ${approval}, max_deletions: 9, prune: true }\nservers: { web: { server_type: sliders-1, cores: 1, memory_mb: 1024, disk_gb: 20, image: ${image}, replace: {order: delete_first} } }\n`;
     await made.apply(spec('none', 'ubuntu-24.04'));
-    const [before] = made.emulator.world.projects[0]?.servers ?? [];
+    const [before] = made.project.servers;
     const written = made.writes().length;
     const edited = spec('{ replacements: true }', 'debian-13');
     const other = spec('{ deletions: true }', 'debian-13');
@@ -139,10 +139,10 @@ describe('src/engine/run/approval.ts', () => {
 
     const { report, waiting } = await reconcile(made, edited);
     expect([report.outcome, made.writes().length]).toEqual(['declined', written]);
-    expect(made.emulator.world.projects[0]?.servers).toEqual([before]);
+    expect(made.project.servers).toEqual([before]);
 
     await approve(made, waiting);
     expect((await reconcile(made, edited)).report.outcome).toBe('converged');
-    expect(made.emulator.world.projects[0]?.servers.map(({ id }) => id)).not.toEqual([before?.id]);
+    expect(made.project.servers.map(({ id }) => id)).not.toEqual([before?.id]);
   });
 });

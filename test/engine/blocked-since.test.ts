@@ -17,12 +17,12 @@ describe('src/engine/run/findings.ts', () => {
     // A plan records nothing.
     expect(await planned('prune: false')).toEqual([['prune_disabled', undefined]]);
     const first = new Date(played.clock.now() + 10 * minute).toISOString();
-    await played.clock.run(played.clock.sleep(10 * minute));
+    await played.clock.advance(10 * minute);
     expect(sinceOf(await played.apply(head('prune: false') + one))[0]?.[1]?.slice(0, 15)).toBe(
       first.slice(0, 15),
     );
     const [[, since]] = (await planned('prune: false')) as [[string, string]];
-    await played.clock.run(played.clock.sleep(10 * minute));
+    await played.clock.advance(10 * minute);
     await played.apply(head('prune: false') + one);
     expect(await planned('prune: false')).toEqual([['prune_disabled', since]]);
 
@@ -35,7 +35,7 @@ describe('src/engine/run/findings.ts', () => {
 
     // A block that has ended begins again with a new time.
     await played.apply(head('prune: false') + two);
-    await played.clock.run(played.clock.sleep(minute));
+    await played.clock.advance(minute);
     await played.apply(head(other) + one);
     expect(Date.parse((await planned(other))[0]?.[1] ?? '')).toBeGreaterThan(Date.parse(later));
   });

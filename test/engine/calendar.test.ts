@@ -14,7 +14,7 @@ function soon({ clock }: Rig, allow: string, afterMs = hour): string {
   const at = new Date(clock.now() + afterMs);
   return `cron: "${at.getUTCMinutes()} ${at.getUTCHours()} * * *", duration: 1h, timezone: UTC, allow: [${allow}]`;
 }
-const pass = (played: Rig, ms: number) => played.clock.run(played.clock.sleep(ms));
+const pass = (played: Rig, ms: number) => played.clock.advance(ms);
 const codes = (plan: { readonly blocked: readonly { readonly key: string; readonly code: string }[] }) =>
   plan.blocked.map(({ key, code }) => `${code} ${key}`);
 
@@ -67,7 +67,7 @@ describe('src/plan/waits.ts', () => {
     const more = 'public_ipv4: {new: true}, firewall: {enabled: true, policy_in: drop}';
     const servers = (cores: number) => `servers: {web: {${size(cores)}, ${more}}}\n`;
     await played.apply(`${head}${servers(1)}`);
-    const [web] = played.emulator.world.projects[0]?.servers ?? [];
+    const [web] = played.project.servers;
     if (web === undefined) expect.fail('no server');
     played.emulator.mutate({ do: 'set_firewall', server_id: web.id, enabled: false });
 
@@ -96,7 +96,7 @@ describe('src/plan/flags.ts', () => {
 
     const report = await played.apply(spec);
     expect(report.outcome).toBe('converged');
-    expect(played.emulator.world.projects[0]?.ips).toHaveLength(1);
+    expect(played.project.ips).toHaveLength(1);
     expect((await played.plan(spec)).warnings).toMatchObject([
       { code: 'expired', key: 'ips.a', remedies: [] },
     ]);
@@ -113,7 +113,7 @@ describe('src/plan/flags.ts', () => {
     played.clock.jump(25 * hour);
 
     expect((await played.apply(spec)).plan.warnings.map(({ code }) => code)).toEqual(['expires_soon']);
-    expect(played.emulator.world.projects[0]?.ips).toHaveLength(1);
+    expect(played.project.ips).toHaveLength(1);
   });
 
   test.each([
@@ -133,7 +133,7 @@ describe('src/plan/flags.ts', () => {
         : { type: 'edit', path: 'ips.a', remove: ['expires'], when: 'to keep it managed' },
     );
     expect((await played.apply(spec)).outcome).toBe('blocked');
-    expect(played.emulator.world.projects[0]?.ips).toHaveLength(1);
+    expect(played.project.ips).toHaveLength(1);
   });
 
   test.each([

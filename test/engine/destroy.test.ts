@@ -73,7 +73,7 @@ describe('src/engine/run/start.ts: destroy goes by what the spec says now', () =
     const shop = (more: string) => web(`, replace: allowed${more}`).replace('web:', 'shop:');
     await played.apply(web(', replace: allowed'));
     await played.apply(shop(', moved: {from: servers.web}'));
-    played.emulator.setFaults([faultRule({ path: 'delete_server' }, { do: 'task', outcome: 'stuck' })]);
+    played.fail({ path: 'delete_server' }, { do: 'task', outcome: 'stuck' });
     const larger = (file: string) => file.replace('cores: 1', 'cores: 2');
     await played.apply(larger(shop('')));
     played.emulator.setFaults([]);

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { exposureOf } from '../../bench/exposure.ts';
 import { fleetSpec } from '../../bench/fleet-spec.ts';
-import { faultRule } from '../../src/emulator/faults.ts';
 import { rig } from '../support/rig.ts';
 
 describe('src/engine/intents/bound-by.ts: how long new servers are exposed', () => {
@@ -46,7 +45,7 @@ describe('src/engine/intents/bound-by.ts: how long new servers are exposed', () 
   test('a firewall that the API refuses after the end of the task follows the reads of its server', async () => {
     const played = rig({ emulator: { readings: { firewallWhileCreating: 409 } } });
     const refusal = { do: 'answer', status: 409, code: 'server_busy', effect: 'none' } as const;
-    played.emulator.setFaults([faultRule({ path: 'replace_firewall', times: 3 }, refusal)]);
+    played.fail({ path: 'replace_firewall', times: 3 }, refusal);
 
     const { outcome } = await played.apply(fleetSpec(2));
 

@@ -167,6 +167,6 @@ describe('src/engine: an id in an answer that is none', () => {
 
     expect(report.outcome).toBe('converged');
     expect(played.sent.filter(({ path }) => /NaN|\/0|\/-1/.test(path))).toEqual([]);
-    expect(played.emulator.world.projects[0]?.ips).toHaveLength(2);
+    expect(played.project.ips).toHaveLength(2);
   });
 });

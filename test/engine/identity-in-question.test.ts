@@ -38,7 +38,7 @@ describe('src/engine: a server whose identity is in question', () => {
     expect(blocked).toMatchObject([{ code: 'id_conflict', remedies: [{ args: [key, '2001'] }, {}] }]);
     expect(warnings.map(({ code }) => code)).not.toContain('released');
 
-    await made.clock.run(made.engine.adopt(load(file), key, '2001'));
+    await made.adopt(file, key, '2001');
 
     const bound = (await made.store.bindings()).filter(({ kind }) => kind === 'server');
     expect(bound).toMatchObject([{ key, id: '2001', formerKeys: ['servers.one'] }]);
@@ -48,7 +48,7 @@ describe('src/engine: a server whose identity is in question', () => {
   test('adopt refuses an entry that is not managed', async () => {
     const made = played();
 
-    const refused = made.clock.run(made.engine.adopt(load(entry('id: 2001, managed: false')), key, '2001'));
+    const refused = made.adopt(entry('id: 2001, managed: false'), key, '2001');
 
     await expect(refused).rejects.toThrow('has `managed: false`');
     expect(await made.store.bindings()).toEqual([]);

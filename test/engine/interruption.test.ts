@@ -67,12 +67,11 @@ describe('src/engine/interruption.ts: stop and halt', () => {
       played.emulator.setFaults(
         (of === 'list_ips' ? [of] : paths[of]).map((path) => faultRule({ path, ...always }, action)),
       );
-      const stop = new AbortController();
       const startedAt = played.clock.monotonic();
-      void played.clock.sleep(stopMs).then(() => stop.abort(new Error('stopped')));
 
-      const report = await played.apply(shop, { stop: stop.signal, destroy }).catch((error: unknown) => {
-        expect(error).toBe(stop.signal.reason);
+      const stop = played.signalAfter(stopMs);
+      const report = await played.apply(shop, { stop, destroy }).catch((error: unknown) => {
+        expect(error).toBe(stop.reason);
         return undefined;
       });
 
@@ -140,12 +139,10 @@ describe('src/engine/interruption.ts: stop and halt', () => {
     played.emulator.setFaults(faults.map((action) => faultRule({ path, nth: 1 }, action)));
     const outcomes: string[] = [];
     for (let runs = 0; runs < 4 && outcomes.at(-1) !== 'converged'; runs++) {
-      const stop = new AbortController();
-      void played.clock.sleep(20 * 60_000).then(() => stop.abort(new Error('stopped')));
-      outcomes.push((await played.apply(server, { stop: stop.signal })).outcome);
+      outcomes.push((await played.apply(server, { stop: played.signalAfter(20 * 60_000) })).outcome);
       played.restart();
     }
     expect(outcomes).toEqual(['stopped', 'converged']);
-    expect(played.emulator.world.projects[0]?.servers).toHaveLength(1);
+    expect(played.project.servers).toHaveLength(1);
   });
 });

@@ -1,29 +1,25 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
-import { faultRule } from '../../src/emulator/faults.ts';
 import type { Resolution } from '../../src/engine/deps.ts';
 import { billOf } from '../../src/view/bill.ts';
 import { saidBy } from '../support/resolve.ts';
-import { load, type Rig, rig } from '../support/rig.ts';
+import { type Rig, rig } from '../support/rig.ts';
 
 const key = 'servers.x' as ResourceKey;
 const file = (cores = 1) =>
   `servers: {x: {server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20, replace: allowed}}\n`;
-const resolve = (played: Rig, spec: string, resolution: Resolution) =>
-  played.clock.run(played.engine.resolve(load(spec), key, resolution));
+const resolve = (played: Rig, spec: string, resolution: Resolution) => played.resolve(spec, key, resolution);
 
 /** The process ends at this time of an apply. */
 async function killed(played: Rig, spec: string, afterMs: number): Promise<void> {
-  const halt = new AbortController();
-  void played.clock.sleep(afterMs).then(() => halt.abort(new Error('killed')));
-  await played.apply(spec, { halt: halt.signal });
+  await played.apply(spec, { halt: played.signalAfter(afterMs) });
   played.restart();
 }
 
 /** The answer to the creation is lost, and the process ends before the next step. */
 async function unanswered(): Promise<Rig> {
   const played = rig();
-  played.emulator.setFaults([faultRule({ path: 'create_server', nth: 1 }, { do: 'reset', effect: 'done' })]);
+  played.fail({ path: 'create_server', nth: 1 }, { do: 'reset', effect: 'done' });
   await killed(played, file(), 5_000);
   played.emulator.setFaults([]);
   await played.clock.advance(60_000);
@@ -74,9 +70,7 @@ describe('src/engine: a server without an address, which no list shows, stays in
 
     const old = resolve(played, file(2), { type: 'adopt', id: '2001' });
     await expect(old).rejects.toThrow('2001 is the old server');
-    await expect(played.clock.run(played.engine.adopt(load(file(2)), key, '2001'))).rejects.toThrow(
-      'Let it end first',
-    );
+    await expect(played.adopt(file(2), key, '2001')).rejects.toThrow('Let it end first');
 
     expect((await played.apply(file(2))).outcome).toBe('converged');
     expect(played.project.servers.map(({ id }) => id)).toEqual([2002]);
@@ -85,9 +79,9 @@ describe('src/engine: a server without an address, which no list shows, stays in
   test('released, and no longer ignored', async () => {
     const played = rig();
     await played.apply(file());
-    await played.clock.run(played.engine.forget(load(''), key));
+    await played.forget('', key);
 
-    const undo = () => played.clock.run(played.engine.unignore(load(''), ['2001']));
+    const undo = () => played.unignore('', '2001');
     await expect(undo()).rejects.toThrow('would lose sight of it');
     expect(await billed(played)).toEqual(['server 2001']);
 
@@ -113,9 +107,9 @@ describe('src/engine: a server without an address, which no list shows, stays in
     expect(await warned()).toMatchObject([
       { key, message: expect.stringContaining('If it exists, it is billed') },
     ]);
-    await played.clock.run(played.engine.adopt(load(file()), key, '2001'));
+    await played.adopt(file(), key, '2001');
     expect(await warned()).toHaveLength(1);
-    await played.clock.run(played.engine.resolve(load(file()), key, { type: 'absent' }));
+    await played.resolve(file(), key, { type: 'absent' });
     expect(await warned()).toEqual([]);
   });
 });

@@ -88,7 +88,7 @@ describe('src/engine/run/plan.ts: what the first plan asked about', () => {
     const report = await played.apply(spec, { unattended: true });
 
     expect(report.blocked).toMatchObject([{ key: 'ips.a', verb: 'create', code: 'not_shown' }]);
-    expect(played.emulator.world.projects[0]?.ips).toEqual([]);
+    expect(played.project.ips).toEqual([]);
     expect((await played.plan(spec)).operations.map((each) => each.id)).toEqual(['create:ips.a']);
     expect((await played.apply(spec, { unattended: true })).outcome).toBe('converged');
   });
@@ -119,6 +119,6 @@ describe('src/engine/run/plan.ts: what the first plan showed as over the cap', (
     expect(report.blocked).toMatchObject([{ key: 'ips.b', verb: 'delete', code: 'not_shown' }]);
     expect(played.writes().filter(({ method }) => method === 'DELETE')).toEqual([]);
     expect((await played.apply(next, { unattended: true })).outcome).toBe('converged');
-    expect(played.emulator.world.projects[0]?.ips).toEqual([]);
+    expect(played.project.ips).toEqual([]);
   });
 });

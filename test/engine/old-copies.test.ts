@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
-import { faultRule } from '../../src/emulator/faults.ts';
 import { memoryState } from '../../src/state/sqlite-driver.ts';
 import { load, type Rig, rig } from '../support/rig.ts';
 
@@ -98,9 +97,7 @@ describe('src/reconcilers/network.ts: the key of a lost state', () => {
     const spec = 'networks: {backend: {cidr: 10.20.0.0/24}}\n';
     await played.apply(spec);
     played.loseState();
-    played.emulator.setFaults([
-      faultRule({ path: 'create_network', nth: 6 }, { do: 'reset', effect: 'none', stored: false }),
-    ]);
+    played.fail({ path: 'create_network', nth: 6 }, { do: 'reset', effect: 'none', stored: false });
 
     expect((await played.apply(spec)).outcome).toBe('converged');
     const ended = played.events.flatMap((event) => (event.type === 'ended' ? [event.result.outcome] : []));

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { faultRule } from '../../src/emulator/faults.ts';
 import { type Rig, rig } from '../support/rig.ts';
 
 const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
@@ -9,12 +8,10 @@ describe('src/engine/run/findings.ts: a server that stands open', () => {
 
   test('is told where its firewall is refused, and how long it was, once it is put by another run', async () => {
     const played = rig();
-    played.emulator.setFaults([
-      faultRule(
-        { path: 'replace_firewall', nth: 1, times: 9 },
-        { do: 'answer', status: 403, code: 'insufficient_privileges' },
-      ),
-    ]);
+    played.fail(
+      { path: 'replace_firewall', nth: 1, times: 9 },
+      { do: 'answer', status: 403, code: 'insufficient_privileges' },
+    );
 
     const first = await played.apply(server);
 
@@ -22,7 +19,7 @@ describe('src/engine/run/findings.ts: a server that stands open', () => {
       expect.objectContaining({ key: 'servers.web', code: 'exposed' }),
     );
     played.emulator.setFaults([]);
-    await played.clock.run(played.clock.sleep(600_000));
+    await played.clock.advance(600_000);
     played.restart();
     const second = await played.apply(server);
     const firewall = second.results.find(({ key }) => key === 'servers.web.firewall');
@@ -34,7 +31,7 @@ describe('src/engine/run/findings.ts: a server that stands open', () => {
   test('is told while the rename of its entry waits for the refused firewall', async () => {
     const played = rig();
     const refused = { do: 'answer', status: 422, code: 'invalid_params' } as const;
-    played.emulator.setFaults([faultRule({ path: 'replace_firewall' }, refused)]);
+    played.fail({ path: 'replace_firewall' }, refused);
     await played.apply(server);
     const renamed = server.replace('  web:\n    {', '  www:\n    {moved: {from: servers.web}, ');
 
@@ -141,9 +138,7 @@ describe('src/engine/run/findings.ts: a server that stands open', () => {
 
   test('a firewall that meets conflicts is waited for no longer than a minute after the stop', async () => {
     const played = rig();
-    played.emulator.setFaults([
-      faultRule({ path: 'replace_firewall', nth: 1, times: 999 }, { do: 'answer', status: 409, code: 'odd' }),
-    ]);
+    played.fail({ path: 'replace_firewall', nth: 1, times: 999 }, { do: 'answer', status: 409, code: 'odd' });
     const report = await played.apply(server, { stop: played.signalAfter(120_000) });
 
     expect(report.outcome).toBe('stopped');

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
-import { faultRule } from '../../src/emulator/faults.ts';
 import { expectFixedPoint } from '../support/invariants.ts';
-import { load, type Rig, rig } from '../support/rig.ts';
+import { type Rig, rig } from '../support/rig.ts';
 
 const size = (cores: number) =>
   `server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20`;
@@ -81,13 +80,11 @@ describe('src/engine/claims/release.ts: a server is replaced, the new one first'
     const played = rig();
     await played.apply(named('{ip: web}'));
     const refusal = { do: 'answer', status: 422, code: 'invalid_request', effect: 'none' } as const;
-    played.emulator.setFaults([faultRule({ path: 'add_network_interface' }, refusal)]);
+    played.fail({ path: 'add_network_interface' }, refusal);
     await played.apply(without);
     played.emulator.setFaults([]);
     const settled = { type: 'absent' } as const;
-    await played.clock.run(
-      played.engine.resolve(load(without), 'servers.web.network_interfaces.backend' as ResourceKey, settled),
-    );
+    await played.resolve(without, 'servers.web.network_interfaces.backend', settled);
 
     const plan = await played.plan(named('{ip: web}'));
 
@@ -107,7 +104,7 @@ describe('src/engine/claims/release.ts: a server is replaced, the new one first'
   test('the old server stays while a resource inside the new one is missing', async () => {
     const played = await made();
     const refusal = { do: 'answer', status: 422, code: 'invalid_request', effect: 'none' } as const;
-    played.emulator.setFaults([faultRule({ path: 'replace_firewall' }, refusal)]);
+    played.fail({ path: 'replace_firewall' }, refusal);
 
     const report = await played.apply(file(2));
 
@@ -121,9 +118,7 @@ describe('src/engine/claims/release.ts: a server is replaced, the new one first'
     expect(keys).toContain('servers.web~2001' as ResourceKey);
     played.emulator.setFaults([]);
     const settled = { type: 'absent' } as const;
-    await played.clock.run(
-      played.engine.resolve(load(file(2)), 'servers.web.firewall' as ResourceKey, settled),
-    );
+    await played.resolve(file(2), 'servers.web.firewall', settled);
     expect((await played.apply(file(2))).outcome).toBe('converged');
     expect(servers(played)).toEqual([[2002, 2]]);
   });
@@ -239,7 +234,7 @@ describe('src/plan/objections.ts: the second half of a replacement', () => {
     await played.apply(spec({ a: bare(1), c: bare(3) }));
     await played.apply(spec({ b: bare(1, from), c: bare(3) }));
     const refusal = { do: 'answer', status: 422, code: 'invalid_request', effect: 'none' } as const;
-    played.emulator.setFaults([faultRule({ path: 'create_server', nth: 8 }, refusal)]);
+    played.fail({ path: 'create_server', nth: 8 }, refusal);
     await played.apply(spec({ b: bare(2, from) }));
     played.emulator.setFaults([]);
     await played.apply(spec({ b: bare(4, from) }));
@@ -249,9 +244,7 @@ describe('src/plan/objections.ts: the second half of a replacement', () => {
   test('is carried out beside a creation whose outcome is not known', async () => {
     const played = rig();
     await played.apply(spec({ y: bare(1) }));
-    played.emulator.setFaults([
-      faultRule({ path: 'create_server', nth: 1 }, { do: 'answer', status: 500, effect: 'none' }),
-    ]);
+    played.fail({ path: 'create_server', nth: 1 }, { do: 'answer', status: 500, effect: 'none' });
     const { blocked } = await played.apply(spec({ y: bare(1), x: bare(1) }));
     expect(blocked.map(({ code }) => code)).toEqual(['outcome_unknown']);
     await played.apply(spec({ y: bare(2), x: bare(1) }));
@@ -266,9 +259,7 @@ describe('src/plan/objections.ts: the second half of a replacement', () => {
     await played.apply(spec({ x: bare(2), y: bare(1) }));
     const adopt = (key: string) => {
       const id = played.project.servers.find(({ name }) => name === key)?.id ?? '';
-      return played.clock.run(
-        played.engine.adopt(load(spec({ x: bare(2), y: bare(1) })), `servers.${key}` as ResourceKey, `${id}`),
-      );
+      return played.adopt(spec({ x: bare(2), y: bare(1) }), `servers.${key}`, `${id}`);
     };
     await adopt('y');
     await played.apply(spec({ x: bare(2), y: bare(3) }));

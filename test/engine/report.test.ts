@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { faultRule } from '../../src/emulator/faults.ts';
 import { rig } from '../support/rig.ts';
 import { executed } from './shop.ts';
 
@@ -52,7 +51,7 @@ describe('src/engine: one run', () => {
     const report = await played.apply(spec);
 
     expect(executed(played, 'iso')).toBe(2);
-    expect(played.emulator.world.projects[0]?.isos).toHaveLength(1);
+    expect(played.project.isos).toHaveLength(1);
     expect(report.outcome).toBe('blocked');
     expect(report.blocked).toMatchObject([
       { key: 'isos.bad', code: 'tainted', reason: 'the host name cannot be resolved' },
@@ -73,9 +72,7 @@ describe('src/engine: one run', () => {
 
   test.each([402, 403, 422])('tells the request id of a %i, and keeps it', async (status) => {
     const played = rig();
-    played.emulator.setFaults([
-      faultRule({ path: 'allocate_ip', nth: 1, times: 9 }, { do: 'answer', status, code: 'odd' }),
-    ]);
+    played.fail({ path: 'allocate_ip', nth: 1, times: 9 }, { do: 'answer', status, code: 'odd' });
 
     const { results } = await played.apply(`${head}ips:\n  one: {}\n`);
 

@@ -25,7 +25,7 @@ describe('src/engine: a list that ends early proves nothing', () => {
     const played = rig();
     await played.apply(base + (kind === 'iso' ? `isos:\n${iso('x')}${iso('y')}` : ''));
     played.emulator.setReadings({ pageSize: 1 });
-    played.emulator.setFaults([faultRule({ path, nth: 1 }, { do: 'answer', status: 500, effect: 'done' })]);
+    played.fail({ path, nth: 1 }, { do: 'answer', status: 500, effect: 'done' });
 
     const report = await played.apply(spec);
 

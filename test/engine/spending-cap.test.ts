@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { loadProfile } from '../../src/cli/settings/profile.ts';
 import type { Plan } from '../../src/core/plan.ts';
-import { faultRule } from '../../src/emulator/faults.ts';
 import { asksForApproval } from '../../src/engine/run/approval.ts';
 import { exampleProfile, profiled } from '../support/profiled.ts';
 import { load, type Rig, rig } from '../support/rig.ts';
@@ -31,9 +30,7 @@ describe('src/engine/run/approval.ts: settings.max_monthly_increase', () => {
     const one = `${gpu}, gpu_package: l40s-1`;
     const asks = head.replace('{', '{unconfirmed_servers: ask, ');
     const file = (more: string) => `${asks}servers:\n  a: {${one}}\n${more}`;
-    played.emulator.setFaults([
-      faultRule({ path: 'create_server', nth: 1 }, { do: 'reset', effect: 'none' }),
-    ]);
+    played.fail({ path: 'create_server', nth: 1 }, { do: 'reset', effect: 'none' });
     await played.apply(file(''));
 
     const report = await played.apply(file(`  b: {${one}, public_ipv4: {new: true}}\n`));
@@ -42,7 +39,7 @@ describe('src/engine/run/approval.ts: settings.max_monthly_increase', () => {
       'servers.a': 'outcome_unknown',
       'servers.b': 'max_monthly_increase',
     });
-    expect(played.emulator.world.projects[0]?.servers).toEqual([]);
+    expect(played.project.servers).toEqual([]);
   });
 
   test('holds for all rounds of a run together', async () => {
@@ -126,10 +123,10 @@ describe('src/engine/run/plan.ts: a replacement that an earlier run has begun', 
   const begun = async (next: string) => {
     const played = priced();
     await played.apply(capped(20, old));
-    played.emulator.setFaults([faultRule({ method: 'DELETE' }, { do: 'standing', standing: 'unpaid' })]);
+    played.fail({ method: 'DELETE' }, { do: 'standing', standing: 'unpaid' });
     await played.apply(capped(20, next));
     played.emulator.setFaults([]);
-    expect(played.emulator.world.projects[0]?.servers).toEqual([]);
+    expect(played.project.servers).toEqual([]);
     played.emulator.mutate({ do: 'set_standing', standing: 'active' });
     return played;
   };

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { faultRule } from '../../src/emulator/faults.ts';
 import { moments } from '../support/drawn.ts';
 import { type Rig, rig } from '../support/rig.ts';
 import { converges, shop } from './shop.ts';
@@ -35,9 +34,7 @@ describe('src/engine: the token', () => {
 
   test('revoked in mid-run: nothing more is sent, and the next run goes on', async () => {
     const played = rig();
-    played.emulator.setFaults([
-      faultRule({ path: 'create_network', nth: 1 }, { do: 'answer', status: 401, code: 'unauthorized' }),
-    ]);
+    played.fail({ path: 'create_network', nth: 1 }, { do: 'answer', status: 401, code: 'unauthorized' });
 
     const report = await played.apply(shop);
 

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { faultRule } from '../../src/emulator/faults.ts';
 import { resolveOf } from '../support/resolve.ts';
 import { rig } from '../support/rig.ts';
 import { converges, executed, head, shop } from './shop.ts';
@@ -8,9 +7,7 @@ describe('src/engine: reads that fail', () => {
   test('for good, inside one operation: it is told, the others go on, the intent stays open', async () => {
     const played = rig();
     const spec = `${shop}isos:\n  rescue: {url: "https://mirror.example.com/rescue.iso"}\n`;
-    played.emulator.setFaults([
-      faultRule({ path: 'read_iso', nth: 1, times: 1000 }, { do: 'answer', status: 500 }),
-    ]);
+    played.fail({ path: 'read_iso', nth: 1, times: 1000 }, { do: 'answer', status: 500 });
 
     const outcome = await played.apply(spec).catch((error: Error) => error);
 
@@ -28,9 +25,7 @@ describe('src/engine: reads that fail', () => {
 
   test('for good, of a write that the spec asks for no more: what could not be read is told, with the ways out', async () => {
     const played = rig();
-    played.emulator.setFaults([
-      faultRule({ path: 'read_iso', nth: 1, times: 1000 }, { do: 'answer', status: 500 }),
-    ]);
+    played.fail({ path: 'read_iso', nth: 1, times: 1000 }, { do: 'answer', status: 500 });
     await played.apply(`${head}isos:\n  rescue: {url: "https://mirror.example.com/rescue.iso"}\n`);
 
     const { outcome, blocked } = await played.apply(head);

@@ -35,7 +35,7 @@ describe('src/engine: a write budget that is closed for long', () => {
 
     const [report] = await Promise.all([played.apply(head), handOver(played)]);
 
-    const left = played.emulator.world.projects[0]?.networks.map(({ name }) => name);
+    const left = played.project.networks.map(({ name }) => name);
     expect(left, JSON.stringify(report)).toEqual(expect.arrayContaining(['theirs', 'theirs too']));
     await expectInvariants(played);
   });

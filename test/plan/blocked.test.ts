@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { resolveText } from '../../src/core/remedy.ts';
-import { faultRule } from '../../src/emulator/faults.ts';
 import { codesOf, idsOf, projectOf, sliders } from '../reconcilers/support.ts';
 import { resolveOf, resolving } from '../support/resolve.ts';
 import { load, rig } from '../support/rig.ts';
@@ -12,9 +11,7 @@ const web = `servers: {web: {${sliders}, public_ipv4: {new: true}, firewall: {en
 /** A rig in which the creation of a server failed and left the server. */
 async function tainted() {
   const world = rig({ emulator: { readings: { firewallWhileCreating: 409 } } });
-  world.emulator.setFaults([
-    faultRule({ path: 'create_server', nth: 1 }, { do: 'task', outcome: 'fail', leaves: 'everything' }),
-  ]);
+  world.fail({ path: 'create_server', nth: 1 }, { do: 'task', outcome: 'fail', leaves: 'everything' });
   await world.apply(web);
   return world;
 }

@@ -90,7 +90,7 @@ describe('src/plan/judge.ts: one entry names all edits', () => {
     const file = await follow(played, after, before, permits(blocked));
 
     expect((await played.apply(text(file))).outcome).toBe('converged');
-    expect(played.emulator.world.projects[0]?.servers.map(({ cores }) => cores)).toEqual([2, 2, 2]);
+    expect(played.project.servers.map(({ cores }) => cores)).toEqual([2, 2, 2]);
   });
 });
 
@@ -108,6 +108,6 @@ describe('src/plan/judge.ts: the harmless remedy comes first', () => {
     const file = await follow(played, {}, before, permits(blocked));
 
     expect((await played.apply(text(file))).outcome).toBe('converged');
-    expect(played.emulator.world.projects[0]?.servers).toEqual([]);
+    expect(played.project.servers).toEqual([]);
   });
 });

@@ -1,5 +1,6 @@
 import { createClient } from '../../src/api/client.ts';
 import type { Desired } from '../../src/core/desired.ts';
+import type { ResourceKey } from '../../src/core/keys.ts';
 import { type ApiProfile, documentedProfile } from '../../src/core/profile.ts';
 import type { ProgressEvent } from '../../src/core/progress.ts';
 import type { StateStore } from '../../src/core/state.ts';
@@ -12,7 +13,8 @@ import {
 } from '../../src/core/transport.ts';
 import type { EmulatorOptions } from '../../src/emulator/emulator.ts';
 import { createEmulator } from '../../src/emulator/emulator.ts';
-import type { ApplyOptions, Repeating } from '../../src/engine/deps.ts';
+import { type FaultAction, type FaultRule, faultRule } from '../../src/emulator/faults.ts';
+import type { ApplyOptions, Repeating, Resolution } from '../../src/engine/deps.ts';
 import { createEngine, type Engine } from '../../src/engine/engine.ts';
 import { createReadCache } from '../../src/engine/observe.ts';
 import { createStopwatch } from '../../src/engine/timing.ts';
@@ -166,9 +168,20 @@ export function rig(options: RigOptions = {}) {
       stopwatch: createStopwatch(clock, profile.timeScale),
       settleMs: 90_000,
     }),
-    plan: (spec: string) => clock.run(engine.plan(load(spec))),
+    plan: (spec: string, planOptions?: Partial<ApplyOptions>) =>
+      clock.run(engine.plan(load(spec), planOptions)),
     apply: (spec: string, applyOptions?: Partial<ApplyOptions>) =>
       clock.run(engine.apply(load(spec), { approve: async () => true, ...applyOptions })),
+    /** The commands of an operator. */
+    adopt: (spec: string, key: string, id: string) =>
+      clock.run(engine.adopt(load(spec), key as ResourceKey, id)),
+    forget: (spec: string, key: string) => clock.run(engine.forget(load(spec), key as ResourceKey)),
+    resolve: (spec: string, key: string, resolution: Resolution) =>
+      clock.run(engine.resolve(load(spec), key as ResourceKey, resolution)),
+    ignore: (spec: string, ...names: readonly string[]) => clock.run(engine.ignore(load(spec), names)),
+    unignore: (spec: string, ...names: readonly string[]) => clock.run(engine.unignore(load(spec), names)),
+    /** From now on the API fails so, and in no other way. */
+    fail: (when: FaultRule['when'], action: FaultAction) => emulator.setFaults([faultRule(when, action)]),
   };
 }
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { ResourceKey } from '../../../src/core/keys.ts';
 import { warnedBy } from '../../support/resolve.ts';
-import { load, type Rig, rig } from '../../support/rig.ts';
+import { type Rig, rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const head = 'settings: {prune: true, max_deletions: 10}\n';
@@ -46,7 +45,7 @@ describe('src/plan/warnings.ts: an address that is free while another is bought'
     const played = await withKept();
 
     expect(await told(played, one)).toEqual([expect.stringContaining('vdcsync adopt ips.one 5001')]);
-    await played.clock.run(played.engine.adopt(load(one), 'ips.one' as ResourceKey, '5001'));
+    await played.adopt(one, 'ips.one', '5001');
 
     const { operations, warnings } = await played.plan(one);
     expect([operations, warnings]).toEqual([[], []]);

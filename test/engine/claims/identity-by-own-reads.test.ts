@@ -45,8 +45,8 @@ describe.each([
     endEarly(it);
 
     if (said === 'adopt') {
-      await it.clock.run(it.engine.adopt(load(bought), x, '5001'));
-      await it.clock.run(it.engine.adopt(load(bought), web, '2001'));
+      await it.adopt(bought, x, '5001');
+      await it.adopt(bought, web, '2001');
     } else await it.apply(named);
 
     expect(await identityOf(it, x)).toEqual({ address: ipv4 });
@@ -69,8 +69,8 @@ describe.each([
     const known = [await identityOf(it, x), await identityOf(it, web)];
     endEarly(it);
 
-    await it.clock.run(it.engine.adopt(load(bought), x, '5001'));
-    await it.clock.run(it.engine.adopt(load(bought), web, '2001'));
+    await it.adopt(bought, x, '5001');
+    await it.adopt(bought, web, '2001');
 
     expect([await identityOf(it, x), await identityOf(it, web)]).toEqual(known);
   });
@@ -99,7 +99,7 @@ test('engine: an address of which the state knows nothing but the id is asked ab
 
   const [blocked] = (await played.apply(head)).blocked;
   expect(blocked).toMatchObject({ key: x, code: 'identity_changed' });
-  await played.clock.run(played.engine.adopt(load(head), x, '5001'));
+  await played.adopt(head, x, '5001');
 
   expect((await played.apply(head)).outcome).toBe('converged');
   expect(played.project.ips).toEqual([]);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { resolveOf } from '../../support/resolve.ts';
-import { around, load, type Rig, rig } from '../../support/rig.ts';
+import { around, type Rig, rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const head = 'settings: {prune: true, max_deletions: 10, unmanaged: ignore}\n';
@@ -91,7 +91,7 @@ describe('src/engine/claims: an id that is used again', () => {
       'servers.web.backup': 'dependency_blocked',
       'servers.db': 'unmanaged_resources',
     });
-    await played.clock.run(played.engine.ignore(load(more), ['2001']));
+    await played.ignore(more, '2001');
     expect((await played.plan(more)).operations.map(({ key: each }) => each)).toContain('servers.db');
   });
 });

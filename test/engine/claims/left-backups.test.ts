@@ -59,7 +59,7 @@ describe('src/engine/claims/release.ts: what stays billed after its server', () 
   ])('a server that %s is told with its backups', async (_what, said) => {
     const played = rig();
     await played.apply(web('backup: {max_age: 24h}'));
-    const [backup] = played.emulator.world.projects[0]?.backups ?? [];
+    const [backup] = played.project.backups;
 
     expect(saidBy(await said(played))).toContain(`backup ${backup?.id}`);
   });

@@ -7,7 +7,7 @@ import type { Plan } from '../../../src/core/plan.ts';
 import type { ApplyReport } from '../../../src/core/progress.ts';
 import type { Binding } from '../../../src/core/state.ts';
 import { Lines } from '../../../src/engine/claims/line.ts';
-import { load, type Rig, rig } from '../../support/rig.ts';
+import { type Rig, rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const hour = 3_600_000;
@@ -35,13 +35,7 @@ describe('src/engine/claims/line.ts: a server that two keys name', () => {
     world.loseState();
     const named = (name: string) => `${networks}servers:\n${entry(name, ', id: 2001')}`;
     await world.clock.advance(30 * hour);
-    await world.clock.run(
-      world.engine.adopt(
-        load(named('one')),
-        'networks.n' as never,
-        String(world.project.networks.at(-1)?.id),
-      ),
-    );
+    await world.adopt(named('one'), 'networks.n', String(world.project.networks.at(-1)?.id));
     await world.apply(named('one'));
 
     const report = await world.apply(`${named('first')}${entry('lost')}`);

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { faultRule } from '../../../src/emulator/faults.ts';
 import { resolving, warnedBy } from '../../support/resolve.ts';
 import { load, rig } from '../../support/rig.ts';
 
@@ -94,7 +93,7 @@ describe('src/engine/claims/moves.ts', () => {
       `settings: {prune: true}\nservers: {${key}: {${size.replace('cores: 1', `cores: ${cores}`)}, replace: allowed}}\n`;
     await world.apply(file('a', 1));
     const refusal = { do: 'answer', status: 403, code: 'insufficient_privileges' } as const;
-    world.emulator.setFaults([faultRule({ path: 'delete_server' }, refusal)]);
+    world.fail({ path: 'delete_server' }, refusal);
     await world.apply(file('a', 2));
     const { warnings } = await world.plan(file('b', 1));
     expect(warnings.filter(({ code }) => code === 'perhaps_renamed').map(warnedBy)).toEqual([
@@ -137,9 +136,9 @@ describe('src/engine/claims/moves.ts', () => {
       })),
     ]);
     await world.apply(typo);
-    expect(world.emulator.world.projects[0]?.servers.map(({ name }) => name)).toEqual(['web-1']);
+    expect(world.project.servers.map(({ name }) => name)).toEqual(['web-1']);
     expect((await world.apply(after)).outcome).toBe('converged');
-    expect(world.emulator.world.projects[0]?.servers.map(({ name }) => name)).toEqual(['web-1']);
+    expect(world.project.servers.map(({ name }) => name)).toEqual(['web-1']);
   });
 
   test.each([

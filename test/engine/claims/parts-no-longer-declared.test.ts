@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import { warnedBy } from '../../support/resolve.ts';
-import { load, rig } from '../../support/rig.ts';
+import { rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const parts = {
@@ -25,7 +25,7 @@ describe('src/engine/claims: a part that has left the entry of its server', () =
     for (const each of told) {
       const { key } = each;
       expect(warnedBy(each)).toContain(`vdcsync forget ${key}`);
-      await played.clock.run(played.engine.forget(load(bare), key as ResourceKey));
+      await played.forget(bare, `${key}`);
     }
 
     expect((await played.plan(bare)).warnings).toEqual([]);
@@ -43,7 +43,7 @@ describe('src/engine/claims: a part that has left the entry of its server', () =
 
     const { warnings } = await played.plan(bare);
     expect(warnings).toMatchObject([{ code: 'no_longer_declared', key }]);
-    await played.clock.run(played.engine.forget(load(bare), key));
+    await played.forget(bare, `${key}`);
 
     expect((await played.plan(bare)).warnings).toEqual([]);
   });

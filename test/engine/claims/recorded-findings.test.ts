@@ -4,7 +4,7 @@ import type { Blocked, Plan } from '../../../src/core/plan.ts';
 import type { ApplyReport } from '../../../src/core/progress.ts';
 import { type FaultAction, faultRule } from '../../../src/emulator/faults.ts';
 import { some } from '../../support/drawn.ts';
-import { load, rig } from '../../support/rig.ts';
+import { rig } from '../../support/rig.ts';
 import { prepare, scenes } from '../intents/scenes.ts';
 
 const key = 'networks.backend' as ResourceKey;
@@ -34,7 +34,7 @@ describe('src/engine/run/findings.ts: after a fault that lasts', () => {
     action,
   }) => {
     const { played } = await prepare(scene);
-    played.emulator.setFaults([faultRule({ path: scene.operation, nth: 1, times: 1_000 }, action)]);
+    played.fail({ path: scene.operation, nth: 1, times: 1_000 }, action);
 
     const report: ApplyReport = await played.apply(scene.spec);
     played.restart();
@@ -90,7 +90,7 @@ describe('src/engine/run/findings.ts', () => {
     await played.apply(network());
     expect(lines((await played.plan(network())).blocked)).toEqual(['create networks.backend stuck']);
 
-    await played.clock.run(played.engine.resolve(load(network()), key, { type: 'abandon' }));
+    await played.resolve(network(), key, { type: 'abandon' });
 
     expect((await played.plan(network())).blocked).toEqual([]);
   });
@@ -100,7 +100,7 @@ describe('src/engine/run/findings.ts', () => {
     const spec = `${network()}ips:\n  web: {}\n`;
     const only = { targets: ['ips.web' as ResourceKey], excludes: [] };
 
-    const plan = await played.clock.run(played.engine.plan(load(spec), { selection: only }));
+    const plan = await played.plan(spec, { selection: only });
 
     expect(plan.blocked).toEqual([]);
     await played.apply(spec, { selection: only });
@@ -125,9 +125,7 @@ describe('src/engine/run/findings.ts', () => {
 
   test('what the state of the token holds back is not recorded: another token may do it', async () => {
     const played = rig();
-    played.emulator.setFaults([
-      faultRule({ path: 'create_network', nth: 1, times: 9 }, faults['a 403 for each send'] as FaultAction),
-    ]);
+    played.fail({ path: 'create_network', nth: 1, times: 9 }, faults['a 403 for each send'] as FaultAction);
 
     await played.apply(network());
 

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
-import { faultRule } from '../../../src/emulator/faults.ts';
 import { expectFixedPoint } from '../../support/invariants.ts';
-import { load, type Rig, rig } from '../../support/rig.ts';
+import { type Rig, rig } from '../../support/rig.ts';
 
 const file = (cores: number, more = 'replace: allowed', name = 'web') =>
   `servers: {${name}: {server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}, firewall: {enabled: true, policy_in: drop}, ${more}}}\n`;
@@ -20,7 +19,7 @@ async function both(): Promise<Rig> {
   const played = rig();
   await played.apply(file(1));
   const refusal = { do: 'answer', status: 403, code: 'locked', effect: 'none' } as const;
-  played.emulator.setFaults([faultRule({ path: 'delete_server' }, refusal)]);
+  played.fail({ path: 'delete_server' }, refusal);
   await played.apply(file(2));
   played.emulator.setFaults([]);
   played.restart();
@@ -80,8 +79,7 @@ describe('src/engine/claims/line.ts: an edit is reverted while the old and the n
 
   test('`adopt` gives the key back by hand, unless the spec asks for the new server', async () => {
     const played = await both();
-    const adopt = (cores: number) =>
-      played.clock.run(played.engine.adopt(load(file(cores)), web, '2001')).then(({ text }) => text);
+    const adopt = (cores: number) => played.adopt(file(cores), web, '2001').then(({ text }) => text);
 
     await expect(adopt(2)).rejects.toMatchObject({
       message:

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Ip } from '../../../src/core/resources.ts';
 import { viewOf } from '../../../src/view/build.ts';
-import { load, type Rig, rig } from '../../support/rig.ts';
+import { type Rig, rig } from '../../support/rig.ts';
 import { head, web } from './one-server.ts';
 
 /** How many addresses are told as billed and of no use. */
@@ -40,7 +40,7 @@ describe('src/engine/claims/claims.ts: what somebody else makes', () => {
     Object.assign(taken ?? {}, { serverId: id });
     await played.clock.advance(120_000);
 
-    await played.clock.run(played.engine.ignore(load(spec), [String(id)]));
+    await played.ignore(spec, String(id));
     expect((await played.plan(spec)).warnings.map(({ code }) => code)).not.toContain('unmanaged_resources');
     expect(await ignored(played)).toEqual([[id], []]);
     played.emulator.mutate({ do: 'delete_server', id });
@@ -51,7 +51,7 @@ describe('src/engine/claims/claims.ts: what somebody else makes', () => {
   test('only what is there and not of this spec can be ignored', async () => {
     const played = rig();
     await played.apply(head + web);
-    const ignore = (name: string) => played.clock.run(played.engine.ignore(load(head + web), [name]));
+    const ignore = (name: string) => played.ignore(head + web, name);
 
     await expect(ignore('2001')).rejects.toThrow('Server 2001 is bound to servers.web');
     await expect(ignore('2999')).rejects.toThrow('no server 2999');

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { faultRule } from '../../../src/emulator/faults.ts';
 import type { ApplyOptions } from '../../../src/engine/deps.ts';
 import { isProbe } from '../../support/invariants.ts';
 import { around, load, type RigOptions, rig } from '../../support/rig.ts';
@@ -98,7 +97,7 @@ describe('src/engine/intents: a rename of what is in flight', () => {
       (await world.apply(after, { selection: { targets: ['ips.none' as never], excludes: [] } })).outcome,
     ).toBe('blocked');
 
-    await world.clock.run(world.engine.forget(load(after), 'servers.web' as never));
+    await world.forget(after, 'servers.web');
     expect((await world.apply(servers(`shop: {${size}}`))).outcome).toBe('converged');
     expect(await bound()).toEqual({ 'servers.shop': '2002' });
     expect(deletions()).toEqual([]);
@@ -171,10 +170,8 @@ describe('src/engine/claims/release.ts: the address of a server whose deletion w
     const { world, bound } = killable();
     const both = servers(web(), left.replace('}}', '}, keep_ip: true}'));
     await world.apply(both);
-    world.emulator.setFaults([faultRule({ path: 'delete_server' }, { do: 'refuse' })]);
-    const halt = new AbortController();
-    void world.clock.sleep(5_000).then(() => halt.abort(new Error('killed')));
-    await world.apply(servers(web()), { halt: halt.signal });
+    world.fail({ path: 'delete_server' }, { do: 'refuse' });
+    await world.apply(servers(web()), { halt: world.signalAfter(5_000) });
     expect(Object.keys(await bound())).not.toContain('servers.shop.public_ipv4');
     world.emulator.setFaults([]);
     world.restart();

@@ -1,14 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { faultRule } from '../../../src/emulator/faults.ts';
 import { rig } from '../../support/rig.ts';
 import { server } from '../shop.ts';
 
 describe('src/engine/intents: a server whose tasks always fail', () => {
   test('is sent twice in a run, and not again once it is blocked', async () => {
     const played = rig();
-    played.emulator.setFaults([
-      faultRule({ path: 'create_server' }, { do: 'task', outcome: 'fail', leaves: 'nothing' }),
-    ]);
+    played.fail({ path: 'create_server' }, { do: 'task', outcome: 'fail', leaves: 'nothing' });
 
     const report = await played.apply(`${server()}ips:\n  one: {server_type_id: 3}\n`);
 
@@ -17,8 +14,6 @@ describe('src/engine/intents: a server whose tasks always fail', () => {
     expect(blocked).toMatchObject([
       { code: 'task_failed', reason: expect.stringContaining('the task failed: ') },
     ]);
-    expect(
-      played.emulator.world.projects[0]?.tasks.filter(({ kind }) => kind === 'create_server'),
-    ).toHaveLength(2);
+    expect(played.project.tasks.filter(({ kind }) => kind === 'create_server')).toHaveLength(2);
   });
 });

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
-import { faultRule } from '../../../src/emulator/faults.ts';
 import { resolving } from '../../support/resolve.ts';
-import { load, type Rig, rig } from '../../support/rig.ts';
+import { type Rig, rig } from '../../support/rig.ts';
 
 const size = (cores = 1) =>
   `server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20, replace: allowed`;
@@ -28,10 +27,8 @@ const idOf = async ({ store }: Rig, key: string) =>
 async function doubted(before: string, path: string, text: string): Promise<Rig> {
   const played = rig({ emulator: { readings: { bodyCheck: 'beforeKeyUnstored' } } });
   await played.apply(before);
-  played.emulator.setFaults([faultRule({ path }, { do: 'reset', effect: 'none' })]);
-  const halt = new AbortController();
-  void played.clock.sleep(30_000).then(() => halt.abort(new Error('killed')));
-  await played.apply(text, { halt: halt.signal });
+  played.fail({ path }, { do: 'reset', effect: 'none' });
+  await played.apply(text, { halt: played.signalAfter(30_000) });
   played.emulator.setFaults([]);
   played.restart();
   expect(await played.store.openIntents()).toMatchObject([{ unconfirmed: { why: 'lost' } }]);
@@ -53,7 +50,7 @@ describe('src/engine/intents/endings.ts: a purchase in doubt, and a claim of a n
       key: 'servers.a',
       remedies: resolving(expect.stringContaining('servers.z --absent (only')),
     });
-    await played.clock.run(played.engine.resolve(load(text), 'servers.z' as ResourceKey, { type: 'absent' }));
+    await played.resolve(text, 'servers.z', { type: 'absent' });
     expect((await played.apply(text)).outcome).toBe('converged');
     expect(held(played)).toMatchObject({ a: [await idOf(played, 'ips.x')] });
   });
@@ -70,7 +67,7 @@ describe('src/engine/intents/endings.ts: a purchase in doubt, and a run that lea
 
     expect(report.blocked).toEqual([]);
     expect((await played.store.openIntents()).map(({ phase }) => phase)).toEqual(['waiting']);
-    await played.clock.run(played.engine.resolve(load(text), 'servers.a' as ResourceKey, { type: 'absent' }));
+    await played.resolve(text, 'servers.a', { type: 'absent' });
     expect((await played.apply(text)).outcome).toBe('converged');
     expect(held(played)).toEqual({ a: [await idOf(played, 'ips.x')] });
   });

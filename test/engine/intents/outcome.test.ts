@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type FaultAction, faultRule } from '../../../src/emulator/faults.ts';
+import type { FaultAction } from '../../../src/emulator/faults.ts';
 import { drawn } from '../../support/drawn.ts';
 import {
   expectAccounted,
@@ -171,7 +171,7 @@ function rowsOf(operation: string): readonly (readonly [string, Row])[] {
 /** Plays the scene, the first send of its operation coming out so; gives what was sent and said. */
 async function play(scene: Scene, action: FaultAction) {
   const { played, key } = await prepare(scene);
-  played.emulator.setFaults([faultRule({ path: scene.operation, nth: 1 }, action)]);
+  played.fail({ path: scene.operation, nth: 1 }, action);
   const from = played.writes().length;
   const { reports, helped } = await applyWithHelp(played, scene.spec);
   const intents = await played.store.intents({ key, limit: 100 });
@@ -211,9 +211,7 @@ describe.each(Object.entries(scenes))('src/engine/intents/outcome.ts: %s', (name
 
   test.skipIf(name in taskless)('a stuck task: told, waited for, and never sent again', async () => {
     const { played, key } = await prepare(scene);
-    played.emulator.setFaults([
-      faultRule({ path: scene.operation, nth: 1 }, { do: 'task', outcome: 'stuck' }),
-    ]);
+    played.fail({ path: scene.operation, nth: 1 }, { do: 'task', outcome: 'stuck' });
     const from = played.writes().length;
 
     const reports = [await played.apply(scene.spec), await played.apply(scene.spec)];

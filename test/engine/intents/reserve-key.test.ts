@@ -1,12 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { partsOf } from '../../../src/core/intent.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
-import { faultRule } from '../../../src/emulator/faults.ts';
 import { memoryState } from '../../../src/state/sqlite-driver.ts';
 import { crashable } from '../../support/crashable.ts';
 import { expectFixedPoint } from '../../support/invariants.ts';
 import { profiled } from '../../support/profiled.ts';
-import { load, type Rig, type RigOptions, rig } from '../../support/rig.ts';
+import { type Rig, type RigOptions, rig } from '../../support/rig.ts';
 import { virtualClock } from '../../support/virtual-clock.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
@@ -146,7 +145,7 @@ describe('src/engine/intents/reserve-key.ts', () => {
     const played = rig();
     played.emulator.mutate({ do: 'add_server', name: 'hand', public: false });
     const file = servers({ c: entry === 'c' ? size : `${size}, id: 2001` });
-    await played.clock.run(played.engine.adopt(load(file), 'servers.c' as ResourceKey, '2001'));
+    await played.adopt(file, 'servers.c', '2001');
     const before = played.writes().length;
     await played.apply(file);
     await played.apply(file);
@@ -159,9 +158,7 @@ describe('src/engine/intents/reserve-key.ts', () => {
 
   test('a project without an answer to a reservation is converged, and the plan warns', async () => {
     const played = await renamedOnce();
-    played.emulator.setFaults([
-      faultRule({ path: 'create_server' }, { do: 'answer', status: 403, code: 'insufficient_privileges' }),
-    ]);
+    played.fail({ path: 'create_server' }, { do: 'answer', status: 403, code: 'insufficient_privileges' });
     expect((await played.apply(servers({ c: size }))).outcome).toBe('converged');
     expect(await played.store.openIntents()).toEqual([]);
     const { outcome, plan } = await played.apply(servers({ c: size }));
@@ -237,12 +234,10 @@ describe('src/engine/intents/reserve-key.ts', () => {
           reason: 'another state bound servers.c to a resource that was created under another key',
         },
       ]);
-      await played.clock.run(
-        played.engine.resolve(load(servers({ c: size })), 'servers.c' as ResourceKey, {
-          type: 'adopt',
-          id: '2001',
-        }),
-      );
+      await played.resolve(servers({ c: size }), 'servers.c', {
+        type: 'adopt',
+        id: '2001',
+      });
       expect((await played.apply(servers({ c: size }))).outcome).toBe('converged');
       expect((await lost.bindings()).map(({ key, id }) => `${key} ${id}`)).toEqual(['servers.c 2001']);
       expect(played.project.servers).toHaveLength(1);

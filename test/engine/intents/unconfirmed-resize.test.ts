@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { faultRule } from '../../../src/emulator/faults.ts';
 import { profiled } from '../../support/profiled.ts';
 import { around, rig } from '../../support/rig.ts';
 
@@ -15,7 +14,7 @@ async function resizedUnseen(larger = file(16)) {
   });
   const played = profiled({ wrap: stopping });
   await played.apply(file(1));
-  played.emulator.setFaults([faultRule({ path: 'resize_server', nth: 1 }, { do: 'reset', effect: 'done' })]);
+  played.fail({ path: 'resize_server', nth: 1 }, { do: 'reset', effect: 'done' });
   await played.apply(larger, { halt: stop.signal });
   played.restart();
   return played;

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
-import { type FaultAction, faultRule } from '../../../src/emulator/faults.ts';
+import type { FaultAction } from '../../../src/emulator/faults.ts';
 import type { Readings } from '../../../src/emulator/readings.ts';
 import { memoryState } from '../../../src/state/sqlite-driver.ts';
 import { crashable } from '../../support/crashable.ts';
 import { saidBy } from '../../support/resolve.ts';
-import { load, type Rig, rig } from '../../support/rig.ts';
+import { type Rig, rig } from '../../support/rig.ts';
 import { virtualClock } from '../../support/virtual-clock.ts';
 import { count, head, web } from '../claims/one-server.ts';
 
@@ -23,18 +23,15 @@ async function haltedAfter(
 ): Promise<Rig> {
   const durations = { create_server: [20 * minute, 20 * minute] } as const;
   const played = rig({ emulator: { readings, durations } });
-  played.emulator.setFaults([faultRule({ path: 'create_server', nth: 1 }, fault)]);
-  const halt = new AbortController();
-  void played.clock.sleep(ms).then(() => halt.abort(new Error('halted')));
-  await played.apply(spec, { halt: halt.signal });
+  played.fail({ path: 'create_server', nth: 1 }, fault);
+  await played.apply(spec, { halt: played.signalAfter(ms) });
   await played.clock.advance(2 * minute);
   return played;
 }
 
 const lost = { do: 'reset', effect: 'done' } as const;
 const hidden = { do: 'answer', status: 500, effect: 'done' } as const;
-const absent = (played: Rig, spec: string) =>
-  played.clock.run(played.engine.resolve(load(spec), key, { type: 'absent' }));
+const absent = (played: Rig, spec: string) => played.resolve(spec, key, { type: 'absent' });
 const messages = async (played: Rig, spec: string) =>
   (await played.plan(spec)).warnings.map(({ message }) => message);
 
@@ -76,7 +73,7 @@ describe('src/engine/operator/decide.ts: a creation whose process ended before i
     ]);
     death.dieAt(undefined, 'after');
     played.restart();
-    const resolve = () => played.clock.run(played.engine.resolve(load(head + private_), key, resolution));
+    const resolve = () => played.resolve(head + private_, key, resolution);
 
     await expect(resolve()).rejects.toThrow('may still take effect');
     await played.clock.advance(2 * minute);
@@ -110,7 +107,7 @@ describe('src/plan/unmanaged.ts', () => {
     expect(await messages(played, spec)).toContainEqual(
       expect.stringContaining('possibly servers.web, which was declared absent'),
     );
-    await played.clock.run(played.engine.ignore(load(spec), ['2001']));
+    await played.ignore(spec, '2001');
     expect(await messages(played, spec)).toEqual([]);
   });
 });

@@ -1,19 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import type { ApplyReport } from '../../../src/core/progress.ts';
-import { faultRule } from '../../../src/emulator/faults.ts';
 import { sliders } from '../../reconcilers/support.ts';
-import { load, type Rig, rig } from '../../support/rig.ts';
+import { type Rig, rig } from '../../support/rig.ts';
 import { gpu, ips } from '../shop.ts';
 
 describe('src/engine/operator: an operator decides', () => {
   test('a live resource of one key cannot be adopted for another', async () => {
     const played = rig();
     await played.apply(ips('one'));
-    const [made] = played.emulator.world.projects[0]?.ips ?? [];
+    const [made] = played.project.ips;
 
-    const said = played.clock.run(
-      played.engine.adopt(load(ips('one', 'two')), 'ips.two' as never, String(made?.id)),
-    );
+    const said = played.adopt(ips('one', 'two'), 'ips.two', String(made?.id));
 
     await expect(said).rejects.toMatchObject({
       message: expect.stringContaining('already bound to ips.one'),
@@ -30,10 +27,8 @@ describe('src/engine/operator: an operator decides', () => {
       ],
     });
 
-    await played.clock.run(played.engine.forget(load(ips('two')), 'ips.one' as never));
-    const adopted = await played.clock.run(
-      played.engine.adopt(load(ips('two')), 'ips.two' as never, String(made?.id)),
-    );
+    await played.forget(ips('two'), 'ips.one');
+    const adopted = await played.adopt(ips('two'), 'ips.two', String(made?.id));
     expect(adopted.text).toContain(`ips.two is bound to ${made?.id}`);
   });
 
@@ -43,7 +38,7 @@ describe('src/engine/operator: an operator decides', () => {
     const [{ id } = { id: 0 }] = played.emulator.billed();
     const both = ips('one', 'two');
     const edited = both.replace('one: {server_type_id: 3}', 'one: {}');
-    const adopt = (key: string) => played.clock.run(played.engine.adopt(load(edited), key as never, `${id}`));
+    const adopt = (key: string) => played.adopt(edited, key, `${id}`);
     played.loseState();
     await adopt('ips.two');
     await played.apply(both);
@@ -76,10 +71,7 @@ describe('src/engine/operator: an operator decides', () => {
     const { id } = project?.networks.find(({ name }) => name === 'one') ?? { id: 0 };
     played.loseState();
     await played.apply(spec(edited));
-    const adopt = (named: string) =>
-      played.clock.run(
-        played.engine.resolve(load(spec('')), 'networks.one' as never, { type: 'adopt', id: named }),
-      );
+    const adopt = (named: string) => played.resolve(spec(''), 'networks.one', { type: 'adopt', id: named });
 
     await expect(adopt('999999')).rejects.toThrow('The project has no network 999999');
     expect((await adopt(`${id}`)).text).toContain('networks.one, which has left the spec');
@@ -101,9 +93,7 @@ describe('src/engine/operator: an operator decides', () => {
     await played.apply(spec('two'));
     expect(await state.openIntents()).toMatchObject([{ key: 'networks.one', recovers: 'networks.two' }]);
 
-    const { text } = await played.clock.run(
-      played.engine.resolve(load(spec('three')), 'networks.one' as never, { type: 'adopt', id: `${id}` }),
-    );
+    const { text } = await played.resolve(spec('three'), 'networks.one', { type: 'adopt', id: `${id}` });
 
     expect(text).toContain(`networks.three is bound to ${id}`);
   });
@@ -137,16 +127,14 @@ describe('src/engine/operator: an operator decides', () => {
     effect: 'none' | 'done',
   ): Promise<{ readonly played: Rig; readonly report: ApplyReport }> {
     const played = rig();
-    played.emulator.setFaults([
-      faultRule({ path: 'create_server', nth: 1 }, { do: 'reset', effect, stored: false }),
-    ]);
+    played.fail({ path: 'create_server', nth: 1 }, { do: 'reset', effect, stored: false });
     const report = await played.apply(blind);
     expect(report.blocked).toMatchObject([{ key: 'servers.gpu', code: 'outcome_unknown' }]);
     return { played, report };
   }
 
   const resolve = (played: Rig, resolution: Parameters<Rig['engine']['resolve']>[2]) =>
-    played.clock.run(played.engine.resolve(load(blind), 'servers.gpu' as never, resolution));
+    played.resolve(blind, 'servers.gpu', resolution);
 
   test('--adopt of what is not there is refused', async () => {
     const { played } = await blocked('none');

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { ResourceKey } from '../../../src/core/keys.ts';
 import { profiled } from '../../support/profiled.ts';
 import { saidBy } from '../../support/resolve.ts';
-import { load, rig } from '../../support/rig.ts';
+import { rig } from '../../support/rig.ts';
 
 const profile = 'operations: {list_servers: {}, take_server_image: {}}';
 const settings = 'settings: {prune: true, max_deletions: 9, unmanaged: ignore}\n';
@@ -40,11 +39,11 @@ describe.each(
     const { played, store, id } = await madeElsewhere(each.made);
     const given = `id: ${id}, `;
     const spec = settings + each.entry.replace('mine: {', `mine: {${how === 'id:' ? given : ''}`);
-    if (how === 'adopt') await played.clock.run(played.engine.adopt(load(spec), each.key as ResourceKey, id));
+    if (how === 'adopt') await played.adopt(spec, each.key, id);
 
     expect((await played.apply(spec)).blocked).toEqual([]);
     expect(await played.plan(spec)).toMatchObject({ operations: [], blocked: [] });
-    const known = await played.clock.run(played.engine.adopt(load(spec), each.key as ResourceKey, id));
+    const known = await played.adopt(spec, each.key, id);
     expect(saidBy(known)).toContain('The binding is confirmed');
     expect(await played.plan(spec)).toMatchObject({ operations: [], blocked: [] });
     const leaving = await played.apply(settings);

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
-import { faultRule } from '../../../src/emulator/faults.ts';
 import type { Resolution } from '../../../src/engine/deps.ts';
 import { resolveOf, resolving, saidBy } from '../../support/resolve.ts';
 import { load, type Rig, rig } from '../../support/rig.ts';
@@ -11,15 +10,13 @@ const web = (more = '') => `${head}${more}servers:\n  web: {${size}, public_ipv4
 const key = 'servers.web' as ResourceKey;
 
 const resolve = (played: Rig, spec: string, resolution: Resolution, of = key) =>
-  played.clock.run(played.engine.resolve(load(spec), of, resolution));
+  played.resolve(spec, of, resolution);
 
 /** Accepted, and its task never ends. */
 async function stuck(): Promise<Rig> {
   const played = rig();
   await played.apply(head);
-  played.emulator.setFaults([
-    faultRule({ path: 'create_server', nth: 1 }, { do: 'task', outcome: 'stuck', leaves: 'everything' }),
-  ]);
+  played.fail({ path: 'create_server', nth: 1 }, { do: 'task', outcome: 'stuck', leaves: 'everything' });
   await played.apply(web());
   played.emulator.setFaults([]);
   played.restart();
@@ -36,9 +33,7 @@ describe('src/engine/operator/decide.ts: the new server of a replacement', () =>
     ) as [string, string];
     const spec = large.replace('ubuntu-24.04', 'debian-13');
     await played.apply(small);
-    played.emulator.setFaults([
-      faultRule({ path: 'create_server', nth: 1 }, { do: 'task', outcome: 'stuck', leaves: 'everything' }),
-    ]);
+    played.fail({ path: 'create_server', nth: 1 }, { do: 'task', outcome: 'stuck', leaves: 'everything' });
     const { blocked } = await played.apply(spec);
     played.emulator.setFaults([]);
     played.restart();
@@ -65,7 +60,7 @@ describe('src/engine/operator/decide.ts: resolve --absent', () => {
     await expect(resolve(played, web(addresses), { type: 'absent' })).rejects.toThrow('it is server 2001');
 
     played.emulator.setReadings({ pageSize: null });
-    await played.clock.run(played.engine.resolve(load(web(addresses)), key, { type: 'adopt', id: '2001' }));
+    await played.resolve(web(addresses), key, { type: 'adopt', id: '2001' });
     expect((await played.apply(web(addresses))).outcome).toBe('converged');
     expect(played.project.servers).toHaveLength(1);
   });
@@ -76,10 +71,8 @@ describe('src/engine/operator/decide.ts: resolve --absent', () => {
   ] as const)('is refused as long as the write may still be on its way (%s)', async (type) => {
     const played = rig();
     await played.apply(head);
-    played.emulator.setFaults([faultRule({ path: 'create_server', nth: 1 }, { do: 'late', ms: 20_000 })]);
-    const halt = new AbortController();
-    void played.clock.sleep(5_000).then(() => halt.abort(new Error('interrupted')));
-    await played.apply(web(), { halt: halt.signal }).catch(() => undefined);
+    played.fail({ path: 'create_server', nth: 1 }, { do: 'late', ms: 20_000 });
+    await played.apply(web(), { halt: played.signalAfter(5_000) }).catch(() => undefined);
     played.restart();
 
     await expect(resolve(played, web(), { type })).rejects.toThrow('may still take effect');
@@ -96,9 +89,7 @@ describe('src/engine/operator/decide.ts: a purchase in doubt, and its server del
   test('ends with its server, though the entry names another one that is not managed', async () => {
     const played = rig();
     await played.apply(spec.split('servers:')[0] ?? '');
-    played.emulator.setFaults([
-      faultRule({ path: 'create_server', nth: 1 }, { do: 'reset', effect: 'done', stored: false }),
-    ]);
+    played.fail({ path: 'create_server', nth: 1 }, { do: 'reset', effect: 'done', stored: false });
     await played.apply(spec);
     const other = `${spec.split('servers:')[0]}servers: {web: {managed: false, id: 2002}}\n`;
     played.emulator.mutate({ do: 'add_server', name: 'other', server_type_id: 3, public: true });
@@ -134,8 +125,7 @@ describe('src/engine/operator/adopt-key.ts', () => {
       played.clock.now(),
     );
     played.restart();
-    const adopt = (name: string, id: string) =>
-      played.clock.run(played.engine.adopt(load(spec), name as ResourceKey, id));
+    const adopt = (name: string, id: string) => played.adopt(spec, name, id);
     const idOf = (name: string) => String(played.project.servers.find((each) => each.name === name)?.id);
 
     await adopt('ips.www', '5001');
@@ -179,16 +169,12 @@ describe('src/engine/operator/decide.ts: resolve --abandon', () => {
 
   test('names what may be it, where several things came or nobody has said which is it', async () => {
     const played = rig();
-    played.emulator.setFaults([
-      faultRule({ path: 'allocate_ip', nth: 1 }, { do: 'reset', effect: 'done', stored: false }),
-    ]);
+    played.fail({ path: 'allocate_ip', nth: 1 }, { do: 'reset', effect: 'done', stored: false });
     const file = 'ips:\n  web: {}\n';
     const report = await played.apply(file);
     played.emulator.setFaults([]);
 
-    const said = await played.clock.run(
-      played.engine.resolve(load(file), 'ips.web' as ResourceKey, { type: 'abandon' }),
-    );
+    const said = await played.resolve(file, 'ips.web', { type: 'abandon' });
 
     const [address] = played.project.ips.map((each) => each.address);
     expect(resolveOf(report.blocked[0])).toContain(
@@ -201,9 +187,7 @@ describe('src/engine/operator/decide.ts: resolve --abandon', () => {
 describe('src/engine/operator/decide.ts: resolve --retry', () => {
   test('sends no creation again that may have had an effect, and names the other answers', async () => {
     const played = rig();
-    played.emulator.setFaults([
-      faultRule({ path: 'allocate_ip', nth: 1 }, { do: 'reset', effect: 'done', stored: false }),
-    ]);
+    played.fail({ path: 'allocate_ip', nth: 1 }, { do: 'reset', effect: 'done', stored: false });
     const file = 'ips:\n  web: {}\n';
     await played.apply(file);
     played.emulator.setFaults([]);
@@ -217,7 +201,7 @@ describe('src/engine/operator/decide.ts: resolve --retry', () => {
   test('names the write that the next run sends again', async () => {
     const played = rig();
     const refused = { do: 'answer', status: 422, code: 'invalid_request' } as const;
-    played.emulator.setFaults([faultRule({ path: 'create_network' }, refused)]);
+    played.fail({ path: 'create_network' }, refused);
     const file = 'networks: {a: {cidr: 10.1.0.0/24}}\n';
     await played.apply(file);
 
@@ -231,10 +215,7 @@ describe('src/engine/operator/decide.ts: resolve --retry of a paused replacement
   const entry = (name: string, cores: number) =>
     `  ${name}: {${size.replace('cores: 1', `cores: ${cores}`)}, public_ipv4: {new: true}, replace: {order: delete_first, at_once: 2}}\n`;
   const pair = (cores: number) => `${head}servers:\n${entry('web', cores)}${entry('db', cores)}`;
-  const retry = (played: Rig, name: string) =>
-    played.clock.run(
-      played.engine.resolve(load(pair(2)), `servers.${name}` as ResourceKey, { type: 'retry' }),
-    );
+  const retry = (played: Rig, name: string) => played.resolve(pair(2), `servers.${name}`, { type: 'retry' });
 
   test('ends the pause of a refused replacement, and the replacement that waits for it goes on', async () => {
     const played = rig();
@@ -264,7 +245,7 @@ describe('src/engine/operator/decide.ts: what came since a lost answer', () => {
   const shared = web().replace('exclusive: true, ', '');
   /** As after a server error that had its effect: no key holds the answer. */
   const lose = (played: Rig, path: string) =>
-    played.emulator.setFaults([faultRule({ path, nth: 1 }, { do: 'reset', effect: 'done', stored: false })]);
+    played.fail({ path, nth: 1 }, { do: 'reset', effect: 'done', stored: false });
 
   test('is told with the address that an operator knows it by, also in the command', async () => {
     const played = rig();
@@ -297,7 +278,7 @@ const named = `settings: {prune: true}\nips:\n  web: {}\nservers:\n  web: {${siz
 async function lost(path: string, before?: string): Promise<Rig> {
   const played = rig();
   if (before !== undefined) await played.apply(before);
-  played.emulator.setFaults([faultRule({ path, nth: 1 }, { do: 'reset', effect: 'done', stored: false })]);
+  played.fail({ path, nth: 1 }, { do: 'reset', effect: 'done', stored: false });
   await played.apply(named);
   played.emulator.setFaults([]);
   played.restart();

@@ -3,7 +3,7 @@ import type { ConfigError } from '../../../src/core/errors.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import { type Edit, stepsOf } from '../../../src/core/remedy.ts';
 import { flowYaml } from '../../../src/core/text.ts';
-import { load, rig } from '../../support/rig.ts';
+import { rig } from '../../support/rig.ts';
 
 const web =
   '{server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}, network_interfaces: [net]}';
@@ -46,18 +46,15 @@ describe('src/engine/operator/ignore.ts: a key of the spec is not forgotten', ()
     const key = name as ResourceKey;
     await played.apply(written(before));
 
-    const refusal: ConfigError = await played.clock
-      .run(played.engine.forget(load(written(before)), key))
-      .then(
-        () => undefined,
-        (error) => error,
-      );
+    const refusal: ConfigError = await played.forget(written(before), key).then(
+      () => undefined,
+      (error) => error,
+    );
     const remedy = refusal.remedies?.[way];
     let file = before;
     for (const step of stepsOf(remedy === undefined ? [] : [remedy])) {
       if (step.type === 'edit') file = edited(file, step);
-      else if (step.type === 'run' && step.command === 'forget')
-        await played.clock.run(played.engine.forget(load(written(file)), key));
+      else if (step.type === 'run' && step.command === 'forget') await played.forget(written(file), key);
       else await played.apply(written(file));
     }
 
@@ -102,7 +99,7 @@ describe('src/reconcilers/existence.ts: an unmanaged entry with the id of anothe
     const [first, second] = blocked[0]?.remedies ?? [];
     if (way === 0) expect(first).toMatchObject({ path: key, set: { id: 2001 } });
     for (const step of stepsOf(way === 0 || second === undefined ? [] : [second])) {
-      if (step.type === 'run') await played.clock.run(played.engine.forget(load(written(file)), key));
+      if (step.type === 'run') await played.forget(written(file), key);
       else if (step.type === 'edit' && step.entry === 'restore')
         file = { ...file, entries: { ...file.entries, [key]: entry } };
       else if (step.type === 'edit') file = edited(file, step);

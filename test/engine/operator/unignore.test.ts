@@ -1,23 +1,20 @@
 import { describe, expect, test } from 'vitest';
-import type { ResourceKey } from '../../../src/core/keys.ts';
 import type { Plan } from '../../../src/core/plan.ts';
 import type { Ip } from '../../../src/core/resources.ts';
-import { faultRule } from '../../../src/emulator/faults.ts';
 import { ignoredObjects } from '../../../src/view/bill.ts';
 import { saidBy } from '../../support/resolve.ts';
-import { load, type Rig, rig } from '../../support/rig.ts';
+import { type Rig, rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const web = `servers:\n  web: {${size}, public_ipv4: {new: true}}\n`;
 const one = 'ips:\n  one: {}\n';
 
 const codes = ({ blocked }: Plan) => Object.fromEntries(blocked.map(({ key, code }) => [key, code]));
-const undo = (played: Rig, spec: string, ...names: string[]) =>
-  played.clock.run(played.engine.unignore(load(spec), names));
-const ignore = (played: Rig, ...names: string[]) => played.clock.run(played.engine.ignore(load(''), names));
+const undo = (played: Rig, spec: string, ...names: string[]) => played.unignore(spec, ...names);
+const ignore = (played: Rig, ...names: string[]) => played.ignore('', ...names);
 
 async function told(played: Rig) {
-  const ips = played.emulator.world.projects[0]?.ips.map(({ id, address, serverId }) => ({
+  const ips = played.project.ips.map(({ id, address, serverId }) => ({
     ...{ id, address, server_id: serverId },
   }));
   return ignoredObjects(await played.store.claims(), ips as unknown as Ip[]);
@@ -29,7 +26,7 @@ async function withOthers() {
   await played.apply('');
   played.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });
   played.emulator.mutate({ do: 'add_ip' });
-  const [held = '', free = ''] = played.emulator.world.projects[0]?.ips.map(({ address }) => address) ?? [];
+  const [held = '', free = ''] = played.project.ips.map(({ address }) => address) ?? [];
   return { played, held, free };
 }
 
@@ -38,7 +35,7 @@ describe("src/engine/operator/ignore.ts: what was said to be somebody else's", (
     const played = rig();
     const bare = web.replace(', public_ipv4: {new: true}', '');
     await played.apply(bare);
-    await played.clock.run(played.engine.forget(load(''), 'servers.web' as ResourceKey));
+    await played.forget('', 'servers.web');
     played.project.servers.splice(0, 1);
     await expect(ignore(played, '2001')).resolves.toMatchObject({ text: expect.stringContaining('ignored') });
     await expect(ignore(played, '2009')).rejects.toThrow('The project has no server 2009');
@@ -46,7 +43,7 @@ describe("src/engine/operator/ignore.ts: what was said to be somebody else's", (
 
   test('is no server whose creation by this state is still open', async () => {
     const played = rig();
-    played.emulator.setFaults([faultRule({ path: 'create_server' }, { do: 'task', ms: 600_000 })]);
+    played.fail({ path: 'create_server' }, { do: 'task', ms: 600_000 });
     await played.apply(web, { stop: played.signalAfter(60_000) });
     await expect(ignore(played, '2001')).rejects.toThrow('was created for servers.web');
     expect((await played.apply(web)).outcome).toBe('converged');
@@ -114,10 +111,8 @@ describe("src/engine/operator/ignore.ts: what was said to be somebody else's", (
     const played = rig();
     const kept = web.replace('{new: true}', '{reuse: true}');
     await played.apply(kept);
-    await played.clock.run(
-      played.engine.forget(load('settings: {prune: false}\n'), 'servers.web' as ResourceKey),
-    );
-    const [held = ''] = played.emulator.world.projects[0]?.ips.map(({ address }) => address) ?? [];
+    await played.forget('settings: {prune: false}\n', 'servers.web');
+    const [held = ''] = played.project.ips.map(({ address }) => address) ?? [];
 
     const another = kept.replace('web', 'db');
     expect(codes(await played.plan(another))).toEqual({});
@@ -125,7 +120,7 @@ describe("src/engine/operator/ignore.ts: what was said to be somebody else's", (
     await expect(undo(played, '', held)).rejects.toThrow('belongs to the ignored server 2001');
     expect((await played.plan(kept)).operations).toMatchObject([{ verb: 'adopt', key: 'servers.web' }]);
 
-    const [ip] = played.emulator.world.projects[0]?.ips ?? [];
+    const [ip] = played.project.ips;
     if (ip !== undefined) ip.address = '203.0.113.77' as typeof ip.address;
     expect(codes(await played.plan(another))).toEqual({ 'servers.db': 'unmanaged_resources' });
   });
