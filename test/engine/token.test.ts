@@ -31,17 +31,4 @@ describe('src/engine: the token', () => {
       await converges(played, shop);
     }
   });
-
-  test('revoked in mid-run: nothing more is sent, and the next run goes on', async () => {
-    const played = rig();
-    played.fail({ path: 'create_network', nth: 1 }, { do: 'answer', status: 401, code: 'unauthorized' });
-
-    const report = await played.apply(shop);
-
-    expect(report.outcome).toBe('blocked');
-    const left = report.results.filter(({ outcome }) => outcome !== 'done');
-    expect(new Set(left.map(({ code }) => code))).toEqual(new Set(['unauthorized']));
-    expect(played.writes().at(-1)?.path).toBe('/networks');
-    await converges(played, shop);
-  });
 });

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { resolveOf } from '../../support/resolve.ts';
 import { around, type Rig, rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
@@ -11,16 +10,6 @@ const reusing = () => rig({ emulator: { readings: { reuseIds: true } } });
 /** The next ones of theirs have the ids that the first of ours had. */
 function againFromTheStart({ emulator }: Rig): void {
   Object.assign(emulator.world.nextId, { ip: 5001, server: 2001 });
-}
-
-/** Ours is deleted elsewhere, and its id now belongs to an unmanaged server without an address. */
-async function usedAgain(): Promise<Rig> {
-  const played = reusing();
-  await played.apply(web);
-  played.emulator.mutate({ do: 'delete_server', id: 2001 });
-  againFromTheStart(played);
-  played.emulator.mutate({ do: 'add_server', name: 'theirs', public: false });
-  return played;
 }
 
 describe('src/engine/claims: an id that is used again', () => {
@@ -46,22 +35,6 @@ describe('src/engine/claims: an id that is used again', () => {
     expect(
       deleted.map(({ path }) => Number(path.split('/').at(-1))).filter((id) => id === theirs.id),
     ).toHaveLength(1);
-  });
-
-  test('a server that has lost its address is not deleted, and every way out is named', async () => {
-    const played = await usedAgain();
-
-    const { blocked } = await played.plan(head);
-    const report = await played.apply(head);
-
-    expect(played.project.servers).toHaveLength(1);
-    expect(played.project.ips, 'its address waits for the answer').toHaveLength(1);
-    expect(report.blocked).toMatchObject([
-      { key: 'servers.web', code: 'identity_changed' },
-      { key: 'servers.web.public_ipv4', code: 'dependency_blocked' },
-    ]);
-    expect(resolveOf(blocked[0])).toContain('vdcsync resolve servers.web --absent');
-    expect(resolveOf(blocked[0])).toContain('vdcsync forget servers.web');
   });
 
   test('nothing is done inside it, and `ignore` can say that it is theirs', async () => {

@@ -45,28 +45,6 @@ describe('src/engine/claims/moves.ts', () => {
     expect((await world.plan(after)).operations).toEqual([]);
   });
 
-  test('a rename that is not possible holds only the entries that depend on it', async () => {
-    const world = rig();
-    const networks = (more: string) => `networks: {a: {cidr: 10.20.0.0/24}, b: {cidr: 10.21.0.0/24${more}}}`;
-    const servers = (...entries: string[]) => `servers: {${entries.join(', ')}}`;
-    const server = (name: string, network: string) => `${name}: {${size}, network_interfaces: [${network}]}`;
-    await world.apply(`${networks('')}\n${servers(server('x', 'a'))}`);
-    const onto = 'networks: {b: {cidr: 10.20.0.0/24, moved: {from: networks.a}}, c: {cidr: 10.22.0.0/24}}';
-    const file = `${onto}\n${servers(server('x', 'c'), server('y', 'b'), server('z', 'c'))}`;
-
-    const report = await world.apply(file);
-
-    const made = report.results.flatMap(({ key, outcome }) => (outcome === 'done' ? [key] : []));
-    expect(made.sort()).toEqual(['networks.c', 'servers.y', 'servers.z', 'servers.z.network_interfaces.c']);
-    expect(report.blocked.map(({ key, code }) => [key, code])).toEqual([
-      ['networks.b', 'moved_onto_bound'],
-      ['servers.y.network_interfaces.b', 'dependency_blocked'],
-    ]);
-    expect((await world.store.bindings()).map(({ key }) => key)).toEqual(
-      expect.arrayContaining(['networks.a', 'networks.b']),
-    );
-  });
-
   test('an entry that was renamed without a word of it is told, with the line to write', async () => {
     const world = rig();
     await world.apply(before);

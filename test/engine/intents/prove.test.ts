@@ -1,7 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import type { Readings } from '../../../src/emulator/readings.ts';
-import { expectFixedPoint } from '../../support/invariants.ts';
-import { resolveOf } from '../../support/resolve.ts';
 import { type Rig, type RigOptions, rig } from '../../support/rig.ts';
 
 const file = (cores: number, more = '') =>
@@ -12,14 +10,6 @@ const everything: Partial<Readings> = { besideUnknownField: 'everything', sizeBo
 
 const servers = (played: Rig) => played.project.servers.map(({ id, cores }) => [id, cores]);
 const addresses = (played: Rig) => played.project.ips.map(({ id, serverId }) => [id, serverId]);
-const bodies = (played: Rig, from: number) =>
-  played
-    .writes()
-    .slice(from)
-    .map(({ method, path, body }) => [
-      `${method} ${path}`,
-      body?.includes('vdcsync_probe') ? JSON.parse(body).vdcsync_probe : undefined,
-    ]);
 
 async function made(readings: Partial<Readings> = {}, options: RigOptions = {}): Promise<Rig> {
   const played = rig({ emulator: { readings }, ...options });
@@ -28,44 +18,6 @@ async function made(readings: Partial<Readings> = {}, options: RigOptions = {}):
 }
 
 describe('src/engine/intents/prove.ts: the old server goes first', () => {
-  test('the first replacement calibrates the API and proves the new body, the next one only proves', async () => {
-    const played = await made();
-    const from = played.writes().length;
-
-    expect((await played.apply(file(2))).outcome).toBe('converged');
-    const second = played.writes().length;
-    expect((await played.apply(file(3))).outcome).toBe('converged');
-
-    expect(bodies(played, from).slice(0, second - from)).toEqual([
-      ['POST /servers', 'impossible'],
-      ['POST /servers', 'proof'],
-      ['DELETE /servers/2001', undefined],
-      ['POST /servers', undefined],
-    ]);
-    expect(bodies(played, second)).toEqual([
-      ['POST /servers', 'proof'],
-      ['DELETE /servers/2002', undefined],
-      ['POST /servers', undefined],
-    ]);
-    expect([servers(played), addresses(played)]).toEqual([[[2003, 3]], [[5001, 2003]]]);
-    expectFixedPoint(await played.plan(file(3)));
-  });
-
-  test('a value that the API names deletes nothing, and the remedy has its line', async () => {
-    const played = await made(everything);
-
-    const report = await played.apply(file(tooLarge));
-
-    expect([servers(played), addresses(played)]).toEqual([[[2001, 1]], [[5001, 2001]]]);
-    expect(report.blocked).toMatchObject([{ key: 'servers.web', code: 'invalid_request' }]);
-    expect(resolveOf(report.blocked[0])).toContain('correct `cores` at vdcsync.yaml:5:');
-    expect((await played.plan(file(tooLarge))).blocked).toMatchObject([
-      { key: 'servers.web', code: 'invalid_request' },
-    ]);
-    expect((await played.apply(file(2))).outcome).toBe('converged');
-    expect([servers(played), addresses(played)]).toEqual([[[2002, 2]], [[5001, 2002]]]);
-  });
-
   test.each([
     ['nothing', 0],
     ['forms', 0],

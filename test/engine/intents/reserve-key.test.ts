@@ -3,10 +3,8 @@ import { partsOf } from '../../../src/core/intent.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import { memoryState } from '../../../src/state/sqlite-driver.ts';
 import { crashable } from '../../support/crashable.ts';
-import { expectFixedPoint } from '../../support/invariants.ts';
 import { profiled } from '../../support/profiled.ts';
 import { type Rig, type RigOptions, rig } from '../../support/rig.ts';
-import { virtualClock } from '../../support/virtual-clock.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const large = size.replace('cores: 1', 'cores: 2');
@@ -130,14 +128,6 @@ describe('src/engine/intents/reserve-key.ts', () => {
     expect(played.project.servers.map(({ id }) => id)).toEqual([2002]);
   });
 
-  test('a key that a second rename leaves behind is reserved, and that of `moved` is not', async () => {
-    const played = await renamedOnce();
-    const before = played.writes().length;
-    await played.apply(servers({ d: `${size}, moved: {from: servers.c}` }));
-    await played.apply(servers({ d: `${size}, moved: {from: servers.c}` }));
-    expect(sentSince(played, before)).toEqual([2, 2]);
-  });
-
   test.each([
     ['without its id', 'c', [2, 2]],
     ['whose entry has its id', 'c: {id: 2001}', []],
@@ -185,60 +175,12 @@ describe('src/engine/intents/reserve-key.ts', () => {
     expect(played.project.servers).toHaveLength(2);
   });
 
-  test('a process that ends at any moment of a reservation leaves nothing to ask', async () => {
-    const stage = async (moment: number | undefined) => {
-      const death = crashable();
-      const store = memoryState({ createdAt: virtualClock().now(), lineage: 'test' });
-      const played = await renamedOnce({ store: death.store(store), wrap: death.transport });
-      death.dieAt(moment, 'after');
-      return { death, played };
-    };
-    const whole = await stage(undefined);
-    await whole.played.apply(passedOn);
-    for (let moment = 1; moment <= whole.death.moments; moment++) {
-      const { played, death } = await stage(moment);
-      await expect(played.apply(passedOn)).rejects.toThrow(/process/);
-      death.dieAt(undefined, 'after');
-      played.restart();
-      const { outcome, blocked } = await played.apply(passedOn);
-      const where = `after moment ${moment} of ${whole.death.moments}`;
-      expect({ outcome, blocked }, where).toEqual({ outcome: 'converged', blocked: [] });
-      expect(played.project.servers, where).toHaveLength(2);
-      expect(
-        (await reservations(played)).map(([, , because]) => because),
-        where,
-      ).toContain('reserved');
-      expectFixedPoint(await played.plan(passedOn));
-    }
-  }, 30_000);
-
   describe('a lost state', () => {
     test('adopts the server under the earlier key where `moved` names it again', async () => {
       const played = await renamedOnce();
       await played.apply(servers({ c: size }));
       const lost = played.loseState();
       expect((await played.apply(renamed)).blocked).toEqual([]);
-      expect((await lost.bindings()).map(({ key, id }) => `${key} ${id}`)).toEqual(['servers.c 2001']);
-      expect(played.project.servers).toHaveLength(1);
-    });
-
-    test('asks which resource the entry has where nothing names the earlier key', async () => {
-      const played = await renamedOnce();
-      await played.apply(servers({ c: size }));
-      const lost = played.loseState();
-      const { blocked } = await played.apply(servers({ c: size }));
-      expect(blocked).toMatchObject([
-        {
-          key: 'servers.c',
-          code: 'key_conflict',
-          reason: 'another state bound servers.c to a resource that was created under another key',
-        },
-      ]);
-      await played.resolve(servers({ c: size }), 'servers.c', {
-        type: 'adopt',
-        id: '2001',
-      });
-      expect((await played.apply(servers({ c: size }))).outcome).toBe('converged');
       expect((await lost.bindings()).map(({ key, id }) => `${key} ${id}`)).toEqual(['servers.c 2001']);
       expect(played.project.servers).toHaveLength(1);
     });
