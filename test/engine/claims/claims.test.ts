@@ -38,6 +38,7 @@ const creation = (key: string, more: object = {}) => ({
   ...{ request: { path: {} }, preimage: {} },
   ...more,
 });
+const answered = (id: string) => ({ phase: 'accepted', answer: { id, facts: {} } });
 const absent = (more: object = {}) =>
   creation('servers.web', {
     ...{ phase: 'closed', outcome: 'absent', because: 'reported_absent', unconfirmed: { why: 'lost' } },
@@ -155,11 +156,7 @@ describe('src/engine/claims/claims.ts: the register', () => {
   });
 
   test.each<[string, Given, string]>([
-    [
-      'an open write has made',
-      { intents: [creation('ips.a', { phase: 'accepted', answer: { id: '51', facts: {} } })] },
-      'pending',
-    ],
+    ['an open write has made', { intents: [creation('ips.a', answered('51'))] }, 'pending'],
     ['no write has made', {}, 'unmanaged'],
     ['a deletion has just removed', { past: [deletion()] }, 'pending'],
     ['was removed two minutes ago', { past: [deletion({ closedAt: now - 120_000 })] }, 'unmanaged'],
@@ -192,7 +189,14 @@ describe('src/engine/claims/claims.ts: the register', () => {
   });
 
   const n = { networks: [{ id: 3, name: 'n', server_count: 1 }] };
-  const answered = creation('servers.web', { id: 'i', phase: 'accepted', answer: { id: '9', facts: {} } });
+  const isAnswered = creation('servers.web', { id: 'i', ...answered('9') });
+  const isDeleted = creation('servers.web', { verb: 'delete' });
+  const inN = { reads: { 'interfaces 9': [card(3)] } };
+  const once = ['since 60 s', 'interfaces 9'];
+  const inNetwork = (id: number) => ({
+    ...{ claims: [], bindings: [bound('servers.web', '1')] },
+    observed: { 'servers.web': { id: '1', cards: [card(id)] } },
+  });
   const counted = { network: 'n', servers: 1 };
   const gone = absent();
   test.each<[string, Given, readonly string[], object?]>([
@@ -201,53 +205,23 @@ describe('src/engine/claims/claims.ts: the register', () => {
     ['beside a server that is declared absent', { ...n, absent: [gone] }, ['since 60 s'], counted],
     ['beside an absent address', { ...n, absent: [absent({ key: 'ips.a', kind: 'ip' })] }, []],
     ['while a server is created', { ...n, absent: [gone], intents: [creation('servers.web')] }, []],
-    [
-      'while a server is deleted',
-      { ...n, absent: [gone], intents: [creation('servers.web', { verb: 'delete' })] },
-      ['since 60 s'],
-      counted,
-    ],
+    ['while a server is deleted', { ...n, absent: [gone], intents: [isDeleted] }, ['since 60 s'], counted],
     ['beside a creation', { ...n, absent: [gone], intents: [creation('ips.a')] }, ['since 60 s'], counted],
     ['without more servers', { claims: [], networks: [{ id: 3, name: 'n', server_count: 0 }] }, []],
-    [
-      'with a server of this spec',
-      {
-        ...n,
-        claims: [],
-        bindings: [bound('servers.web', '1')],
-        observed: { 'servers.web': { id: '1', cards: [card(3)] } },
-      },
-      [],
-    ],
+    ['with a server of this spec', { ...n, ...inNetwork(3) }, []],
     [
       'with a server that an address shows',
-      { ...n, claims: [], ips: [ip(51, 9)], reads: { 'interfaces 9': [card(3)] } },
-      ['since 60 s', 'interfaces 9', 'past 100'],
+      { ...n, claims: [], ips: [ip(51, 9)], ...inN },
+      [...once, 'past 100'],
     ],
+    ['with a claimed server', { ...n, claims: [claim('server', '9'), claim('ip', '8')], ...inN }, once],
+    ['with a known server', { ...n, claims: [], intents: [isAnswered], ...inN }, once],
     [
-      'with a claimed server',
-      { ...n, claims: [claim('server', '9'), claim('ip', '8')], reads: { 'interfaces 9': [card(3)] } },
-      ['since 60 s', 'interfaces 9'],
+      'with a claimed and a known one',
+      { ...n, claims: [claim('server', '9')], intents: [isAnswered], ...inN },
+      once,
     ],
-    [
-      'with a known server',
-      { ...n, claims: [], intents: [answered], reads: { 'interfaces 9': [card(3)] } },
-      ['since 60 s', 'interfaces 9'],
-    ],
-    [
-      'with a known server, read once',
-      { ...n, claims: [claim('server', '9')], intents: [answered], reads: { 'interfaces 9': [card(3)] } },
-      ['since 60 s', 'interfaces 9'],
-    ],
-    [
-      'with a server of this spec on another network',
-      {
-        ...{ ...n, claims: [], bindings: [bound('servers.web', '1')] },
-        observed: { 'servers.web': { id: '1', cards: [card(4)] } },
-      },
-      ['since 60 s'],
-      counted,
-    ],
+    ['with a server of this spec on another network', { ...n, ...inNetwork(4) }, ['since 60 s'], counted],
   ])('servers that no list shows, %s', async (_name, given, reads, expected) => {
     const { run, asked } = running(given);
     expect((await registerOf(run)).unlisted).toEqual(expected);
@@ -291,96 +265,56 @@ describe('src/engine/claims/claims.ts: the claims of a plan', () => {
   const ignoring = `settings: {unmanaged: ignore}\n${web}`;
   const deletes = { operations: [{ key: 'servers.web', kind: 'server', verb: 'delete', target: '1' }] };
   const old = bound('servers.web', '1');
-  test.each<[string, Given, object | undefined]>([
-    ['nothing', {}, {}],
-    ['what the spec leaves', { spec: left(), ips: [ip(51, 9), ip(7), ip(52)] }, {}],
+  const its = bound('servers.web.public_ipv4', '51');
+  const [deletion] = deletes.operations;
+  const [ofServer, ofIps] = [{ ips: [ip(52, 1)], bindings: [old] }, { ips: [ip(51, 9), ip(7)] }];
+  const asked = { blocked: [{ key: 'servers.web', code: 'key_conflict' }] };
+  const moved = 'servers: {web: {id: 9, managed: false, moved: {from: servers.a}}}\n';
+  const reusing = `settings: {unmanaged: ignore}\n${web.replace('{new', '{reuse')}`;
+  const naming = 'ips: {a: {id: 52}}\n';
+  const claimed = (...of: readonly Claim[]) => ({ claims: [baseline, claim('server', '9'), ...of] });
+  const another = claim('ip', '7', { identity: { address: 'x' } });
+  test.each<[string, Given, object?]>([
+    ['nothing', {}],
+    ['what the spec leaves', { spec: left(), ips: [ip(51, 9), ip(7), ip(52)] }],
     [
       'what the spec leaves, except for an entry with an open question',
       { spec: left(), ips: [ip(7)] },
-      { blocked: [{ key: 'servers.web', code: 'key_conflict' }] },
+      asked,
     ],
-    [
-      'what the spec leaves, renamed since',
-      { spec: 'servers: {web: {id: 9, managed: false, moved: {from: servers.a}}}\n' },
-      {},
-    ],
+    ['what the spec leaves, renamed since', { spec: moved }],
     ['what the spec leaves, without an id', { spec: 'servers: {web: {managed: false}}\n' }, {}],
     ['what is managed by its id', { spec: 'ips: {a: {id: 7}}\n', ips: [ip(7)] }, {}],
-    [
-      'what the spec leaves, where it is bound',
-      { spec: left(), ips: [ip(51, 9), ip(7)], bindings: [bound('ips.a', '7')] },
-      {},
-    ],
+    ['what the spec leaves, where it is bound', { spec: left(), ...ofIps, bindings: [bound('ips.a', '7')] }],
     [
       'what the spec leaves, where it is claimed',
-      {
-        spec: left(),
-        ips: [ip(51, 9), ip(7)],
-        claims: [baseline, claim('server', '9'), onAddress('7'), onAddress('51')],
-      },
-      {},
+      { spec: left(), ...ofIps, ...claimed(onAddress('7'), onAddress('51')) },
     ],
-    [
-      'what the spec leaves, where another one is claimed',
-      {
-        spec: left(),
-        ips: [ip(51, 9), ip(7)],
-        claims: [baseline, claim('server', '9'), claim('ip', '7', { identity: { address: 'x' } })],
-      },
-      {},
-    ],
-    [
-      'what a deletion leaves',
-      { ips: [ip(51, 1), ip(52, 1)], bindings: [old, bound('servers.web.public_ipv4', '51')] },
-      deletes,
-    ],
-    [
-      'what a deletion leaves, where an entry names it',
-      { spec: `${web}ips: {a: {id: 52}}\n`, ips: [ip(52, 1)], bindings: [old] },
-      deletes,
-    ],
-    [
-      'what an update leaves',
-      { ips: [ip(52, 1)], bindings: [old] },
-      { operations: [{ ...deletes.operations[0], verb: 'update' }] },
-    ],
-    [
-      'what the deletion of a network leaves',
-      { ips: [ip(52, 1)], bindings: [old] },
-      { operations: [{ ...deletes.operations[0], kind: 'network' }] },
-    ],
+    ['what the spec leaves, where another one is claimed', { spec: left(), ...ofIps, ...claimed(another) }],
+    ['what a deletion leaves', { ips: [ip(51, 1), ip(52, 1)], bindings: [old, its] }, deletes],
+    ['what a deletion leaves, where an entry names it', { spec: web + naming, ...ofServer }, deletes],
+    ['what an update leaves', ofServer, { operations: [{ ...deletion, verb: 'update' }] }],
+    ['what the deletion of a network leaves', ofServer, { operations: [{ ...deletion, kind: 'network' }] }],
     ['what the spec ignores', { spec: ignoring, ips: [ip(51, 9), ip(52)] }, {}],
     ['what the spec does not ignore', { ips: [ip(51, 9), ip(52)] }, {}],
-    [
-      'an address that a server of this spec has, where others are ignored',
-      {
-        spec: `settings: {unmanaged: ignore}\nservers: {web: {${sliders}, public_ipv4: {reuse: true}}}\n`,
-        ips: [ip(52, 1)],
-        bindings: [old],
-      },
-      {},
-    ],
+    ['an address that a server of this spec has, where others are ignored', { spec: reusing, ...ofServer }],
     [
       'an address that a claimed server has now, where an entry names it',
-      {
-        spec: 'ips: {a: {id: 52}}\n',
-        ips: [ip(51, 9), ip(52, 9)],
-        claims: [baseline, claim('server', '9'), onAddress('51')],
-      },
-      {},
+      { spec: naming, ips: [ip(51, 9), ip(52, 9)], ...claimed(onAddress('51')) },
     ],
     [
       'an address that a claimed server has now',
-      {
-        ips: [ip(51, 9), ip(52, 9), ip(53), ip(54, 8)],
-        claims: [baseline, claim('server', '9'), onAddress('51')],
-      },
-      {},
+      { ips: [ip(51, 9), ip(52, 9), ip(53), ip(54, 8)], ...claimed(onAddress('51')) },
     ],
-  ])('claims: %s', async (name, given, plan) => {
+  ])('claims: %s', async (name, given, plan = {}) => {
     expect((await changesOf(given, plan))[0].join('\n')).toBe(texts.of(`claims: ${name}`));
   });
 
+  const shown = {
+    ...{ claims: [], ips: [ip(51)], spec: 'ips: {a: {}}\n' },
+    bindings: [bound('ips.a', '51')],
+  };
+  const hidden = { bindings: [old], observed: { 'servers.web': { id: '1', cards: [] } } };
   const asks = (code: string) => ({ blocked: [{ key: 'ips.a', code }] });
   const isNew = { claims: [] };
   test.each<[string, Given, object, boolean, readonly string[]]>([
@@ -394,34 +328,13 @@ describe('src/engine/claims/claims.ts: the claims of a plan', () => {
     ['unmanaged resources', { ...isNew, ips: [ip(51)] }, {}, false, []],
     ['ignored resources', { ...isNew, spec: ignoring, ips: [ip(51)] }, {}, true, []],
     ['an unlisted server', { ...isNew, networks: [{ id: 3, name: 'n', server_count: 1 }] }, {}, false, []],
-    [
-      'a list that lacks a server',
-      { ...isNew, servers: [], bindings: [old], observed: { 'servers.web': { id: '1', cards: [] } } },
-      {},
-      false,
-      [],
-    ],
+    ['a list that lacks a server', { ...isNew, servers: [], ...hidden }, {}, false, []],
     ['a server in both reads', { claims: [claim('server', '9')], servers: [{ id: 9 }] }, {}, true, []],
     ['a list of servers', { ...isNew, servers: [] }, {}, true, []],
     ['an address in the second read', { ...isNew, again: { ips: [ip(51)] } }, {}, false, ['forget']],
     ['one in the second', { ...isNew, servers: [], again: { servers: [{ id: 9 }] } }, {}, false, ['forget']],
-    [
-      'an address that both reads show, and another one',
-      {
-        ...{ ...isNew, ips: [ip(51)], spec: 'ips: {a: {}}\n' },
-        ...{ bindings: [bound('ips.a', '51')], again: { ips: [ip(51), ip(52)] } },
-      },
-      {},
-      false,
-      ['forget'],
-    ],
-    [
-      'an address that both reads show',
-      { ...isNew, ips: [ip(51)], spec: 'ips: {a: {}}\n', bindings: [bound('ips.a', '51')] },
-      {},
-      true,
-      [],
-    ],
+    ['one of two addresses', { ...shown, again: { ips: [ip(51), ip(52)] } }, {}, false, ['forget']],
+    ['an address that both reads show', shown, {}, true, []],
   ])('the baseline of %s', async (_name, given, plan, isKnown, reads) => {
     const [changes, asked] = await changesOf(given, plan);
     expect(changes.includes('project 4711 baseline')).toBe(isKnown);
@@ -430,40 +343,28 @@ describe('src/engine/claims/claims.ts: the claims of a plan', () => {
 
   const missed = (hours: number, more: object = {}) => ({ missedAt: now - hours * hour, ...more });
   const found = { is: 'found', key: 'servers.web' };
+  const address = { claims: [onAddress('7', missed(1))] };
+  const server = { claims: [claim('server', '9', missed(1))] };
+  type Read = (ask: (port: object) => unknown) => unknown;
+  const reads = (read: Read) => ({ more: { read } });
+  const unlisted: Read = (ask) => ask({ findNetworkInterfaces: async () => undefined });
   test.each<[string, Given]>([
     ['a listed address', { claims: [onAddress('7')], ips: [ip(7)], more: { fenced: expect.fail } }],
-    [
-      'a server that is gone, where no read shows servers',
-      {
-        claims: [claim('server', '9', missed(1))],
-        more: {
-          read: (ask: (port: object) => unknown) => ask({ findNetworkInterfaces: async () => undefined }),
-        },
-      },
-    ],
+    ['a server that is gone, where no read shows servers', { ...server, ...reads(unlisted) }],
     ['an address that no list shows', { claims: [onAddress('7')] }],
     ['another address with its id', { claims: [onAddress('7')], ips: [{ ...ip(7), address: 'b' }] }],
     ['an address that was missed half an hour ago', { claims: [onAddress('7', missed(0.5))] }],
-    ['an address that was missed an hour ago', { claims: [onAddress('7', missed(1))] }],
+    ['an address that was missed an hour ago', address],
     ['an address that its own read shows', { claims: [onAddress('7', missed(1))], reads: { 'ip 7': ip(7) } }],
-    [
-      'an address whose own read shows another one',
-      { claims: [onAddress('7', missed(1))], reads: { 'ip 7': { address: 'b' } } },
-    ],
-    [
-      'an address whose own read gets no answer',
-      { claims: [onAddress('7', missed(1))], more: { read: async () => undefined } },
-    ],
+    ['an address whose own read shows another one', { ...address, reads: { 'ip 7': { address: 'b' } } }],
+    ['an address whose own read gets no answer', { ...address, ...reads(async () => undefined) }],
     ['an address that a list shows again', { claims: [onAddress('7', missed(2))], ips: [ip(7)] }],
     ['a server shown by its IP', { claims: [claim('server', '9'), onAddress('51')], ips: [ip(51, 9)] }],
     ['a server that a list shows', { claims: [claim('server', '9')], servers: [{ id: 9 }] }],
     ['a server that no list shows', { claims: [claim('server', '9')] }],
-    ['a server that is gone', { claims: [claim('server', '9', missed(1))] }],
+    ['a server that is gone', server],
     ['one with interfaces', { claims: [claim('server', '9', missed(1))], reads: { 'interfaces 9': [] } }],
-    [
-      'a server that its read shows',
-      { claims: [claim('server', '9', missed(1))], reads: { 'server 9': {} } },
-    ],
+    ['a server that its read shows', { ...server, reads: { 'server 9': {} } }],
     ['a found server', { claims: [claim('server', '9', missed(1, { holder: found }))] }],
     ['a found address', { claims: [onAddress('7', missed(1, { holder: found }))] }],
     ['a claimed network', { claims: [claim('network', '3', missed(1))] }],

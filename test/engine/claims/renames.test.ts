@@ -43,37 +43,35 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     'servers.a~1 > servers.b~1',
   ];
   const ipB = 'ips.b<ips.a';
-  const wallToB = 'servers.a.firewall > servers.b.firewall';
+  const [networkM, nToM, cardToM] = [
+    'networks.m<networks.n',
+    'networks.n > networks.m',
+    `${card} > servers.a.network_interfaces.m`,
+  ];
+  const [wallA, wallB] = ['servers.a.firewall', 'servers.b.firewall'];
+  const wallToB = `${wallA} > ${wallB}`;
+  const partsToB = [`${card} > servers.b.network_interfaces.n`, 'servers.a.backup > servers.b.backup'];
+  const retiring = ['servers.a~1', 'servers.a~1.public_ipv4'];
   const before = [
     ...['servers.a', 'servers.a.firewall', card, 'servers.a.backup', 'networks.n', 'ips.i', 'servers.z'],
   ];
   test.each<[string, readonly string[], readonly string[], readonly string[]]>([
     ['nothing', ['servers.a'], ['servers.a'], []],
     ['an entry that has no binding before', ['servers.b<servers.gone'], ['servers.a'], []],
-    [
-      'a server, with its parts',
-      [serverB],
-      before,
-      [aToB, wallToB, `${card} > servers.b.network_interfaces.n`, 'servers.a.backup > servers.b.backup'],
-    ],
-    [
-      'a network, with the interfaces',
-      ['networks.m<networks.n'],
-      before,
-      [`${card} > servers.a.network_interfaces.m`, 'networks.n > networks.m'],
-    ],
+    ['a server, with its parts', [serverB], before, [aToB, wallToB, ...partsToB]],
+    ['a network, with the interfaces', [networkM], before, [cardToM, nToM]],
     [
       'both',
-      [serverB, 'networks.m<networks.n'],
+      [serverB, networkM],
       [card, 'servers.a', 'networks.n'],
-      [`${card} > servers.b.network_interfaces.m`, aToB, 'networks.n > networks.m'],
+      [`${card} > servers.b.network_interfaces.m`, aToB, nToM],
     ],
     ['a server of which a part is left', [serverB], ['servers.a.firewall'], [wallToB]],
     ['a server that was moved before its part', [serverB], ['servers.b', 'servers.a.firewall'], []],
     [
       'a retiring server',
       [serverB],
-      ['servers.a~1', 'servers.a~1.public_ipv4'],
+      retiring,
       [retires, 'servers.a~1.public_ipv4 > servers.b~1.public_ipv4'],
     ],
     ['a server beside the retiring one', [serverB], ['servers.a', 'servers.a~1'], [aToB, retires]],
@@ -92,6 +90,9 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     const network = { key: 'networks.m', id: 'n1', identity: {} } as unknown as Binding;
     const entry = { key: to, kind: 'network_interface', parent: 'servers.a' };
     const server = { key: 'servers.a' };
+    const named = { key: 'networks.m', id: 'n1' };
+    const inB = { ...entry, key: 'servers.b.network_interfaces.m', parent: 'servers.b' };
+    const alone = [interfaceIn('n1')];
     const renamedFrom = (name: string) => ({ key: 'networks.m', managed: false, moved: `networks.${name}` });
     const moved = (entries: readonly object[], bindings: readonly Binding[], open: readonly string[] = []) =>
       movesOf(file(...entries), new Map(bindings.map((each) => [each.key, each])), openOf(...open)).moves.map(
@@ -101,36 +102,16 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     const inN1 = [interfaceIn('n1'), network];
     test.each<[string, readonly object[], readonly Binding[], boolean, (readonly string[])?]>([
       ['follows the bound network', [server, entry], inN1, true],
-      [
-        'follows the network that the entry names',
-        [server, entry, { key: 'networks.m', id: 'n1' }],
-        [interfaceIn('n1')],
-        true,
-      ],
-      [
-        'follows a renamed network that is not bound',
-        [server, entry, renamedFrom('n')],
-        [interfaceIn('n1')],
-        true,
-      ],
-      [
-        'stays in another one that is not bound',
-        [server, entry, renamedFrom('z')],
-        [interfaceIn('n1')],
-        false,
-      ],
+      ['follows the network that the entry names', [server, entry, named], alone, true],
+      ['follows a renamed network that is not bound', [server, entry, renamedFrom('n')], alone, true],
+      ['stays in another one that is not bound', [server, entry, renamedFrom('z')], alone, false],
       ['stays without an identity', [server, entry], [interfaceIn(undefined), network], false],
       ['stays in another network', [server, entry], [interfaceIn('n2'), network], false],
       ['stays while its own entry is there', [server, entry, { ...entry, key: card }], inN1, false],
       ['stays while it has an open write', [server, entry], inN1, false, [card]],
       ['stays while the other has an open write', [server, entry], inN1, false, [to]],
       ['stays if the other is bound', [server, entry], [...inN1, interfaceIn('n1', to)], false],
-      [
-        'stays in another server',
-        [server, { ...entry, key: 'servers.b.network_interfaces.m', parent: 'servers.b' }],
-        inN1,
-        false,
-      ],
+      ['stays in another server', [server, inB], inN1, false],
       ['stays if the entry is of another kind', [{ ...entry, kind: 'ip' }], inN1, false],
       ['stays without any entry', [server], inN1, false],
     ])('%s', (_name, entries, bindings, follows, open) => {
@@ -141,19 +122,13 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
   test.each<[string, readonly string[], readonly string[], readonly string[], string | undefined]>([
     ['an open write of the earlier key', ['ips.b<ips.a'], ['ips.a'], ['ips.a'], 'ips.b waits for ips.a'],
     ['an open write of the new key', ['ips.b<ips.a'], ['ips.a'], ['ips.b'], 'ips.b waits for ips.b'],
-    [
-      'an open write of a part',
-      [serverB],
-      ['servers.a'],
-      ['servers.a.firewall'],
-      'servers.b waits for servers.a.firewall',
-    ],
+    ['an open write of a part', [serverB], ['servers.a'], [wallA], `servers.b waits for ${wallA}`],
     ['an open write of another key', ['ips.b<ips.a'], ['ips.a'], ['ips.c'], undefined],
     ['a bound new key', ['ips.b<ips.a'], ['ips.a', 'ips.b'], [], 'ips.b waits for '],
     [
       'a bound part of the new server',
       [serverB],
-      ['servers.a', 'servers.a.firewall', 'servers.b', 'servers.b.firewall'],
+      ['servers.a', wallA, 'servers.b', wallB],
       [],
       'servers.b waits for ',
     ],
@@ -287,6 +262,10 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     return new Map([[key(name), { key: name, kind, id: '6' } as unknown as Binding]]);
   };
   const ipA = (id: string, more: object = {}) => ({ key: 'ips.a', kind: 'ip', id, ...more });
+  const inServer = { key: 'servers.a.x', parent: 'servers.a' };
+  const [hadA, boundA, namedByD] = [formerly('ips.a'), boundTo('ips.a'), file('ips.d<ips.a')];
+  const leftByD = file({ key: 'ips.d', moved: 'ips.a', managed: false });
+  const twoHadA = new Map([...hadA, [key('ips.c'), { key: 'ips.c', formerKeys: ['ips.a'] } as never]]);
   const namesA = (id: string) => ({ key: 'ips.d', moved: 'ips.a', id });
   type Bindings = ReadonlyMap<ResourceKey, Binding>;
   const both = (some: Bindings, others: Bindings) => new Map([...some, ...others]);
@@ -304,16 +283,12 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     ['names its id', file(ipA('6')), numbered('ips.b'), 'ips.b'],
     ['names the id of another kind', file({ key: 'isos.a', kind: 'iso', id: '6' }), numbered('ips.b')],
     ['names the id of no binding', file(ipA('7')), numbered('ips.b')],
-    [
-      'names its id, and has its server',
-      file(ipA('6', { key: 'servers.a.x', parent: 'servers.a' })),
-      numbered('ips.b'),
-    ],
+    ['names its id, and has its server', file(ipA('6', inServer)), numbered('ips.b')],
     ['took its id back', file(ipA('6', { held: {} })), numbered('ips.b')],
     ['names its id beside its entry', file(ipA('6'), 'ips.b'), numbered('ips.b')],
     ['names the id of a retiring server', file({ ...ipA('6'), kind: 'server' }), numbered('servers.b~6')],
     ['names another key', file('ips.a<ips.y'), formerly('ips.a'), 'ips.y'],
-    ['names an earlier key of it', file('ips.d<ips.a'), formerly('ips.z', 'ips.a'), 'ips.b'],
+    ['names an earlier key of it', namedByD, formerly('ips.z', 'ips.a'), 'ips.b'],
     ['names an earlier key of it, and has another', file('ips.d<ips.a'), formerly('ips.a', 'ips.d'), 'ips.b'],
     [
       'names an earlier key of it, beside a bound entry of another',
@@ -323,33 +298,13 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     ],
     ['names an id, and is bound', file(ipA('6')), both(numbered('ips.b'), boundTo('ips.a'))],
     ['is not managed, and names another id', file(ipA('5', { managed: false })), formerly('ips.a')],
-    [
-      'names an earlier key of it, and is not managed',
-      file({ key: 'ips.d', moved: 'ips.a', managed: false }),
-      formerly('ips.a'),
-      'ips.b',
-    ],
+    ['names an earlier key of it, and is not managed', leftByD, hadA, 'ips.b'],
     ['names an earlier key of it, and its id', file(namesA('6')), withId6, 'ips.b'],
     ['names an earlier key of it, and another id', file(namesA('5')), withId6, 'ips.a'],
     ['names an earlier key, beside its entry', file('ips.d<ips.a', 'ips.b'), formerly('ips.a'), 'ips.a'],
-    [
-      'names an earlier key of it, which has another resource',
-      file('ips.d<ips.a'),
-      both(formerly('ips.a'), boundTo('ips.a')),
-      'ips.a',
-    ],
-    [
-      'names an earlier key of it, and is bound',
-      file('ips.d<ips.a'),
-      both(formerly('ips.a'), boundTo('ips.d')),
-      'ips.a',
-    ],
-    [
-      'names an earlier key of two resources',
-      file('ips.d<ips.a'),
-      new Map([...formerly('ips.a'), [key('ips.c'), { key: 'ips.c', formerKeys: ['ips.a'] } as never]]),
-      'ips.a',
-    ],
+    ['names an earlier key of it, which has another resource', namedByD, both(hadA, boundA), 'ips.a'],
+    ['names an earlier key of it, and is bound', namedByD, both(hadA, boundTo('ips.d')), 'ips.a'],
+    ['names an earlier key of two resources', namedByD, twoHadA, 'ips.a'],
     ['is bound', file('ips.a'), both(formerly('ips.a'), boundTo('ips.a'))],
     ['finds a binding that was never renamed', file('ips.a'), boundTo('ips.b')],
   ])('an entry whose resource was renamed %s', (_name, desired, bindings, moved) => {
