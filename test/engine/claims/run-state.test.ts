@@ -199,6 +199,12 @@ describe('src/engine/claims/run-state.ts', () => {
   const held = (id: string, parentId: string) => claim('ip', id, ignored, { parentId });
   const claims = (id: string) => ({ type: 'claim', claim: claim('ip', id, ignored) }) as const;
   const renamed = { bindings: [a({ formerKeys: ['ips.x'] })] };
+  const later = bind(a({ formerKeys: ['ips.x', 'ips.y'] }));
+  const others = { claims: [claim('ip', '2', ignored), claim('network', '1', ignored)] };
+  const ofServers = [held('7', '1'), held('8', '2'), claim('backup', '9', ignored, { parentId: '1' })];
+  const [server, network] = [bound('servers.a', 'server', '1'), bound('networks.a', 'network', '1')];
+  const next = { type: 'next_incarnation', key: key('ips.a') } as const;
+  const released1 = ['bind ips.a', 'claim ip 1', 'release ips.a', 'next_incarnation'];
   test.each<[string, Parameters<typeof state>[0], readonly StateChange[], readonly string[]]>([
     [
       'a claim that is bound',
@@ -206,44 +212,24 @@ describe('src/engine/claims/run-state.ts', () => {
       [bind(a())],
       ['unclaim ip 1, bound to ips.a', 'bind ips.a'],
     ],
-    [
-      'no other claim',
-      { claims: [claim('ip', '2', ignored), claim('network', '1', ignored)] },
-      [bind(a())],
-      ['bind ips.a'],
-    ],
+    ['no other claim', others, [bind(a())], ['bind ips.a']],
     [
       'the address of a bound server',
-      { claims: [held('7', '1'), held('8', '2'), claim('backup', '9', ignored, { parentId: '1' })] },
-      [bind(bound('servers.a', 'server', '1'))],
+      { claims: ofServers },
+      [bind(server)],
       ['unclaim ip 7, bound to servers.a', 'bind servers.a'],
     ],
-    [
-      'no address of a network',
-      { claims: [held('7', '1')] },
-      [bind(bound('networks.a', 'network', '1'))],
-      ['bind networks.a'],
-    ],
+    ['no address of a network', { claims: [held('7', '1')] }, [bind(network)], ['bind networks.a']],
     ['no claim on what is bound after it', {}, [claims('1'), bind(a())], ['bind ips.a']],
     [
-      'no claim on what is bound in another incarnation',
+      'no claim on what another incarnation has',
       {},
-      [bind(a()), { type: 'next_incarnation', key: key('ips.a') }, claims('1')],
+      [bind(a()), next, claims('1')],
       ['bind ips.a', 'next_incarnation'],
     ],
-    [
-      'a claim on what is released after it',
-      {},
-      [bind(a()), claims('1'), release('ips.a')],
-      ['bind ips.a', 'claim ip 1', 'release ips.a', 'next_incarnation'],
-    ],
+    ['a claim on what is released after it', {}, [bind(a()), claims('1'), release('ips.a')], released1],
     ['a claim on what is bound to another', {}, [claims('2'), bind(a())], ['claim ip 2', 'bind ips.a']],
-    [
-      'the earlier keys of the binding',
-      renamed,
-      [bind(a({ formerKeys: ['ips.x', 'ips.y'] }))],
-      ['bind ips.a of ips.x,ips.y'],
-    ],
+    ['the earlier keys of the binding', renamed, [later], ['bind ips.a of ips.x,ips.y']],
     ['the earlier keys of the key', renamed, [bind(a())], ['bind ips.a of ips.x']],
   ])('a store gets %s', async (_name, given, asked, expected) => {
     const { run, calls } = state(given);

@@ -35,6 +35,11 @@ async function stepOf(
   return { progress, recorded, ends, calls };
 }
 
+const lostAt = (stage: string, more: object = {}) => unconfirmed('lost', stage, more);
+const unreadableAt = (stage: string) => unconfirmed('unreadable', stage);
+const behindGateway = unconfirmed('gateway_error');
+const thrice = { probes: 3 };
+const refusedByKey = unconfirmed('reused', 'asking', { conflict: true });
 const again = (afterMs: number, stage: object, more: object = {}) => ({
   progress: { now: 'again', afterMs },
   recorded: [{ stage, ...more }],
@@ -51,45 +56,34 @@ describe('src/engine/intents/record.ts', () => {
     [
       'an answer that is lost again',
       lost,
-      { lost: 1, ...unconfirmed('lost', 'taken', { probes: 3 }) },
-      again(50_000, unconfirmed('lost', 'taken', { probes: 3 }), { lost: 2 }),
+      { lost: 1, ...lostAt('taken', thrice) },
+      again(50_000, lostAt('taken', thrice), { lost: 2 }),
     ],
+    ['a lost answer to a PUT', lost, { ...put, ...lostAt('taken') }, again(50_000, lostAt('asking'))],
+    ['a lost answer after a gateway error', lost, behindGateway, again(50_000, behindGateway)],
     [
-      'a lost answer to a PUT',
+      'a lost answer after an unreadable one',
       lost,
-      { ...put, ...unconfirmed('lost', 'taken') },
-      again(50_000, unconfirmed('lost', 'asking')),
+      unreadableAt('taken'),
+      again(50_000, unreadableAt('taken')),
     ],
-    ...[unconfirmed('gateway_error'), unconfirmed('unreadable', 'taken')].map(
-      (before): [string, WriteResult, object, object] => [
-        'a lost answer after another cause of doubt',
-        lost,
-        before,
-        again(50_000, before),
-      ],
-    ),
     ['a lost answer after a conflict', lost, unconfirmed('conflict'), again(50_000, unconfirmed('lost'))],
     ['a 5xx', said(500), {}, again(50_000, unconfirmed('server_error'), { lost: 1, requestId: 'req_1' })],
     ['an unreadable answer', unreadable, {}, again(1_000, unconfirmed('unreadable', 'taken'), { lost: 1 })],
     [
       'a third unreadable answer',
       unreadable,
-      { lost: 2, ...unconfirmed('unreadable', 'taken') },
-      again(1_000, unconfirmed('unreadable', 'open')),
+      { lost: 2, ...unreadableAt('taken') },
+      again(1_000, unreadableAt('open')),
     ],
     ['a third server error', said(500), { lost: 2 }, again(50_000, unconfirmed('server_error', 'asking'))],
     [
-      'a refusal that may be that of a used key',
+      'a refusal, perhaps of a used key',
       refusal,
       {},
       again(1_000, unconfirmed('refused', 'taken'), { lost: 0 }),
     ],
-    [
-      'a refusal of the resend',
-      refusal,
-      unconfirmed('lost', 'taken'),
-      again(1_000, unconfirmed('reused', 'asking', { conflict: true }), { lost: 0 }),
-    ],
+    ['a refusal of the resend', refusal, lostAt('taken'), again(1_000, refusedByKey, { lost: 0 })],
     ['404 to a deletion', said(404), remove, again(50_000, unconfirmed('not_found'), { lost: 0 })],
   ])('%s', async (_name, result, write, step) => {
     expect(await stepOf(result, write)).toMatchObject({ ...step, ends: [] });
@@ -115,6 +109,7 @@ describe('src/engine/intents/record.ts', () => {
     ends: [ended],
   });
   const late = 10 * minute + 1;
+  const lasting = { stage: unconfirmed('conflict', 'asking', { lasting: 'odd' }) };
   test.each<[string, WriteResult, object, number, object]>([
     ['for ten minutes', busy, {}, 10 * minute, { progress: { now: 'again' } }],
     ['for longer', busy, {}, late, blockedBy('server_busy')],
@@ -123,10 +118,7 @@ describe('src/engine/intents/record.ts', () => {
       odd,
       {},
       late,
-      {
-        progress: { now: 'again', afterMs: 0 },
-        recorded: [{}, { stage: unconfirmed('conflict', 'asking', { lasting: 'odd' }) }],
-      },
+      { progress: { now: 'again', afterMs: 0 }, recorded: [{}, lasting] },
     ],
     ['for longer, a deletion by a used key', odd, remove, late, blockedBy('odd', [{ outcome: 'refused' }])],
   ])('refused %s', async (_name, result, write, ageMs, step) => {
@@ -136,35 +128,23 @@ describe('src/engine/intents/record.ts', () => {
   const replayed = { phase: 'closed', outcome: 'refused', because: 'replayed' };
   const rows = (count: number) => Array.from({ length: count }, (_, at) => ({ ...replayed, id: `${at}` }));
   const stored = said(422, { code: 'no', replayed: true, title: 'No' });
+  const forField = said(422, { code: 'no', invalidParams: [{ name: 'cidr', reason: '' }] });
+  const asksFile = { stage: { phase: 'blocked', blocked: { until: 'file', parameters: ['cidr'] } } };
+  const broken = [...rows(48), { id: 'x', phase: 'closed', outcome: 'done' }, ...rows(48)];
+  const unpaid = said(402, { code: 'unpaid' });
   test.each<[string, WriteResult, object, readonly object[], object]>([
-    [
-      'for a field',
-      said(422, { code: 'no', invalidParams: [{ name: 'cidr', reason: '' }] }),
-      {},
-      [],
-      {
-        progress: { now: 'blocked', code: 'no' },
-        recorded: [{}, { stage: { phase: 'blocked', blocked: { until: 'file', parameters: ['cidr'] } } }],
-        ends: [],
-      },
-    ],
+    ['for a field', forField, {}, [], { ...blockedBy('no'), recorded: [{}, asksFile] }],
     ['404', said(404, { code: 'gone' }), {}, [], blockedBy('gone', [{ outcome: 'refused' }])],
     ['for one token', said(403, { ofToken: true }), {}, [], closed()],
     ['by a stored answer', stored, {}, [], closed({ outcome: 'refused', because: 'replayed' })],
     ['by a 50th stored answer', stored, {}, rows(49), blockedBy('no')],
-    [
-      'by stored answers, but not in a row',
-      stored,
-      {},
-      [...rows(48), { id: 'x', phase: 'closed', outcome: 'done' }, ...rows(48)],
-      { progress: { now: 'closed' } },
-    ],
+    ['by stored answers, but not in a row', stored, {}, broken, { progress: { now: 'closed' } }],
     [
       '402 to a doubted write',
-      said(402, { code: 'unpaid' }),
+      unpaid,
       doubted,
       [],
-      { progress: { now: 'blocked' }, recorded: [{ stage: unconfirmed('conflict') }], ends: [] },
+      { ...blockedBy('unpaid'), recorded: [{ stage: unconfirmed('conflict') }] },
     ],
   ])('refused %s', async (_name, result, write, past, step) => {
     expect(await stepOf(result, write, 0, past)).toMatchObject(step);
@@ -181,18 +161,14 @@ describe('src/engine/intents/record.ts', () => {
   const data = { id: 7, name: 'x', cidr: '10.0.0.0/24' };
   const task = { id: 't-1', terminal: false } as NonNullable<Conclusive['task']>;
   const replay = said(202, { data, task, replayed: true });
+  const recovering = { ...unconfirmed('lost'), recovers: 'networks.x' };
   test.each<[string, Conclusive, object, object]>([
     ['without a task', said(201, { data, task: null }), {}, { id: '7', to: 'this_send', end: 'reported' }],
     ['202 without a task', said(202, { data, task: null }), {}, { to: 'this_send', end: 'unreported' }],
     ['200 with a task', said(200, { data, task }), {}, { taskId: 't-1', end: 'reported' }],
     ['by a replay', replay, {}, { to: 'unknown_send' }],
     ['by a replay to a resend', replay, unconfirmed('lost'), { to: 'earlier_send' }],
-    [
-      'by a replay to the question of a new state',
-      replay,
-      { ...unconfirmed('lost'), recovers: 'networks.x' },
-      { to: 'unknown_send' },
-    ],
+    ['by a replay to the question of a new state', replay, recovering, { to: 'unknown_send' }],
   ])('accepted %s', async (_name, result, write, answer) => {
     const { progress, recorded } = await stepOf(result, write);
     expect(progress).toEqual({ now: 'again', afterMs: 0 });

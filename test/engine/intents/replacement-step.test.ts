@@ -246,27 +246,15 @@ describe('src/engine/intents/revalidate.ts', () => {
     ({ key: key(web), kind: 'server', verb, changes: [], ...more }) as unknown as Operation;
   const wanted = 'the project or the spec has changed since the plan';
   const oldFirst = { ...replace, order: 'delete_first' };
+  const isMet = { isMet: true, reason: 'the resource already has the declared values' };
+  const odd = { verdict: 'blocked', code: 'odd', reason: 'not now', verb: 'create' };
+  const exists = { reason: 'the resource that it replaces still exists' };
   test.each<[string, object | undefined, Operation, object?]>([
     ['a creation with another diff', { ...create, changes }, operation('create')],
     ['an update to other values', update, operation('update', { changes: [] }), { reason: wanted }],
-    [
-      'a resource that is unchanged',
-      undefined,
-      operation('update'),
-      { isMet: true, reason: 'the resource already has the declared values' },
-    ],
-    [
-      'a resource that is blocked now',
-      { verdict: 'blocked', code: 'odd', reason: 'not now', verb: 'create' },
-      operation('create'),
-      { reason: 'not now' },
-    ],
-    [
-      'a creation before the deletion',
-      oldFirst,
-      operation('create'),
-      { reason: 'the resource that it replaces still exists' },
-    ],
+    ['a resource that is unchanged', undefined, operation('update'), isMet],
+    ['a resource that is blocked now', odd, operation('create'), { reason: 'not now' }],
+    ['a creation before the deletion', oldFirst, operation('create'), exists],
     ['a creation in place of the old server', replace, operation('create')],
     ['an update in place of a replacement', oldFirst, operation('update'), { reason: wanted }],
   ])('%s', (_name, verdict, given, expected) => {
@@ -320,6 +308,13 @@ describe('src/engine/intents/revalidate.ts', () => {
   };
   const leaving = (name: string) => ({ bound: [name], verdicts: { [name]: remove } });
   const added = (name: string) => ({ declared: [name], bound: [], verdicts: { [name]: create } });
+  const leavesWith = (verdict: object) => ({ ...retired, verdicts: { ...leaves, [firewall]: verdict } });
+  const unbound = { ...retired, bound: [firewall, old], there: [web, firewall, old] };
+  const inFlight = { ...retired, open: [intentOf({ key: web, kind: 'server' })] };
+  const earlier = { line: ['networks.old'], open: [intentOf({ key: 'networks.old' })] };
+  const inTheWay = { bound: ['ips.b'], inTheWay: { 'ips.a': ['ips.c', 'ips.b'] } };
+  const beside = { bound: ['ips.a', 'ips.b'], inTheWay: { 'ips.a': ['ips.b'] }, settings: pruning };
+  const isOpen = 'networks.old, an earlier key of networks.n, has an open write';
   const ofNetwork = (verb: string) => operation(verb, { key: key('networks.n'), kind: 'network' });
   const ofIp = (verb: string) => operation(verb, { key: key('ips.a'), kind: 'ip' });
   test.each<[string, Given, Operation, string?]>([
@@ -329,49 +324,22 @@ describe('src/engine/intents/revalidate.ts', () => {
     ['a permitted deletion', { ...leaving('networks.n'), settings: pruning }, ofNetwork('delete')],
     [
       'a creation whose line has an open write',
-      { ...added('networks.n'), line: ['networks.old'], open: [intentOf({ key: 'networks.old' })] },
+      { ...added('networks.n'), ...earlier },
       ofNetwork('create'),
-      'networks.old, an earlier key of networks.n, has an open write',
+      isOpen,
     ],
-    [
-      'a retiring server whose successor is not bound',
-      { ...retired, bound: [firewall, old], there: [web, firewall, old] },
-      ofOld,
-      'servers.web is not complete',
-    ],
-    [
-      'a retiring server whose successor has an open write',
-      { ...retired, open: [intentOf({ key: web, kind: 'server' })] },
-      ofOld,
-      'servers.web is not complete',
-    ],
+    ['a retiring server whose successor is not bound', unbound, ofOld, 'servers.web is not complete'],
+    ['a retiring server whose successor has an open write', inFlight, ofOld, 'servers.web is not complete'],
     ['a retiring server whose firewall needs no write', { ...retired, bound: [web, old] }, ofOld],
-    [
-      'a retiring server whose firewall is missing',
-      { ...retired, verdicts: { ...leaves, [firewall]: create } },
-      ofOld,
-      'servers.web.firewall is not complete',
-    ],
-    [
-      'a retiring server whose firewall is blocked',
-      {
-        ...retired,
-        verdicts: { ...leaves, [firewall]: { verdict: 'blocked', code: 'odd', reason: '', verb: 'create' } },
-      },
-      ofOld,
-      'servers.web.firewall is not complete',
-    ],
+    ['a retiring server whose firewall is missing', leavesWith(create), ofOld, `${firewall} is not complete`],
+    ['a retiring server whose firewall is blocked', leavesWith(odd), ofOld, `${firewall} is not complete`],
     [
       'a creation in place of what is still bound',
-      { ...added('ips.a'), bound: ['ips.b'], inTheWay: { 'ips.a': ['ips.c', 'ips.b'] } },
+      { ...added('ips.a'), ...inTheWay },
       ofIp('create'),
       'ips.b must be deleted first',
     ],
-    [
-      'a deletion beside what is bound',
-      { ...leaving('ips.a'), bound: ['ips.a', 'ips.b'], inTheWay: { 'ips.a': ['ips.b'] }, settings: pruning },
-      ofIp('delete'),
-    ],
+    ['a deletion beside what is bound', { ...leaving('ips.a'), ...beside }, ofIp('delete')],
   ])('with fresh reads, %s', async (_name, given, of, expected) => {
     const { reason } = await check(given, of);
     if (expected === undefined) return expect(reason).toBeUndefined();
