@@ -50,6 +50,8 @@ const replace = {
   order: 'create_first',
 };
 const asked = { ...replace, allowed: false };
+const remedies = [{ type: 'outside', text: 't' }];
+const odd = { verdict: 'blocked', code: 'name_exists', reason: 'r', remedies };
 
 /** The draft of the key, in its world. */
 function draftOf(key: string, verdict: object, given: Given) {
@@ -78,6 +80,13 @@ function ask(code: string | undefined, key: string, verdict: object, given: Give
   const permit = found.permit && ` ⇒ ${resolveText([found.permit])}`;
   return `${found.code ? `${found.code}: ` : ''}${found.reason} → ${resolveText(found.remedies)}${permit ?? ''}`;
 }
+
+const has = (key: string, id: string, more: object = {}): Given => ({ bindings: [bound(key, id, more)] });
+const says = (key: string, fields: object): Given => ({ entries: { [key]: fields } });
+const ofWeb = has('servers.web', '1');
+const destroying: Given = { input: { destroy: true } };
+const prune: Given = { settings: 'prune: true' };
+const protects = { protect: true };
 
 type Row = readonly [name: string, key: string, verdict: object, given: Given, is: 'held' | 'passes'];
 /** The objections, with their remedies. */
@@ -127,23 +136,17 @@ describe('src/plan/guards.ts: one guard each', () => {
 
   rows(undefined, [
     ['a creation', 'ips.a', create, {}, 'passes'],
-    [
-      'an operation that its kind refuses',
-      'ips.a',
-      { verdict: 'blocked', code: 'name_exists', reason: 'r', remedies: [{ type: 'outside', text: 't' }] },
-      {},
-      'held',
-    ],
+    ['an operation that its kind refuses', 'ips.a', odd, {}, 'held'],
   ]);
 
-  const obstacle = { code: 'network_in_use', reason: 'r', remedies: [{ type: 'outside', text: 't' }] };
+  const obstacle = { code: 'network_in_use', reason: 'r', remedies };
   rows('network_in_use', [
     ['a replacement', 'networks.n', { ...replace, obstacle }, {}, 'held'],
     ['a replacement without an obstacle', 'networks.n', replace, {}, 'passes'],
     ['an update', 'networks.n', { ...update, obstacle }, {}, 'passes'],
   ]);
 
-  const rename = { code: 'moved_onto_bound', reason: 'r', remedies: [{ type: 'outside', text: 't' }] };
+  const rename = { code: 'moved_onto_bound', reason: 'r', remedies };
   const renamed = { input: { waitingMoves: [{ blocked: rename, keys: new Set(['networks.n', web]) }] } };
   rows('moved_onto_bound', [
     ['a creation', 'networks.n', create, renamed, 'held'],
@@ -156,6 +159,7 @@ describe('src/plan/guards.ts: one guard each', () => {
 
   const claimed = (is: string, formerKey: string) => ({ holder: { is, formerKey } });
   const released = [claimed('released', 'ips.z'), claimed('leftover', 'ips.old')];
+  const also = [...released, claimed('released', 'ips.old')];
   const named = (formerKeys: readonly string[], claims: readonly object[] = released): Given => ({
     entries: { 'ips.a': { moved: 'ips.old' } },
     input: { register: { claims } },
@@ -168,7 +172,7 @@ describe('src/plan/guards.ts: one guard each', () => {
       'a replacement, and the state has released the resource of that key',
       'ips.a',
       replace,
-      named([], [...released, claimed('released', 'ips.old')]),
+      named([], also),
       'passes',
     ],
     ['a replacement of a resource that had it', 'ips.a', replace, named(['ips.old']), 'passes'],
@@ -192,15 +196,10 @@ describe('src/plan/guards.ts: one guard each', () => {
     bindings: [bound(address, '51', { parentId: '1' })],
     parts: { ips: [ip(51, server)] },
   });
+  const ours = { ...live(9), bindings: [bound(address, '51'), bound(web, '9')] };
   rows('ip_in_use', [
     ['an address on a server that no key has', address, remove, live(9), 'held'],
-    [
-      'an address on a server of this spec',
-      address,
-      remove,
-      { ...live(9), bindings: [bound(address, '51'), bound(web, '9')] },
-      'passes',
-    ],
+    ['an address on a server of this spec', address, remove, ours, 'passes'],
     ['a free address', address, remove, live(null), 'passes'],
     ['an address that no list has', address, remove, { ...live(9), parts: {} }, 'passes'],
     ['an address without a binding', address, remove, { parts: { ips: [ip(51, 9)] } }, 'passes'],
@@ -213,56 +212,24 @@ describe('src/plan/guards.ts: one guard each', () => {
     entries: { 'servers.web': { protect: false } },
     ...more,
   });
+  const withId = says(web, { protect: true, id: '1' });
+  const itRetires = { ...kept, ...has('servers.web~1', '1', protects) };
+  const lostServer = { drop: [web, address], ...has(address, '51', { protect: true }) };
+  const goneProtected = gone({ protect: true });
   rows('protected', [
     ['what a server left whose key has another one', left, remove, leftBehind(), 'held'],
     ['the same in a destroy', left, remove, leftBehind({ input: { destroy: true } }), 'held'],
     ['a deletion of another one', web, remove, {}, 'passes'],
     ['an update', web, update, kept, 'passes'],
     ['a replacement', web, replace, kept, 'held'],
-    [
-      'a replacement that is not allowed, with an id',
-      web,
-      asked,
-      { entries: { [web]: { protect: true, id: '1' } } },
-      'held',
-    ],
-    [
-      'a part without an entry',
-      address,
-      remove,
-      { ...kept, drop: [address], bindings: [bound(address, '51')] },
-      'held',
-    ],
+    ['a replacement that is not allowed, with an id', web, asked, withId, 'held'],
+    ['a part without an entry', address, remove, { ...kept, drop: [address], ...has(address, '51') }, 'held'],
     ['a replacement of a part', 'servers.web.firewall', replace, kept, 'held'],
     ['what has an expired entry', 'networks.n', remove, { ...gone({ protect: true }), ...expired }, 'held'],
-    [
-      'a part of a server that the state does not know',
-      address,
-      remove,
-      { drop: [web, address], bindings: [bound(address, '51', { protect: true })] },
-      'held',
-    ],
-    [
-      'destroy, without an entry',
-      'networks.n',
-      remove,
-      { ...gone({ protect: true }), input: { destroy: true } },
-      'held',
-    ],
-    [
-      'an entry that has left, with prune',
-      'networks.n',
-      remove,
-      { ...gone({ protect: true }), settings: 'prune: true' },
-      'held',
-    ],
-    [
-      'a server that retires',
-      'servers.web~1',
-      remove,
-      { ...kept, bindings: [retired({ protect: true })] },
-      'held',
-    ],
+    ['a part of a server that the state does not know', address, remove, lostServer, 'held'],
+    ['destroy, without an entry', 'networks.n', remove, { ...goneProtected, ...destroying }, 'held'],
+    ['an entry that has left, with prune', 'networks.n', remove, { ...goneProtected, ...prune }, 'held'],
+    ['a server that retires', 'servers.web~1', remove, itRetires, 'held'],
   ]);
 
   const found = (recovered: unknown = 'found', more: object = {}): Given => ({
@@ -274,13 +241,7 @@ describe('src/plan/guards.ts: one guard each', () => {
     ['a replacement', web, replace, found(), 'held'],
     ['destroy', web, remove, { ...found(), input: { destroy: true } }, 'held'],
     ['a deletion of what was taken over', web, remove, found('taken'), 'held'],
-    [
-      'destroy, of what was taken over',
-      web,
-      remove,
-      { ...found('taken'), input: { destroy: true } },
-      'passes',
-    ],
+    ['destroy, of what was taken over', web, remove, { ...found('taken'), ...destroying }, 'passes'],
     ['an update', web, update, found(), 'passes'],
     ['a loss of data', web, { ...update, loses: 'data' }, found(), 'held'],
     ['a part of what was taken over', `${web}.firewall`, remove, found('taken'), 'held'],
@@ -289,7 +250,7 @@ describe('src/plan/guards.ts: one guard each', () => {
       'what the spec names by its id',
       web,
       remove,
-      { ...found('taken'), entries: { [web]: { id: '1' } } },
+      { ...found('taken'), ...says(web, { id: '1' }) },
       'passes',
     ],
     ['another id', web, remove, { ...found('taken'), entries: { [web]: { id: '2' } } }, 'held'],
@@ -297,38 +258,24 @@ describe('src/plan/guards.ts: one guard each', () => {
     ['a deletion without a binding', web, remove, {}, 'passes'],
   ]);
 
-  const two = (key: string, id: string, more: object = {}): Given => ({
-    bindings: [bound(key, id)],
-    ...more,
-  });
+  const appNames = (fields: object): Given => ({ ...ofWeb, ...says('servers.app', fields) });
+  const takenBack = { id: '1', held: { by: 'released' } };
   rows('bound_already', [
-    ['what another entry has', 'ips.a', adopt('51'), two('ips.b', '51'), 'held'],
-    [
-      'what another entry names by its id',
-      web,
-      replace,
-      { bindings: [bound(web, '1')], entries: { 'servers.app': { id: '1' } } },
-      'held',
-    ],
-    [
-      'what another entry takes back, in a replacement',
-      web,
-      replace,
-      { bindings: [bound(web, '1')], entries: { 'servers.app': { id: '1', held: { by: 'released' } } } },
-      'passes',
-    ],
+    ['what another entry has', 'ips.a', adopt('51'), has('ips.b', '51'), 'held'],
+    ['what another entry names by its id', web, replace, appNames({ id: '1' }), 'held'],
+    ['what another entry takes back, in a replacement', web, replace, appNames(takenBack), 'passes'],
     ['what no other entry names, in a replacement', web, replace, { bindings: [bound(web, '1')] }, 'passes'],
-    ['what it has itself', 'ips.a', adopt('51'), two('ips.a', '51'), 'passes'],
-    ['another one', 'ips.a', adopt('51'), two('ips.b', '52'), 'passes'],
-    ['another kind', 'ips.a', adopt('51'), two('networks.n', '51'), 'passes'],
-    ['an update', 'ips.a', { ...update, target: '51' }, two('ips.b', '51'), 'passes'],
-    ['what came with a server', 'ips.a', adopt('51'), two(address, '51'), 'passes'],
-    ['the address of a server', address, adopt('51'), two('ips.b', '51'), 'passes'],
+    ['what it has itself', 'ips.a', adopt('51'), has('ips.a', '51'), 'passes'],
+    ['another one', 'ips.a', adopt('51'), has('ips.b', '52'), 'passes'],
+    ['another kind', 'ips.a', adopt('51'), has('networks.n', '51'), 'passes'],
+    ['an update', 'ips.a', { ...update, target: '51' }, has('ips.b', '51'), 'passes'],
+    ['what came with a server', 'ips.a', adopt('51'), has(address, '51'), 'passes'],
+    ['the address of a server', address, adopt('51'), has('ips.b', '51'), 'passes'],
     [
       'what another entry takes back',
       'ips.a',
       adopt('51'),
-      { entries: { 'ips.b': { id: '51', held: { by: 'released' } } } },
+      says('ips.b', { ...takenBack, id: '51' }),
       'held',
     ],
     ['what another entry names', 'ips.a', adopt('51'), { entries: { 'ips.b': { id: '51' } } }, 'passes'],
@@ -339,6 +286,9 @@ describe('src/plan/guards.ts: one guard each', () => {
     bindings: [bound(orphan, '51', { parentId: '1', orphaned: true, ...more })],
     parts: { ips: [ip(51)] },
   });
+  const isGone = { bindings: [bound(web, '1'), bound(address, '51')] };
+  const leftSpec = { bindings: [retired(), bound(web, '2')], drop: [web] };
+  const failed = { bindings: [bound(web, '1', { tainted: 't' }), bound(address, '51')] };
   rows('prune_disabled', [
     ['an address whose server is gone, and whose key has another one', orphan, remove, orphaned(), 'held'],
     ['the same with prune', orphan, remove, { ...orphaned(), settings: 'prune: true' }, 'passes'],
@@ -350,30 +300,12 @@ describe('src/plan/guards.ts: one guard each', () => {
     ['no deletion', 'networks.n', { verdict: 'release' }, gone(), 'passes'],
     ['what is in the spec', 'networks.n', remove, {}, 'passes'],
     ['a server that retires', 'servers.web~1', remove, { bindings: [retired()] }, 'passes'],
-    [
-      'the address of a server that is gone',
-      address,
-      remove,
-      { bindings: [bound(web, '1'), bound(address, '51')] },
-      'held',
-    ],
+    ['the address of a server that is gone', address, remove, isGone, 'held'],
     ['that of one that was never bound', address, remove, { bindings: [bound(address, '51')] }, 'passes'],
-    [
-      'the address of a server whose creation failed',
-      address,
-      remove,
-      { bindings: [bound(web, '1', { tainted: 't' }), bound(address, '51')] },
-      'passes',
-    ],
+    ['the address of a server whose creation failed', address, remove, failed, 'passes'],
     ['its firewall', wall, remove, { bindings: [bound(web, '1'), bound(wall, '1')] }, 'passes'],
     ['what has an expired entry', 'networks.n', remove, { ...gone(), ...expired }, 'held'],
-    [
-      'a server that retires, and has left the spec',
-      'servers.web~1',
-      remove,
-      { bindings: [retired(), bound(web, '2')], drop: [web] },
-      'held',
-    ],
+    ['a server that retires, and has left the spec', 'servers.web~1', remove, leftSpec, 'held'],
   ]);
 
   rows('replace_not_allowed', [
@@ -411,6 +343,13 @@ describe('src/plan/guards.ts: one guard each', () => {
   };
   const refused = (...openIntents: readonly object[]): Given => ({ input: { openIntents } });
   const card = 'servers.web.network_interfaces.n';
+  const [appWall, otherValues] = ['servers.app.firewall', { basis: 'x' }];
+  const hasLeft = {
+    ...refused(refusal(appWall, { basis: digestOf(null) })),
+    drop: [wall],
+    ...has(wall, '1'),
+  };
+  const unknown = { phase: 'unknown', blocked: undefined };
   rows('dependency_blocked', [
     ['its own firewall, in a replacement', web, replace, refused(refusal(wall)), 'held'],
     ['its own network interface', web, create, refused(refusal(card)), 'held'],
@@ -418,34 +357,12 @@ describe('src/plan/guards.ts: one guard each', () => {
     ['its own firewall with other values', web, create, refused(refusal(wall, { basis: 'x' })), 'passes'],
     ['nothing', web, create, refused(), 'passes'],
     ['another with other values', 'servers.app', create, refused(refusal(wall, { basis: 'x' })), 'passes'],
-    [
-      'the second of two',
-      web,
-      create,
-      refused(refusal(wall, { basis: 'x' }), refusal('servers.app.firewall')),
-      'held',
-    ],
+    ['the second of two', web, create, refused(refusal(wall, otherValues), refusal(appWall)), 'held'],
     ['another kind', web, create, refused(refusal('servers.app.firewall', { kind: 'drive' })), 'passes'],
-    [
-      'a part that has left the spec',
-      web,
-      create,
-      {
-        ...refused(refusal('servers.app.firewall', { basis: digestOf(null) })),
-        drop: [wall],
-        bindings: [bound(wall, '1')],
-      },
-      'passes',
-    ],
+    ['a part that has left the spec', web, create, hasLeft, 'passes'],
     ['a backup', web, create, refused(refusal('servers.web.backup')), 'passes'],
     ['a question', web, create, refused(refusal(wall, { blocked: { until: 'operator' } })), 'passes'],
-    [
-      'an open write',
-      web,
-      create,
-      refused(refusal(wall, { phase: 'unknown', blocked: undefined })),
-      'passes',
-    ],
+    ['an open write', web, create, refused(refusal(wall, unknown)), 'passes'],
     ['a part', wall, create, refused(refusal(wall)), 'passes'],
   ]);
 
@@ -454,6 +371,7 @@ describe('src/plan/guards.ts: one guard each', () => {
     settings = 'max_monthly_increase: 9',
     more: object = {},
   ): Given => ({ settings, diff: { price: { known: '5' } }, input: { plannedMost: () => planned, ...more } });
+  const begun = { begun: new Map([['ips.a' as never, true]]) };
   rows('max_monthly_increase', [
     ['dearer than planned', 'ips.a', create, capped('4'), 'held'],
     ['as planned', 'ips.a', create, capped('5'), 'passes'],
@@ -461,13 +379,7 @@ describe('src/plan/guards.ts: one guard each', () => {
     ['not planned', 'ips.a', create, capped(undefined), 'passes'],
     ['a plan', 'ips.a', create, { ...capped('4'), input: {} }, 'passes'],
     ['no limit', 'ips.a', create, capped('4', ''), 'passes'],
-    [
-      'the end of one',
-      'ips.a',
-      create,
-      capped('4', undefined, { begun: new Map([['ips.a' as never, true]]) }),
-      'passes',
-    ],
+    ['the end of one', 'ips.a', create, capped('4', undefined, begun), 'passes'],
   ]);
 
   test('the impact of a deletion names addresses, data, and the parts that stay billed', () => {

@@ -101,29 +101,22 @@ function ask(
 const texts = new Texts(import.meta.dirname, 'purchases.txt');
 const linesOf = (objection: string | undefined) => objection && asLines(objection);
 
+const has = (...of: Parameters<typeof bound>) => ({ bindings: [bound(...of)] });
 const free = { ips: [ip(51)] };
 const theirs = { ips: [ip(51, 2001)] };
 
 describe('src/plan/purchases.ts: unmanaged resources', () => {
+  const both = [bound('ips.a', 'ip', '1'), bound('ips.b', 'ip', '2')];
+  const begun = { begun: new Map([['servers.web' as ResourceKey, true]]) };
   test.each<[string, string, Given, boolean, object?]>([
     ['a server in an empty project with a new state', 'servers.web', { isNew: true }, false],
     ['an update of a server', 'servers.web', { parts: theirs }, false, { verdict: 'update' }],
     ['a server beside a free address', 'servers.web', { parts: free }, false],
     ['a server that takes any address beside a free one', 'servers.any', { parts: free }, true],
-    [
-      'the same where no entry waits',
-      'servers.any',
-      { parts: free, bindings: [bound('ips.a', 'ip', '1'), bound('ips.b', 'ip', '2')] },
-      false,
-    ],
+    ['the same where no entry waits', 'servers.any', { parts: free, bindings: both }, false],
     ['a replacement', 'servers.web', { parts: theirs }, true, { verdict: 'replace' }],
     ['a replacement of a network', 'networks.n', { parts: theirs }, false, { verdict: 'replace' }],
-    [
-      'the end of a replacement',
-      'servers.web',
-      { parts: theirs, input: { begun: new Map([['servers.web' as ResourceKey, true]]) } },
-      false,
-    ],
+    ['the end of a replacement', 'servers.web', { parts: theirs, input: begun }, false],
   ])('%s', (_name, key, given, isBlocked, verdict) => {
     expect(ask(unmanaged, key, given, verdict) !== undefined).toBe(isBlocked);
   });
@@ -208,7 +201,8 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
     ({ key, kind: 'ip', verb: 'create', phase: 'sending', preimage: {}, ...more }) as unknown as Intent;
   const old = { register: line('ips.a', 'ips.old') };
   const held = (is: string) => ({ ...line('ips.a'), held: () => claim('ip', '7', { is }) });
-  const oldBound = [bound('ips.old', 'ip', '7')];
+  const boundOld = has('ips.old', 'ip', '7');
+  const isFound = { register: held('found') };
   const found = (id?: string) => ({ held: { by: 'found' }, ...(id && { id }) });
   const ofAnother = { register: { answeredElsewhere: new Map([['ips.a', bound('ips.b', 'ip', '7')]]) } };
   const taker = bound('ips.b', 'ip', '7', { recovered: 'taken' });
@@ -217,48 +211,31 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
   const ofIgnored = { register: { answeredElsewhere: new Map([['ips.a', ignored]]) } };
   const ignoring = { settings: 'unmanaged: ignore' };
   const adoption = { verdict: 'adopt', target: '7' };
+  const [replacing, bare, network] = [{ verdict: 'replace' }, { key: 'servers.bare' }, { key: 'networks.n' }];
+  const [itsA, retires] = [bound('ips.a', 'ip', '1'), has('servers.bare~7', 'server', '7')];
+  const both = { bindings: [...boundOld.bindings, itsA] };
+  const older = { register: line('ips.a', 'ips.older', 'ips.old') };
+  const opening = { ...old, open: [open('ips.old')], bindings: [itsA] };
+  const foundNetwork = { register: { held: () => claim('network', '7', { is: 'found' }) } };
   test.each<[string, Given & { readonly key?: string }, ('held' | 'passes')?, object?]>([
     ['an earlier key that is asked about', { ...old, open: [open('ips.old', { phase: 'blocked' })] }, 'held'],
-    [
-      'an earlier key that is bound, where the resource is gone',
-      { ...old, bindings: [...oldBound, bound('ips.a', 'ip', '1')] },
-    ],
-    [
-      'an earlier key of two that is bound',
-      { register: line('ips.a', 'ips.older', 'ips.old'), bindings: oldBound },
-      'held',
-    ],
-    [
-      'a retiring server of its own',
-      {
-        ...{ key: 'servers.bare', register: line('servers.bare~7') },
-        bindings: [bound('servers.bare~7', 'server', '7')],
-      },
-      'held',
-    ],
+    ['an earlier key that is bound, where the resource is gone', { ...old, ...both }],
+    ['an earlier key of two that is bound', { ...older, ...boundOld }, 'held'],
+    ['a retiring server of its own', { ...bare, register: line('servers.bare~7'), ...retires }, 'held'],
     ['an open write of its own', { register: line('ips.a'), open: [open('ips.a')] }],
     ['an open write of another key', { ...old, open: [open('ips.other')] }],
     ['an update', { ...old, open: [open('ips.old')] }, 'passes', { verdict: 'update' }],
-    [
-      'an earlier key with an open creation, and a replacement',
-      { ...old, open: [open('ips.old')], bindings: [bound('ips.a', 'ip', '1')] },
-      'held',
-      { verdict: 'replace' },
-    ],
+    ['an earlier key with an open creation, and a replacement', opening, 'held', replacing],
     ['an answered key of another entry, and an update', ofAnother, 'passes', { verdict: 'update' }],
-    ['an answered key, whose resource is gone', { register: held('found'), entry: found('7') }],
-    [
-      'an answered key, where the resource of another answer is gone',
-      { register: held('found'), entry: found('6') },
-      'held',
-    ],
+    ['an answered key, whose resource is gone', { ...isFound, entry: found('7') }],
+    ['an answered key, where that of another answer is gone', { ...isFound, entry: found('6') }, 'held'],
     ['a key whose resource another entry has taken over', ofTaker, 'held'],
     ['a key that was answered with the resource of another entry', ofAnother, 'held'],
     ['a key that was answered with an ignored address that is gone', ofIgnored, 'held'],
     ['a key that was answered with an ignored resource', { ...ofIgnored, parts: { ips: [ip(7)] } }, 'held'],
     [
-      'an answered key of a network, where all others are ignored',
-      { register: { held: () => claim('network', '7', { is: 'found' }) }, ...ignoring, key: 'networks.n' },
+      'an answered key of a network, where others are ignored',
+      { ...foundNetwork, ...ignoring, ...network },
       'held',
     ],
     ['an adoption', { entry: found() }, 'passes', adoption],
@@ -270,7 +247,7 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
   });
 
   test('a creation without an entry has no line', () => {
-    const ofOld = { bindings: oldBound, register: held('found'), settings: 'unmanaged: ignore' };
+    const ofOld = { ...boundOld, ...isFound, settings: 'unmanaged: ignore' };
     for (const verdict of ['create', 'adopt'])
       expect(ask(lineOpen, 'ips.old', ofOld, { verdict, target: '7' })).toBeUndefined();
   });
@@ -279,7 +256,7 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
   const soon = ' ips.old is the earlier name of ips.a, which takes its resource back → vdcsync apply';
   test.each<[string, string, Given, string?]>([
     ['was renamed from a key in the spec', 'ips.old', { bindings: renamed('ips.z', 'ips.a') }, soon],
-    ['was never renamed', 'ips.old', { bindings: oldBound }],
+    ['was never renamed', 'ips.old', boundOld],
     ['came from a bound key', 'ips.old', { bindings: [...renamed('ips.a'), bound('ips.a', 'ip', '8')] }],
     ['has no binding', 'ips.a', {}],
   ])('a deletion of a resource that %s', (_name, key, given, text) => {
@@ -309,18 +286,19 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
     expect(ask(guard, part.key, { bindings: [part] }, { verdict: 'delete' })).toBeUndefined();
   });
 
-  const gone = (key: string, kind: string) => ({ bindings: [bound(key, kind, '1')] });
+  const gone = (key: string, kind: string) => has(key, kind, '1');
   const releasedFrom = (formerKey: string, kind: string, id: string, is = 'released') => ({
     ...gone(formerKey, kind),
     claims: [claim(kind, id, { is, by: 'file', formerKey })],
   });
+  const ofA = releasedFrom('ips.a', 'server', '51');
   test.each<[string, string, Given, 'held'?]>([
     ['a released server', 'servers.web', releasedFrom('servers.web', 'server', '2001'), 'held'],
     ['a released network', 'networks.n', releasedFrom('networks.n', 'network', '9')],
     [
       'a server that was released from the key',
       'ips.a',
-      { ...releasedFrom('ips.a', 'server', '51'), ...gone('ips.a', 'ip'), parts: { ips: [ip(52, 51)] } },
+      { ...ofA, ...gone('ips.a', 'ip'), parts: { ips: [ip(52, 51)] } },
     ],
   ])('a resource that is gone or replaced is not created beside %s', (name, key, given, is) => {
     const text = is && texts.of(name);
@@ -342,22 +320,15 @@ describe('src/plan/purchases.ts: the address of an earlier server', () => {
   const one = { parts: free, claims: [own] };
   const leaves = (...of: Parameters<typeof left>) => ({ ...one, claims: [left(...of)] });
   const web = 'servers.web';
+  const two = { ips: [ip(51), ip(52)] };
+  const ofOld = { claims: [left(51, 'servers.old')], ...has('servers.old', 'server', '1') };
   test.each<[string, string, Given, (string | undefined)?, object?]>([
     ['that was released alone', web, leaves(51, 'servers.web'), `${said}${reuse}${other}`],
-    [
-      'beside a second free one',
-      web,
-      { ...one, parts: { ips: [ip(51), ip(52)] } },
-      `${said}${other.slice(3)}`,
-    ],
+    ['beside a second free one', web, { ...one, parts: two }, `${said}${other.slice(3)}`],
     ['that nobody had', web, { parts: free }],
     ['beside an update', web, one, undefined, { verdict: 'update' }],
     ['where all others are ignored', web, { ...one, settings: 'unmanaged: ignore' }],
-    [
-      'without an entry',
-      'servers.old',
-      { ...one, claims: [left(51, 'servers.old')], bindings: [bound('servers.old', 'server', '1')] },
-    ],
+    ['without an entry', 'servers.old', { ...one, ...ofOld }],
   ])('%s', (_name, key, given, expected, verdict) => {
     expect(ask(releasedAddress, key, given, verdict)).toBe(expected);
   });
@@ -467,6 +438,10 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
   const beside = (...of: Parameters<typeof open>) => ({ open: [open(...of)] });
   const unknown = { phase: 'unknown' };
   const used = { blocked: { code: 'key_conflict', candidates: [] } };
+  const [updating, replacing] = [{ ...used, verb: 'update' }, { verdict: 'replace' }];
+  const byHand = '→ vdcsync adopt servers.bare ID (if server ID in the client area is servers.bare) |';
+  const withAddress = { ...beside('ips.a'), parts: free, ...has('ips.b', 'ip', '51') };
+  const bareIts = { ...beside('servers.web', used), ...has('servers.bare', 'server', '1') };
   const besideCame = { ...beside('servers.bare'), parts: { servers: [{ id: 2001, name: 'x' }] as never } };
   const text = (key: string) =>
     ` the creation of ${key} is unconfirmed, and this creation could be confused with it → resolve ${key} first; then vdcsync apply`;
@@ -479,12 +454,7 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
     ['an update', 'servers.bare', beside('servers.web', used), undefined, 'update'],
     ['a deletion of its own', 'servers.bare', beside('servers.bare', used), undefined],
     ['a deletion beside another kind', 'servers.bare', beside('ips.a', used), undefined],
-    [
-      'a deletion beside an update',
-      'servers.bare',
-      beside('servers.web', { ...used, verb: 'update' }),
-      undefined,
-    ],
+    ['a deletion beside an update', 'servers.bare', beside('servers.web', updating), undefined],
   ])('beside a key that another state has used or reserved: %s', (_name, key, given, expected, verdict = 'delete') => {
     expect(ask(besideConflict, key, given, { verdict })).toBe(expected);
   });
@@ -506,18 +476,9 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
       'a server without an address beside a used key',
       'servers.bare',
       beside('servers.web', used),
-      text('servers.web').replace(
-        '→',
-        '→ vdcsync adopt servers.bare ID (if server ID in the client area is servers.bare) |',
-      ),
+      text('servers.web').replace('→', byHand),
     ],
-    [
-      'a bound one',
-      'servers.bare',
-      { ...beside('servers.web', used), bindings: [bound('servers.bare', 'server', '1')] },
-      undefined,
-      { verdict: 'replace' },
-    ],
+    ['a bound one', 'servers.bare', bareIts, undefined, replacing],
     ['a bare server beside another', 'servers.bare', beside('servers.web'), text('servers.web')],
     ['a network beside a server that takes any address', 'networks.n', beside('servers.any')],
     ['a resource that is not in the spec', 'ips.old', beside('servers.any')],
@@ -527,13 +488,9 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
     [
       'a server beside a server of this spec',
       'servers.web',
-      { ...besideCame, bindings: [bound('servers.named', 'server', '2001')] },
+      { ...besideCame, ...has('servers.named', 'server', '2001') },
     ],
-    [
-      'a server beside an address of this spec',
-      'servers.web',
-      { open: [open('ips.a')], parts: free, bindings: [bound('ips.b', 'ip', '51')] },
-    ],
+    ['a server beside an address of this spec', 'servers.web', withAddress],
   ])('%s', (_name, key, given, expected, verdict) => {
     const guard: typeof besideUnresolved = (draft, input) =>
       besideUnresolved(
