@@ -233,10 +233,19 @@ describe('src/engine/run/recover.ts', () => {
   const leftEntry = { ips: [], bindings: { 'ips.left': '9' } };
   const withTask = made('7', { id: 't1' });
   const gones = [gone, gone];
+  const reserved = [taken, taken, fenced];
+  const [thrice, refusals] = [Array(3).fill(taken), Array(3).fill(unpaid)];
+  const certain = { ...live, certain: true };
+  const earlierHas = { line: ['ips.z'], answers: [...reserved, ...unused, taken, made('7')], seen: [live] };
+  const secondNext = [...reserved, fenced, taken, taken, made('7')];
+  const withoutId = { answers: [...reserved, taken, taken, made(undefined)], seen: [undefined] };
+  const isLive = { answers: [taken, made('7')], seen: [live] };
+  const lateHold = (spend: string, sends: number) => spend === 'none' && sends > 0;
+  const named = (file: string) => ({ file: `ips: {a: {}${file}\n` });
   test.each<[string, Given]>([
     ['an unused key', { answers: unused }],
     ['a key that an earlier state fenced, and the next one', { answers: [fenced, ...unused] }],
-    ['the answer of a live resource', { answers: [taken, made('7')], seen: [live] }],
+    ['the answer of a live resource', isLive],
     ['an accepted probe', { answers: [made('7', null, false)], seen: [live] }],
     ['the answer of a resource that is gone', { answers: [taken, made('7'), ...unused], seen: gones }],
     ['the answer of one that is gone, with a task', { answers: [taken, withTask, ...unused], seen: gones }],
@@ -247,61 +256,44 @@ describe('src/engine/run/recover.ts', () => {
     ['the answer of one whose task is stuck', { answers: [taken, withTask], seen: [gone], stuck: true }],
     [
       'an answer without an id, and a resource that reads show',
-      { answers: [taken, made(undefined)], seen: [{ ...live, certain: true }, live] },
+      { answers: [taken, made(undefined)], seen: [certain, live] },
     ],
     [
       'an answer without an id, and reads that show no certain resource',
       { answers: [taken, made(undefined)], seen: [{ ...live, certain: false }] },
     ],
     ['a stored refusal', { answers: [taken, refused, ...unused] }],
-    ['a key that refuses the original too', { answers: [taken, taken, taken, ...unused] }],
+    ['a key that refuses the original too', { answers: [...thrice, ...unused] }],
     [
       'a key that refuses the original too, and an earlier replacement',
-      { answers: [taken, taken, taken, taken, ...unused] },
+      { answers: [...thrice, taken, ...unused] },
     ],
     ['that it is reserved, and an unmanaged resource', { answers: [taken, taken, fenced, ...unused] }],
     ['that it is reserved', { ...leftEntry, answers: [taken, taken, fenced, ...unused] }],
-    [
-      'that it is reserved, and an earlier key the resource',
-      {
-        ...leftEntry,
-        line: ['ips.z'],
-        answers: [taken, taken, fenced, ...unused, taken, made('7')],
-        seen: [live],
-      },
-    ],
-    [
-      'that it is reserved, and the key after the next one the resource',
-      { answers: [taken, taken, fenced, fenced, taken, taken, made('7')], seen: [live] },
-    ],
+    ['that it is reserved, and an earlier key the resource', { ...leftEntry, ...earlierHas }],
+    ['that it is reserved, and the key after the next one the resource', { ...isLive, answers: secondNext }],
     [
       'that it is reserved, and of the next key nothing',
-      { ...leftEntry, answers: [taken, taken, fenced, unpaid, unpaid, unpaid] },
+      { ...leftEntry, answers: [...reserved, ...refusals] },
     ],
-    [
-      'that it is reserved, and the next key a resource without an id',
-      { ...leftEntry, answers: [taken, taken, fenced, taken, taken, made(undefined)], seen: [undefined] },
-    ],
+    ['that it is reserved, and the next key a resource without an id', { ...leftEntry, ...withoutId }],
     ['no replay', { answers: [taken, made('7', null, false)], seen: [live] }],
     ['a lost replay', { answers: [taken, lost] }],
     ['a replay that the API refuses for now', { answers: [taken, unpaid] }],
     ['a replay that is not sent', { answers: [taken, unsent, taken, made('7')], seen: [live] }],
     ['no answer at first', { answers: [lost, ...unused] }],
     ['a refusal for want of payment', { answers: Array(3).fill(unpaid) }],
-    [
-      'a class that is paused meanwhile',
-      { answers: [unpaid], held: (spend, sends) => spend === 'none' && sends > 0 },
-    ],
+    ['a class that is paused meanwhile', { answers: [unpaid], held: lateHold }],
     ['spending that is paused', { answers: [taken, taken, taken], held: (spend) => spend === 'adds' }],
     ['an API that stores no refusals', { storesRefusals: false }],
     ['eight keys that earlier states fenced', { answers: Array(9).fill(fenced) }],
     [
       'the answer of a resource that another entry names',
-      { file: 'ips: {a: {}, b: {id: 7}}\n', answers: [taken, made('7'), ...unused] },
+      { ...named(', b: {id: 7}}'), answers: [taken, made('7'), ...unused] },
     ],
     [
       'the answer of a resource whose id a resource of another kind has',
-      { file: 'ips: {a: {}}\nnetworks: {n: {id: 7}}\n', answers: [taken, made('7')], seen: [live] },
+      { ...isLive, ...named('}\nnetworks: {n: {id: 7}}') },
     ],
     ['two entries', { file: 'ips: {a: {}, b: {}}\n', answers: [...unused, taken, made('7')], seen: [live] }],
   ])('the key shows %s (%#)', async (name, given) => {
@@ -334,6 +326,22 @@ describe('src/engine/run/recover.ts', () => {
   });
   const alone = { file: bareOne, ips: [] };
   const counted = { id: 3, name: 'n', server_count: 1 };
+  const isPart = {
+    bindings: { 'servers.web': '9' },
+    observed: { 'servers.web': { id: '9', cards: [], addresses: [] } },
+  };
+  const leaving = (more: object = {}) => ({
+    ips: [],
+    open: [intentOf({ key: 'ips.left', kind: 'ip', ...more })],
+  });
+  const [once, isAddress] = [
+    { incarnations: { 'ips.a': 1 } },
+    { bindings: { 'servers.web.public_ipv4': '9' } },
+  ];
+  const ofNew = ', public_ipv4: {new: true}';
+  const isNamed = unidentified({ settled: true });
+  const claimed = (...of: readonly Claim[]) => ({ claims: [baseline, ...of] });
+  const oneTaken = { file: network.replace('{n', '{m: {cidr: 10.2.0.0/24}, n'), ips: [], ...sameName('3') };
   const [ignoring, reporting] = ['settings: {unmanaged: ignore}\n', 'settings: {drift: report}\n'];
   const pair = (more: string) => `servers: {a: {${sliders}}, b: {${sliders}${more}}}\n`;
   test.each<[string, Given, string]>([
@@ -346,34 +354,19 @@ describe('src/engine/run/recover.ts', () => {
     ['a file that ignores others', { file: ignoring + spec }, ''],
     ['a file that ignores others: a network', { file: ignoring + network, ...sameName('3') }, 'networks.n'],
     ['a key that this state has used', { past: [past('ips.a')] }, ''],
-    [
-      'a key that was not used since its resource is gone',
-      { past: [past('ips.a')], incarnations: { 'ips.a': 1 } },
-      'ips.a',
-    ],
+    ['a key that was not used since its resource is gone', { past: [past('ips.a')], ...once }, 'ips.a'],
     ['a key that this state has not sent', { past: [past('ips.a', { sends: 0 })] }, 'ips.a'],
     ['an earlier key, after its own key', old, 'ips.a ips.z'],
     ['both keys', { line: ['ips.z'] }, 'ips.a ips.z'],
     ['an earlier key that this state has used', { ...old, past: [past('ips.z')] }, ''],
-    [
-      'two networks, of which one has its name taken',
-      { file: network.replace('{n', '{m: {cidr: 10.2.0.0/24}, n'), ips: [], ...sameName('3') },
-      'networks.m networks.n',
-    ],
+    ['two networks, of which one has its name taken', oneTaken, 'networks.m networks.n'],
     ['a key with an open write, and an earlier key', { ...old, ...writes }, ''],
     ['a bound key', { ...isBound, observed: { 'ips.a': { id: '7', live: ip(7) } } }, ''],
     ['a bound key whose resource is gone', isBound, 'ips.a'],
     ['a bound key whose resource is gone, and no other resource', { ...isBound, ips: [] }, ''],
     ['a bound key whose resource is gone, with an open write', { ...isBound, ...writes }, ''],
     ['a key with an open write', writes, ''],
-    [
-      'a part',
-      {
-        ...{ file: web, bindings: { 'servers.web': '9' } },
-        observed: { 'servers.web': { id: '9', cards: [], addresses: [] } },
-      },
-      '',
-    ],
+    ['a part', { file: web, ...isPart }, ''],
     ['a resource that is not managed', { file: server }, ''],
     ['a resource with an id', { file: 'ips: {a: {id: 7}}\n' }, ''],
     ['a held resource that is not there', ofFound, 'ips.a'],
@@ -382,40 +375,20 @@ describe('src/engine/run/recover.ts', () => {
     ['a file that only reports drift', { file: reporting + spec }, 'ips.a'],
     ['a network and an address, beside a free address', { file: network + spec }, 'networks.n ips.a'],
     ['two servers without an address', { file: pair(''), ips: [] }, 'servers.a servers.b'],
-    [
-      'a server with an address, and one without',
-      { file: pair(', public_ipv4: {new: true}'), ips: [] },
-      'servers.a servers.b',
-    ],
+    ['a server with an address, and one without', { file: pair(ofNew), ips: [] }, 'servers.a servers.b'],
     ['a server without an address, and an address', { file: `${bareOne}${spec}`, ips: [] }, ''],
     ['an address where another has left the spec', { ips: [], bindings: { 'ips.left': '9' } }, 'ips.a'],
-    [
-      'an address where another, which is being created, has left the spec',
-      { ips: [], open: [intentOf({ key: 'ips.left', kind: 'ip' })] },
-      'ips.a',
-    ],
-    [
-      'an address where an earlier key of another is in question',
-      { ips: [], open: [intentOf({ key: 'ips.left', kind: 'ip', recovers: 'ips.b' })] },
-      '',
-    ],
+    ['an address where another, which is being created, has left the spec', leaving(), 'ips.a'],
+    ['an address where an earlier key of another is in question', leaving({ recovers: 'ips.b' }), ''],
     ['an address where a network has left the spec', { ips: [], bindings: { 'networks.left': '9' } }, ''],
-    [
-      'an address where that of a server has left the spec',
-      { ips: [], bindings: { 'servers.web.public_ipv4': '9' } },
-      '',
-    ],
+    ['an address where that of a server has left the spec', { ips: [], ...isAddress }, ''],
     ['a network, beside one that is replaced', besideLive('10.9.0.0/24'), 'networks.m'],
     ['a network, beside one that stays', besideLive('10.2.0.0/24'), ''],
-    ['a bare one, beside an unidentified', { ...alone, claims: [baseline, unidentified()] }, 'servers.web'],
-    [
-      'a bare server, beside one that the operator has named',
-      { ...alone, claims: [baseline, unidentified({ settled: true })] },
-      '',
-    ],
+    ['a bare one, beside an unidentified', { ...alone, ...claimed(unidentified()) }, 'servers.web'],
+    ['a bare server, beside one that the operator has named', { ...alone, ...claimed(isNamed) }, ''],
     [
       'a server with an address, beside an unidentified one',
-      { file: web, ips: [], claims: [baseline, unidentified()] },
+      { file: web, ips: [], ...claimed(unidentified()) },
       '',
     ],
     ['a run that is to stop', { more: { stop: AbortSignal.abort() } }, ''],
@@ -427,6 +400,7 @@ describe('src/engine/run/recover.ts', () => {
   });
 
   const asking = { open: [open({ sends: 0 })], answers: unused };
+  const earlierAsked = { open: [open({ key: 'ips.z', sends: 0 })], answers: [...unused, ...unused] };
   const sentOnce = { open: [open({ phase: 'sending' })] };
   const doubted = { why: 'conflict', question: { stage: 'taken', probes: 1, conflict: true } };
   test.each<[string, Given]>([
@@ -442,10 +416,7 @@ describe('src/engine/run/recover.ts', () => {
     ['an old question', { open: [open({ firstSentAt: sentAt - 24 * hour })] }],
     ['accepted', { open: [open({ phase: 'accepted', answer: { id: '7', facts: {} } })] }],
     ['an earlier key with an open write', { ...old, open: [open({ key: 'ips.z', recovers: undefined })] }],
-    [
-      'an earlier key with an open question',
-      { ...old, open: [open({ key: 'ips.z', sends: 0 })], answers: [...unused, ...unused] },
-    ],
+    ['an earlier key with an open question', { ...old, ...earlierAsked }],
   ])('an earlier run left %s', async (name, given) => {
     expect((await play(given)).steps.join('\n')).toBe(texts.of(`an earlier run left ${name}`));
   });
@@ -494,6 +465,10 @@ describe('src/engine/run/recover.ts', () => {
   const question = (stage: string, more: object = {}) => ({
     unconfirmed: { why: 'lost', question: { stage, probes: 1, ...more } },
   });
+  const again = { phase: 'unknown', dueAt: sentAt };
+  const unasked = { why: 'lost', question: { stage: 'taken', probes: 0 } };
+  const unsentOnce = { phase: 'unknown', ...question('taken'), sends: 0 };
+  const probedTwice = { phase: 'unknown', ...question('taken', { probes: 2 }) };
   const sending = [
     question('asking'),
     { phase: 'unknown', ...question('taken') },
@@ -502,29 +477,12 @@ describe('src/engine/run/recover.ts', () => {
   test.each<[string, readonly WriteResult[], readonly object[]]>([
     ['its answer', [taken, made('7')], [...sending, { phase: 'sending' }, { type: 'claim' }]],
     ['a lost answer', [taken, lost], [...sending, { phase: 'unknown', ...question('taken'), lost: 1 }]],
-    [
-      'a conflict',
-      [taken, taken],
-      [...sending, { phase: 'unknown', lost: 0, dueAt: sentAt, unconfirmed: doubted }],
-    ],
-    [
-      'a request that did not go',
-      [taken, unsent],
-      [
-        ...[...sending, { phase: 'unknown', ...question('taken'), sends: 0 }],
-        { phase: 'unknown', ...question('taken', { probes: 2 }) },
-      ],
-    ],
+    ['a conflict', [taken, taken], [...sending, { ...again, lost: 0, unconfirmed: doubted }]],
+    ['a request that did not go', [taken, unsent], [...sending, unsentOnce, probedTwice]],
     [
       'an answer without an id',
       [taken, made(undefined)],
-      [
-        ...[...sending, { phase: 'sending' }],
-        {
-          ...{ phase: 'unknown', dueAt: sentAt },
-          unconfirmed: { why: 'lost', question: { stage: 'taken', probes: 0 } },
-        },
-      ],
+      [...sending, { phase: 'sending' }, { ...again, unconfirmed: unasked }],
     ],
   ])('the record of a question, and of %s', async (_name, answers, expected) => {
     const { changes } = await play({ answers, seen: answers.includes(taken) ? [live] : [] });
@@ -596,7 +554,9 @@ describe('src/engine/run/recover.ts', () => {
     expect(await isNextProven(run, 'ips.a' as ResourceKey)).toBe(is);
   });
 
-  const reservation = { name: 'allocate_ip', path: {}, body: {}, probe: reserving };
+  const reserved = { because: 'reserved', outcome: 'void' };
+  const reservation = { ...reserved, request: { name: 'allocate_ip', path: {}, body: {}, probe: reserving } };
+  const unaskable = { id: 'q', because: 'unaskable', outcome: 'void' };
   test.each<[string, readonly Intent[], boolean]>([
     ['was never used', [], false],
     ['was used', [past('ips.a')], true],
@@ -605,19 +565,11 @@ describe('src/engine/run/recover.ts', () => {
     ['was asked, and is unused', [past('ips.a', { because: 'unused', sends: 0 })], true],
     ['was declared absent', [past('ips.a', { because: 'reported_absent', sends: 0 })], true],
     ['was given up', [past('ips.a', { outcome: 'void' })], false],
-    ['another state has reserved', [past('ips.a', { because: 'reserved', outcome: 'void' })], false],
-    [
-      'this state has reserved',
-      [past('ips.a', { because: 'reserved', outcome: 'void', request: reservation })],
-      true,
-    ],
+    ['another state has reserved', [past('ips.a', reserved)], false],
+    ['this state has reserved', [past('ips.a', reservation)], true],
     ['was not sent', [past('ips.a', { sends: 0 })], false],
     ['was replayed', [past('ips.a', { because: 'replayed' })], false],
-    [
-      'could not be asked since',
-      [past('ips.a', { id: 'q', because: 'unaskable', outcome: 'void' }), past('ips.a')],
-      true,
-    ],
+    ['could not be asked since', [past('ips.a', unaskable), past('ips.a')], true],
     ['showed the resource of another state', [past('ips.a', { answer: { to: 'unknown_send' } })], false],
   ])('a key that %s is proven: %s', async (_name, all, is) => {
     const { run } = running({ past: all, line: ['ips.z', 'ips.a'] });
@@ -634,6 +586,7 @@ describe('src/engine/run/recover.ts', () => {
   const own = [{ id: 3, name: 'n', cidr: '10.1.0.0/24', is_default: false }];
   const main = [{ id: 31, name: 'default', cidr: '10.0.0.0/24', is_default: true }];
   const later = ['1.0', '2.0', '3.0'];
+  const aged = { ips: [], claims: [baseline], idleMs: 23 * hour };
   test.each<[string, Given, readonly string[]]>([
     ['an address', {}, ['0.0', '1.0', '2.0', '3.0']],
     ['a network', { ips: [], networks: own }, ['1.0', '2.0', '3.0']],
@@ -642,20 +595,16 @@ describe('src/engine/run/recover.ts', () => {
     ['nothing but the default network', { ips: [], networks: main }, []],
     ['an address, and the state is not new', { claims: [baseline] }, ['0.0', '1.0', '2.0', '3.0']],
     ['an ignored address, and the state is not new', { claims: [baseline, ignored] }, []],
-    ['nothing, and the state is a day old', { ips: [], claims: [baseline], idleMs: 23 * hour }, later],
+    ['nothing, and the state is a day old', aged, later],
     ['nothing, and the clock was set back', { ips: [], claims: [baseline], idleMs: -23 * hour }, later],
     ['nothing, and the state is younger', { ips: [], claims: [baseline], idleMs: 23 * hour - 1 }, []],
     [
       'nothing, the state is a day old, and the spec has an address too',
-      { file: bare + spec, ips: [], claims: [baseline], idleMs: 23 * hour },
+      { ...aged, file: bare + spec },
       later,
     ],
-    [
-      'an old state that has the server',
-      { ips: [], claims: [baseline], idleMs: 23 * hour, bindings: { 'servers.web': '7' } },
-      [],
-    ],
-    ['an old state, beside an address', { file: web, ips: [], claims: [baseline], idleMs: 23 * hour }, []],
+    ['an old state that has the server', { ...aged, bindings: { 'servers.web': '7' } }, []],
+    ['an old state, beside an address', { ...aged, file: web }, []],
     ['an address, and the server has one too', { file: web }, ['0.0']],
     ['the server', { answers: [...unused, taken, made('7')], seen: [live] }, ['0.0', '1.0']],
   ])('the later keys of a server, if the project holds %s', async (_name, given, keys) => {
@@ -690,36 +639,27 @@ describe('src/engine/run/recover.ts', () => {
 
   const z = (more: object = {}) => past('ips.z', { because: 'unused', sends: 0, outcome: 'absent', ...more });
   const asks = 'begin ips.z 0 for ips.a';
+  const givenUp = z({ because: undefined, outcome: 'void' });
+  const found = z({ because: 'found' });
   const askedTwice = [asks, 'probe', 'probe', 'absent ips.z'];
+  const hasBought = [asks, 'probe', 'send', 'absent ips.z'];
+  const next = ['begin ips.z 1 for ips.a', ...askedTwice.slice(1)];
   const isAsked = (id: string, moment: string) => id === 'past ips.z' && moment === 'asked';
   test.each<[string, Given, readonly string[], string?]>([
     ['is unused', { past: [z()], answers: unused }, askedTwice],
     ['was used', { past: [past('ips.z')], answers: unused }, askedTwice],
     ['was never used', { answers: unused }, askedTwice],
     ['showed a resource of another entry', { past: [z({ because: 'found', outcome: 'void' })] }, []],
-    [
-      'has bought since',
-      { past: [z()], answers: [taken, made('7')], seen: [live] },
-      [asks, 'probe', 'send', 'absent ips.z'],
-      'ips.z',
-    ],
+    ['has bought since', { past: [z()], answers: [taken, made('7')], seen: [live] }, hasBought, 'ips.z'],
     ['cannot be asked', { past: [z()], storesRefusals: false }, []],
-    [
-      'showed a resource that is gone',
-      { past: [z({ because: 'found' })], answers: unused },
-      ['begin ips.z 1 for ips.a', ...askedTwice.slice(1)],
-    ],
-    ['was given up', { past: [z({ because: undefined, outcome: 'void' })], answers: unused }, askedTwice],
+    ['showed a resource that is gone', { past: [found], answers: unused }, next],
+    ['was given up', { past: [givenUp], answers: unused }, askedTwice],
     [
       'did not answer since it showed a resource that is gone',
-      { past: [z({ because: undefined, outcome: 'void' }), z({ because: 'found' })], answers: unused },
-      ['begin ips.z 1 for ips.a', ...askedTwice.slice(1)],
+      { past: [givenUp, found], answers: unused },
+      next,
     ],
-    [
-      'was used since it showed a resource',
-      { past: [past('ips.z'), z({ because: 'found' })], answers: unused },
-      askedTwice,
-    ],
+    ['was used since it showed a resource', { past: [past('ips.z'), found], answers: unused }, askedTwice],
     ['was asked in this run', { past: [z()], more: { stopwatch: { isMarked: isAsked } } }, []],
     ['is the only one', { past: [past('ips.a')], line: [] }, []],
   ])('before a purchase, an earlier key that %s', async (_name, given, steps, found) => {

@@ -111,7 +111,7 @@ describe('src/engine/operator: an operator decides', () => {
       { key: 'servers.web', code: 'dependency_blocked' },
       { key: 'servers.web.public_ipv4', code: 'recovered_unconfirmed' },
     ]);
-    const said = await played.clock.run(played.engine.adopt(load(edited), 'servers.web' as never, '2001'));
+    const said = await played.adopt(edited, 'servers.web', '2001');
 
     expect(said.text).toContain('servers.web is confirmed as bound to 2001, which no longer exists');
     expect((await played.apply(edited)).outcome).toBe('converged');
