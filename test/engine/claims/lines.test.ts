@@ -53,6 +53,7 @@ describe('src/engine/claims/line.ts: the keys of a line', () => {
   const moved = { ...a, moved: key('ips.b') };
   const two = { entries: [entry('ips.a'), entry('ips.b')] };
   const bind = (...of: Parameters<typeof bound>) => ({ bindings: [bound(...of)] });
+  const chain = { bindings: [bound('ips.c', 'ips.b'), bound('ips.d', 'ips.c')] };
   const opens = (its: object) => ({ intents: [{ key: 'ips.a', entry: its }] });
   test.each<[string, Given, { key: ResourceKey; moved?: ResourceKey }, readonly string[]]>([
     ['its own key', {}, a, []],
@@ -60,12 +61,7 @@ describe('src/engine/claims/line.ts: the keys of a line', () => {
     ['the earlier keys of its binding', bind('ips.a', 'ips.b', 'ips.c'), a, ['ips.b', 'ips.c']],
     ['the key that its resource has now', bind('ips.c', 'ips.a'), a, ['ips.c']],
     ['no key of another resource', bind('ips.c', 'ips.d'), a, []],
-    [
-      'keys that follow from each other',
-      { bindings: [bound('ips.c', 'ips.b'), bound('ips.d', 'ips.c')] },
-      moved,
-      ['ips.b', 'ips.c', 'ips.d'],
-    ],
+    ['keys that follow from each other', chain, moved, ['ips.b', 'ips.c', 'ips.d']],
     ['the keys of a released resource', claims(released('ips.b', 'ips.a')), a, ['ips.b']],
     ['no further key of a found resource', claims(found('ips.a')), a, []],
     ['the key that was asked for it', claims({ ...found('ips.b'), askedFor: 'ips.a' }), a, ['ips.b']],
@@ -90,6 +86,9 @@ describe('src/engine/claims/line.ts: the object that an entry takes back', () =>
   const one = (given: Given) => linesOf(given).held().get(key('ips.a'))?.id;
   const its = claims(released('ips.a'));
   const renamed = { entries: [entry('ips.a', { moved: 'ips.b' })] };
+  const releasedAt = (id: string, at: number, from = 'ips.a') => claim(id, released(from), { at });
+  const [one1, one2] = [claim('1', released('ips.a')), claim('2', released('ips.a'))];
+  const answered = [releasedAt('1', 9), claim('2', found('ips.a'))];
   test.each<[string, Given, string | undefined]>([
     ['a released one', its, '1'],
     ['one that its key was answered with', claims(found('ips.a')), '1'],
@@ -106,26 +105,14 @@ describe('src/engine/claims/line.ts: the object that an entry takes back', () =>
     ['one for an entry that is not managed', { ...its, entries: [entry('ips.a', { managed: false })] }, '1'],
     ['one for an entry that names an id', { ...its, entries: [entry('ips.a', { id: '5' })] }, undefined],
     ['one for a part of a server', { ...its, entries: [entry('ips.a', { parent: 'servers.x' })] }, undefined],
-    [
-      'an answer before a release',
-      { claims: [claim('1', released('ips.a'), { at: 9 }), claim('2', found('ips.a'))] },
-      '2',
-    ],
+    ['an answer before a release', { claims: answered }, '2'],
     [
       'a release of the own key before a later one',
-      { ...renamed, claims: [claim('1', released('ips.b'), { at: 9 }), claim('2', released('ips.a'))] },
+      { ...renamed, claims: [releasedAt('1', 9, 'ips.b'), one2] },
       '2',
     ],
-    [
-      'the latest',
-      { claims: [claim('1', released('ips.a'), { at: 2 }), claim('2', released('ips.a'), { at: 10 })] },
-      '2',
-    ],
-    [
-      'the first by name of the same moment',
-      { claims: [claim('2', released('ips.a')), claim('1', released('ips.a'))] },
-      '1',
-    ],
+    ['the latest', { claims: [releasedAt('1', 2), releasedAt('2', 10)] }, '2'],
+    ['the first by name of the same moment', { claims: [one2, one1] }, '1'],
   ])('%s', (_name, given, id) => {
     expect(one(given)).toBe(id);
   });

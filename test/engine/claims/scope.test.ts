@@ -39,46 +39,33 @@ describe('src/engine/claims/scope.ts', () => {
 
   const conflict = (because: string, question: object = { conflict: true }) =>
     creation('0', 0, { because, unconfirmed: { why: 'lost', question } });
+  const ended = (because: string) => creation('0', 0, { outcome: 'void', because });
+  const from = (elsewhere: number) => creation('0', 0, { ...done, elsewhere });
+  const reported = creation('0', 0, { because: 'reported_absent' });
   test.each<[string, readonly Intent[], readonly [gone: number, incarnation: number, elsewhere: number]]>([
     ['without creations, the first', [], [2, 0, 2]],
     ['in one scope, as the state counts', [creation('1', 0, done)], [2, 2, 0]],
     ['after a key that was not used, the same', [creation('1')], [2, 0, 2]],
     ['after resources with other names, the next', [creation('0', 0, done)], [3, 1, 2]],
-    ['after a taken key, the next', [creation('0', 0, { outcome: 'void', because: 'taken' })], [1, 1, 0]],
-    [
-      'after a key that another state used, this one',
-      [creation('0', 0, { outcome: 'void', because: 'used_elsewhere' })],
-      [1, 0, 1],
-    ],
-    ['after a reserved key, next', [creation('0', 0, { outcome: 'void', because: 'reserved' })], [1, 1, 0]],
+    ['after a taken key, the next', [ended('taken')], [1, 1, 0]],
+    ['after a key that another state used, this one', [ended('used_elsewhere')], [1, 0, 1]],
+    ['after a reserved key, next', [ended('reserved')], [1, 1, 0]],
     ['after such a key, declared absent, the next', [conflict('reported_absent')], [1, 1, 0]],
     ['after such a key that was given up, the same', [conflict('odd')], [1, 0, 1]],
-    [
-      'after a key that was asked, and whose resource is declared absent, the same',
-      [creation('0', 0, { because: 'reported_absent' })],
-      [1, 0, 1],
-    ],
+    ['after a key that was asked, and whose resource is declared absent, the same', [reported], [1, 0, 1]],
     ['after one without an answer, declared absent, the same', [conflict('reported_absent', {})], [1, 0, 1]],
     ['of a new scope, the first', [elsewhere('1'), elsewhere('0')], [2, 0, 2]],
-    [
-      'in a scope that began later, counted from there',
-      [creation('0', 0, { ...done, elsewhere: 2 }), elsewhere('1')],
-      [3, 1, 2],
-    ],
+    ['in a scope that began later, counted from there', [from(2), elsewhere('1')], [3, 1, 2]],
     ['that began ahead of the count, the first', [creation('0', 0, { elsewhere: 1 })], [0, 0, 1]],
     ['of a returning scope, at its end', [elsewhere('0'), creation('1'), creation('0', 0, done)], [3, 1, 2]],
     ['after a resource', [elsewhere('0'), creation('1', 0, done)], [3, 2, 1]],
     ['after a resource that is gone', [elsewhere('0'), creation('0', 0, { because: 'gone' })], [2, 1, 1]],
     ['after an accepted creation', [elsewhere('0'), creation('0', 0, { answer: { id: '1' } })], [2, 1, 1]],
-    [
-      'after a resource that was found under its key',
-      [elsewhere('0'), creation('0', 0, { outcome: 'void', because: 'found' })],
-      [2, 1, 1],
-    ],
-    ['in a later scope whose first key it is', [creation('0', 0, { ...done, elsewhere: 1 })], [1, 0, 1]],
+    ['after a resource that was found under its key', [elsewhere('0'), ended('found')], [2, 1, 1]],
+    ['in a later scope whose first key it is', [from(1)], [1, 0, 1]],
     [
       'of a scope that returns after one that began later, as the state counts',
-      [elsewhere('0'), creation('0', 0, { ...done, elsewhere: 1 })],
+      [elsewhere('0'), from(1)],
       [1, 1, 0],
     ],
     ['without that of another resource', [creation('1', 0, { ...done, key: 'servers.b' })], [1, 0, 1]],

@@ -157,10 +157,17 @@ describe('src/engine/intents/begin.ts', () => {
   const cardX = partX('network_interfaces.n', 'network_interface');
   const priced = { price: { known: '17.00' } };
   const deletion = { ...replacement, verb: 'delete' };
+  const unsent = { bound: ['9'], past: () => [], incarnations: { 'networks.x': 4 } };
+  const ofWall = { subjects: [firewallX], incarnations: ofServer };
+  const ofCard = { subjects: [cardX], past: () => [], incarnations: { 'servers.x': 3, [cardX.key]: 2 } };
+  const retired = { ...priced, subjects: [{ ...serverX, key: 'servers.x~1' }] };
+  const third = { incarnation: '3' };
+  const beside = { ...third, elsewhere: 2 };
+  const inX = { parentId: '1' };
   test.each<[string, NonNullable<Parameters<typeof beginning>[0]>, object, object, object]>([
     [
       'that replaces another, under a key that was never sent',
-      { bound: ['9'], past: () => [], incarnations: { 'networks.x': 4 } },
+      unsent,
       replacement,
       {},
       { incarnation: '0', elsewhere: 5, replaces: '9' },
@@ -172,43 +179,37 @@ describe('src/engine/intents/begin.ts', () => {
       { subjects: withParts },
       created,
       {},
-      { parts: ['servers.x.firewall', 'servers.x.iso'] },
+      { parts: [firewallX.key, 'servers.x.iso'] },
     ],
     [
       'of a later incarnation inside a server',
-      { subjects: [firewallX], incarnations: ofServer },
+      ofWall,
       { ...put, verb: 'create' },
       { ahead: 1 },
-      { incarnation: '3.3', parentId: '1' },
+      { ...inX, incarnation: '3.3' },
     ],
     ['of a replaced one', { bound: ['9'] }, { ...replacement, verb: 'delete' }, {}, { incarnation: '0' }],
     [
       'of another incarnation than the state has counted',
       { attempts: 4 },
       {},
-      { numbered: { incarnation: '3' } },
-      { incarnation: '3', attempt: 5 },
+      { numbered: third },
+      { ...third, attempt: 5 },
     ],
-    [
-      'of an incarnation with others in another scope',
-      {},
-      {},
-      { numbered: { incarnation: '3', elsewhere: 2 } },
-      { incarnation: '3', elsewhere: 2 },
-    ],
+    ['of an incarnation with others in another scope', {}, {}, { numbered: beside }, beside],
     [
       'of a creation inside a server that has the key of another one',
-      { subjects: [cardX], past: () => [], incarnations: { 'servers.x': 3, [cardX.key]: 2 } },
+      ofCard,
       { key: cardX.key, kind: cardX.kind },
       {},
-      { incarnation: '3.2', parentId: '1' },
+      { ...inX, incarnation: '3.2' },
     ],
     ['of a deletion that a creation follows', priced, deletion, {}, { freed: '17.00' }],
     ['of a creation that follows a deletion', priced, replacement, {}, {}],
     ['of a deletion that no creation follows', priced, { verb: 'delete' }, {}, {}],
     [
       'of the deletion of a retiring server',
-      { ...priced, subjects: [{ ...serverX, key: 'servers.x~1' }] },
+      retired,
       { ...deletion, ...created, key: 'servers.x~1' },
       {},
       {},
@@ -507,6 +508,7 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     claims: [['server 1', { id: '1', holder: { is: 'found', key: 'servers.x', ...holder } }]],
   });
   const other = { ...found, key: 'servers.y', id: '2' };
+  const twoFound = { bindings: [found, other], subjects: [serverX, { ...serverX, key: 'servers.y' }] };
   test.each<[string, readonly WriteResult[], object, readonly string[], boolean]>([
     ['an address that shows the server', [taken], { ips: [1] }, [], false],
     ['a network', [taken], { bindings: [{ ...found, kind: 'network' }] }, [], false],
@@ -516,13 +518,7 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     ['a server that is recorded', [taken], { claims: [['project servers.x', unnamed]] }, [], false],
     ['a server without an entry', [taken], { subjects: [] }, [], false],
     ['a class that is paused', [taken], { held: true }, [], false],
-    [
-      'a second server',
-      [fresh, fence, taken],
-      { bindings: [found, other], subjects: [serverX, { ...serverX, key: 'servers.y' }] },
-      ['absent', 'void'],
-      true,
-    ],
+    ['a second server', [fresh, fence, taken], twoFound, ['absent', 'void'], true],
   ])('the next incarnation of a found server: %s', async (_name, answers, more, ends, isNew) => {
     const { made, run, changes, asked } = bound(answers, more);
     expect(await askSuccessors(run)).toBe(isNew);

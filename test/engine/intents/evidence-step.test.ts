@@ -239,6 +239,10 @@ describe('src/engine/intents/evidence.ts', () => {
   /** Two reads have not found the resource. */
   const goneSince = { found: absent, and: seenNot };
   const notAlone = { found: newIp, settings: { exclusive: false } };
+  const [sentLate, sentLater] = [{ lastSentAt: sentAt + 2 * hour }, { lastSentAt: sentAt + 119 * minute }];
+  const strays = { ...goneSince, found: { ...absent, strays: true } };
+  const byHand = { found: verdicts.unseen, settings: { unconfirmed_servers: 'ask' } };
+  const two = [...creationBeside({ ...blocked, key: 'ips.p' }), ...creationBeside({})];
   const dueIn = (ms: number) => ({ and: { dueAt: sentAt + 2 * hour + ms } });
   test.each<[string, string, NonNullable<Parameters<typeof reading>[0]>, string]>([
     ['waits for the request to time out', 'whole unconfirmed', { ageMs: 40_000 }, 'again 10'],
@@ -258,27 +262,12 @@ describe('src/engine/intents/evidence.ts', () => {
     ['is read again later', 'creation ended', { ...goneSince, sinceMs: { not_seen: 20_000 } }, 'again 40'],
     ['is absent then', 'creation ended', { ...goneSince, sinceMs: { not_seen: minute } }, 'closed absent'],
     ['is at its deadline', 'creation ended', { found: verdicts.pending, ageMs: deadlineMs }, 'again 60'],
-    [
-      'was answered late',
-      'creation ended',
-      { found: absent, and: { lastSentAt: sentAt + 2 * hour } },
-      'again 60, accepted',
-    ],
+    ['was answered late', 'creation ended', { found: absent, and: sentLate }, 'again 60, accepted'],
     ['is past its deadline', 'creation ended', { found: verdicts.pending, ageMs: deadlineMs + 1 }, 'stuck'],
     ['is young', 'creation ended', { found: verdicts.pending, sinceMs: { accepted: 4_000 } }, 'again 11'],
-    [
-      'was sent late',
-      'whole unconfirmed',
-      { found: verdicts.pending, and: { lastSentAt: sentAt + 119 * minute } },
-      'again 25',
-    ],
+    ['was sent late', 'whole unconfirmed', { found: verdicts.pending, and: sentLater }, 'again 25'],
     ['has no task', 'creation replayed', goneSince, 'asks not_there'],
-    [
-      'left some',
-      'creation failed',
-      { ...goneSince, found: { ...absent, strays: true } },
-      'asks task_failed',
-    ],
+    ['left some', 'creation failed', strays, 'asks task_failed'],
     ['left none', 'creation failed', { ...goneSince, found: { ...absent, strays: false } }, 'closed failed'],
     ['has its answer under the key', 'creation unreadable', goneSince, 'key_not_answered, unknown'],
     ['has none', 'whole unreadable', { ...goneSince, bound: ['1'] }, 'closed absent'],
@@ -286,12 +275,7 @@ describe('src/engine/intents/evidence.ts', () => {
     ['is shown by a read', 'creation unreadable', {}, 'closed done'],
     ['is shown by a list', 'ip unreadable', notAlone, 'key_not_answered, unknown'],
     ['shows in no read', 'creation unconfirmed', { found: verdicts.unseen }, 'closed absent'],
-    [
-      'is asked about',
-      'creation unconfirmed',
-      { found: verdicts.unseen, settings: { unconfirmed_servers: 'ask' } },
-      asks,
-    ],
+    ['is asked about', 'creation unconfirmed', byHand, asks],
     ['may have had an effect', 'creation server_error', { found: verdicts.unseen }, asks],
     ['was refused later', 'creation refused', { found: verdicts.unseen }, asks],
     ['has a candidate', 'creation unconfirmed', { found: candidate }, asks],
@@ -304,12 +288,7 @@ describe('src/engine/intents/evidence.ts', () => {
     ['is beside an unconfirmed one', 'ip unconfirmed', beside(unconfirmed()), asks],
     ['is beside one that waits', 'ip unconfirmed', beside({ ...unconfirmed(), phase: 'waiting' }), 'again 5'],
     ['is beside a blocked one', 'ip unconfirmed', beside(blocked), asks],
-    [
-      'is beside two',
-      'ip unconfirmed',
-      { found: newIp, open: [...creationBeside({ ...blocked, key: 'ips.p' }), ...creationBeside({})] },
-      'again 5',
-    ],
+    ['is beside two', 'ip unconfirmed', { found: newIp, open: two }, 'again 5'],
     ['is beside an accepted one', 'ip unconfirmed', beside(accepted('reported', { id: '8' })), 'closed done'],
     ['is beside a deletion', 'ip unconfirmed', beside({ verb: 'delete' }), 'closed done'],
     ['is beside one of another kind', 'ip unconfirmed', beside({ kind: 'network' }), 'closed done'],

@@ -210,6 +210,15 @@ describe('src/engine/intents/pauses.ts', () => {
   const firewall = key('servers.web.firewall');
   const part = operation('create', firewall, { needs: [id('create', web)] });
   const spending: Refused = {};
+  const needsWeb = { needs: [id('create', web)] };
+  const needsN = { needs: [id('create', 'networks.n')] };
+  const [ofNetwork, network] = [of('network', 'create'), operation('create', 'networks.n')];
+  const around = [network, ...halves.map((each) => ({ ...each, ...needsN }))];
+  const earlier = [...newFirst, operation('delete', `${web}~0`, needsWeb)];
+  const withAddress = [operation('delete', 'servers.web.public_ipv4'), operation('create', web)];
+  const unprivileged = of('server', 'create', 'insufficient_privileges');
+  const backup = operation('create', 'servers.web.backup');
+  const setsWall = operation('update', firewall);
   const waits = (verb: string, name: string, other: string) =>
     `${verb} ${name}: waits for ${other}, which is paused, resolve ${other} first`;
   test.each<[string, readonly Operation[], Refused]>([
@@ -217,47 +226,16 @@ describe('src/engine/intents/pauses.ts', () => {
     ['no adoption', [operation('adopt', 'ips.a', { spend: 'adds' })], spending],
     ['a replacement that begins with the creation', newFirst, spending],
     ['a replacement that begins with the creation, for a quota', newFirst, of('server', 'create')],
-    [
-      'a replacement that begins with the creation, for want of permissions',
-      newFirst,
-      of('server', 'create', 'insufficient_privileges'),
-    ],
+    ['a replacement that begins with the creation, for want of permissions', newFirst, unprivileged],
     ['both halves, for a quota', halves, of('server', 'create')],
-    [
-      'a server that retired before the next replacement',
-      [...newFirst, operation('delete', `${web}~0`, { needs: [id('create', web)] })],
-      of('server', 'delete'),
-    ],
-    [
-      'a server whose address is deleted for it',
-      [operation('delete', 'servers.web.public_ipv4'), operation('create', web)],
-      spending,
-    ],
-    [
-      'an operation between two halves',
-      [
-        operation('create', 'networks.n'),
-        ...halves.map((each) => ({ ...each, needs: [id('create', 'networks.n')] })),
-      ],
-      of('network', 'create'),
-    ],
+    ['a server that retired before the next replacement', earlier, of('server', 'delete')],
+    ['a server whose address is deleted for it', withAddress, spending],
+    ['an operation between two halves', around, ofNetwork],
     ['a part of a replaced server', [...newFirst, part], of('firewall', 'update')],
     ['a part of a new server', [operation('create', web), part], of('firewall', 'create')],
-    [
-      'no part of a replaced server that is not paused',
-      [...newFirst, part, operation('create', 'networks.n')],
-      of('network', 'create'),
-    ],
-    [
-      'a backup of a replaced server',
-      [...newFirst, operation('create', 'servers.web.backup')],
-      of('backup', 'create'),
-    ],
-    [
-      'an update of a part of a replaced server',
-      [...newFirst, operation('update', firewall)],
-      of('firewall', 'update'),
-    ],
+    ['no part of a replaced server that is not paused', [...newFirst, part, network], ofNetwork],
+    ['a backup of a replaced server', [...newFirst, backup], of('backup', 'create')],
+    ['an update of a part of a replaced server', [...newFirst, setsWall], of('firewall', 'update')],
   ])('a plan holds %s', async (name, operations, refused) => {
     const { text, isSame } = await plan(operations, refused);
     expect(text.join('\n')).toBe(texts.of(`a plan holds ${name}`));

@@ -22,6 +22,7 @@ import {
 } from './stub-run.ts';
 
 const minute = 60_000;
+const unaskable = { create_network: { storesRefusals: false } };
 const probed = { name: 'create_network', path: {}, body: {}, probe: 2 };
 
 const bindingOf = (more: object = {}) =>
@@ -149,10 +150,7 @@ describe('src/engine/intents/reserve-key.ts: one step', () => {
   test.each<[string, object]>([
     ['with an open write', { open: [intentOf({ phase: 'accepted' })] }],
     ['while all requests are paused', { held: { code: 'unauthorized', reason: 'why' } }],
-    [
-      'whose API has shown that it stores no refusals',
-      { behaviours: { create_network: { storesRefusals: false } } },
-    ],
+    ['whose API has shown that it stores no refusals', { behaviours: unaskable }],
   ])('the key of an entry %s is not reserved', async (_name, given) => {
     expect(await reserved(given)).toEqual({ sent: [], log: [] });
   });
@@ -164,6 +162,7 @@ describe('src/engine/intents/reserve-key.ts: one step', () => {
   });
 
   const unnamed = answer(422, { invalidParams: [] });
+  const reservesNext = ['absent', 'begin networks.x 0.1 for networks.x', 'void reserved'];
   test.each<[string, readonly WriteResult[], readonly unknown[], readonly string[]]>([
     ['no answer', [lost], [2], ['void']],
     ['no answer after the key was found used', [reused, lost], [2, 1], ['void']],
@@ -172,7 +171,7 @@ describe('src/engine/intents/reserve-key.ts: one step', () => {
       'a question of another state, whose next attempt is reserved',
       [reused, replayed, fresh, replayed],
       [2, 1, 2, 2],
-      ['absent', 'begin networks.x 0.1 for networks.x', 'void reserved'],
+      reservesNext,
     ],
   ])('%s', async (_name, answers, sent, log) => {
     expect(await reserved({ answers })).toEqual({ sent, log: [begun, ...log] });
@@ -224,6 +223,9 @@ describe('src/engine/run/unreached-keys.ts: one step', () => {
 
   const old = [['networks.x', 'networks.old']];
   const elsewhere = [['servers.x', 'elsewhere']];
+  const image = { key: 'server_images.x', kind: 'server_image', formerKeys: undefined };
+  const itsOwn = { binding: { formerKeys: undefined }, past: [made({ key: 'networks.x' })] };
+  const usedByOthers = [made(), pastOf({ because: 'used_elsewhere' })];
 
   test.each<[string, Given, readonly (readonly string[])[]]>([
     ['that `moved` leads to', { entry: { moved: 'networks.old' } }, []],
@@ -239,28 +241,16 @@ describe('src/engine/run/unreached-keys.ts: one step', () => {
     ['named by its id', { entry: { id: '33' } }, []],
     ['that the state holds', { entry: { id: '33', held: {} } }, old],
     ['inside a server', { binding: { key: 'servers.x.firewall', kind: 'firewall' } }, []],
-    [
-      'created before the scope',
-      { binding: { formerKeys: undefined }, scope: 'blue', past: [made({ key: 'networks.x' })] },
-      [['networks.x', 'scope']],
-    ],
+    ['created before the scope', { ...itsOwn, scope: 'blue' }, [['networks.x', 'scope']]],
     ['created elsewhere, whose request cannot be made', { binding: bare, held: undefined }, elsewhere],
     ['created elsewhere, nearly 23 hours ago', { binding: bare, ageMs: 23 * hour - 1 }, elsewhere],
     ['created elsewhere, 23 hours ago', { binding: bare, ageMs: 23 * hour }, []],
-    [
-      'created elsewhere, of an unlisted kind',
-      { binding: { key: 'server_images.x', kind: 'server_image', formerKeys: undefined } },
-      [['server_images.x', 'elsewhere']],
-    ],
+    ['created elsewhere, of an unlisted kind', { binding: image }, [['server_images.x', 'elsewhere']]],
     ['of the last hour, in a daemon', { binding: bare, mode: { repeating: {} }, ageMs: hour - 1 }, elsewhere],
     ['of an hour ago, in a daemon', { binding: bare, mode: { repeating: {} }, ageMs: hour }, []],
     ['with an earlier key, in a daemon', { mode: { repeating: {} }, ageMs: 2 * hour }, old],
     ['whose key is reserved', { past: [made(), pastOf()] }, []],
-    [
-      'whose key others used',
-      { past: [made(), pastOf({ because: 'used_elsewhere' })] },
-      [['networks.x', 'used_elsewhere']],
-    ],
+    ['whose key others used', { past: usedByOthers }, [['networks.x', 'used_elsewhere']]],
     ['whose key no run has tried to reserve', { held: undefined }, []],
     ['whose key was tried once', { held: undefined, past: [made(), pastOf({ because: undefined })] }, old],
   ])('a resource %s', async (_name, more, expected) => {

@@ -86,14 +86,13 @@ function running({
   return { ...made, run, step, sent, observed, spends, stop };
 }
 
+const serverError = { why: 'server_error', question: { stage: 'taken', probes: 3 } };
+const open = { why: 'lost', question: { stage: 'open', probes: 0 } };
+
 describe('src/engine/intents/settle.ts', () => {
   test.each([
     ['without an answer', intentOf({ lost: 2 }), { why: 'lost', question: { stage: 'asking', probes: 0 } }],
-    [
-      'that was unconfirmed before',
-      intentOf({ lost: 2, unconfirmed: { why: 'server_error', question: { stage: 'taken', probes: 3 } } }),
-      { why: 'server_error', question: { stage: 'taken', probes: 3 } },
-    ],
+    ['that was unconfirmed before', intentOf({ lost: 2, unconfirmed: serverError }), serverError],
   ])('a send %s may have been sent', async (_name, intent, unconfirmed) => {
     const { step, recorded } = running();
     expect(await step(intent)).toEqual({ now: 'again', afterMs: 0 });
@@ -257,12 +256,7 @@ describe('src/engine/intents/settle.ts', () => {
   });
 
   test.each([
-    [
-      'a request that would differ',
-      waiting({ unconfirmed: { why: 'lost', question: { stage: 'open', probes: 0 } } }),
-      { digest: 'other' },
-      'profile_changed',
-    ],
+    ['a request that would differ', waiting({ unconfirmed: open }), { digest: 'other' }, 'profile_changed'],
     ['a key that ages in the fence', unknown('taken'), { ageMs: 23 * hour - 1, fenceMs: 1 }, 'key_too_old'],
   ])('%s is not sent under an unconfirmed key', async (_name, intent, given, code) => {
     const { step, sent, recorded } = running(given);
@@ -350,33 +344,22 @@ describe('src/engine/intents/settle.ts', () => {
   });
 
   const inside = { key: 'servers.x.firewall', kind: 'firewall', parentId: '1', verb: 'update' };
+  const backup = { ...inside, key: 'servers.x.backup', kind: 'backup', verb: 'create' };
+  const address = { ...inside, key: 'servers.x.public_ipv4', kind: 'ip', verb: 'delete' };
+  const asksOperator = { now: 'blocked', code: 'outcome_unknown' };
+  const isAbsent = { now: 'closed', outcome: 'absent' };
   const ofServer = (id: string | undefined) => ({ world: { subjects: new Map(), idOf: () => id } });
   test.each([
     ['the same', '1', inside, { now: 'again' }],
     [
       'gone, and the write is blocked',
       undefined,
-      { ...inside, ...{ phase: 'blocked' } },
+      { ...inside, phase: 'blocked' },
       { now: 'blocked', code: 'odd' },
     ],
-    [
-      'gone, and a backup was bought',
-      undefined,
-      { ...inside, key: 'servers.x.backup', kind: 'backup', verb: 'create' },
-      { now: 'blocked', code: 'outcome_unknown' },
-    ],
-    [
-      'gone, and a backup waits',
-      undefined,
-      { ...inside, key: 'servers.x.backup', kind: 'backup', verb: 'create', phase: 'waiting' },
-      { now: 'closed', outcome: 'absent' },
-    ],
-    [
-      'gone, and its address stays',
-      undefined,
-      { ...inside, key: 'servers.x.public_ipv4', kind: 'ip', verb: 'delete' },
-      { now: 'again' },
-    ],
+    ['gone, and a backup was bought', undefined, backup, asksOperator],
+    ['gone, and a backup waits', undefined, { ...backup, phase: 'waiting' }, isAbsent],
+    ['gone, and its address stays', undefined, address, { now: 'again' }],
     ['itself', undefined, { ...inside, key: 'servers.x', kind: 'server' }, { now: 'again' }],
   ])('the server of the write is %s', async (_name, id, write, progress) => {
     const blocked = { code: 'odd', reason: '', candidates: [], until: 'file' };

@@ -155,6 +155,11 @@ describe('src/engine/intents/transfer.ts', () => {
     open: [intentOf({ ...ip, ...created('7'), key: 'ips.y', ...more })],
   });
   const later = { firstSentAt: sentAt + 1 };
+  const server7 = has('servers.x', 'server', '7');
+  const ignoredServer = keeps('server', '7', ofOperator);
+  const usedAgain = { ...ignoredServer, ips: [{ id: 1, address: 'a1', server_id: 7 }] };
+  const unanswered = { ...ip, phase: 'unknown', answer: undefined };
+  const takesOver = 'done, release servers.x, bind servers.x~8 8, bind servers.x 7';
   const bindsX = 'done, bind ips.x 7';
   const takesY = 'done, release ips.y gone, bind ips.x 7';
   const replay = { ...ip, ...sent('earlier_send') };
@@ -165,23 +170,18 @@ describe('src/engine/intents/transfer.ts', () => {
     ['an id that a later key has', ip, y7({ boundAt: sentAt + 1 }), 'bound_already'],
     ['the same id again', ip, has('ips.x', 'ip', '7'), bindsX],
     ['a part of a new server', { ...ip, parentId: '2' }, has('ips.x', 'ip', '8', { parentId: '1' }), bindsX],
-    [
-      'a replacement',
-      { ...server, replaces: '8' },
-      server8,
-      'done, release servers.x, bind servers.x~8 8, bind servers.x 7',
-    ],
+    ['a replacement', { ...server, replaces: '8' }, server8, takesOver],
     ['a replacement of another one', { ...server, replaces: '9' }, server8, 'bound_already'],
     [
       'a replacement with the same id',
       { ...server, replaces: '7' },
-      has('servers.x', 'server', '7'),
+      server7,
       'done, next servers.x, bind servers.x 7',
     ],
     [
       'a replacement whose key was answered with the replaced one',
       { ...serverBy('unknown_send'), replaces: '7' },
-      has('servers.x', 'server', '7'),
+      server7,
       'void, next servers.x',
     ],
     ['an answer to another key', ip, answeredY(later), 'again 5000 ips.y'],
@@ -194,23 +194,13 @@ describe('src/engine/intents/transfer.ts', () => {
     ['another address with the id', unknown, keeps('ip', '7', ofOperator, { address: 'b' }), bindsX],
     ['an address that was found', unknown, keeps('ip', '7', { is: 'found' }, a7), bindsX],
     ['released', unknown, keeps('ip', '7', releasedFrom('ips.y'), a7), 'key_conflict, claim ip 7 released'],
-    [
-      'an ignored address without an answer',
-      { ...ip, phase: 'unknown', answer: undefined },
-      keeps('ip', '7', ofOperator, a7),
-      bindsX,
-    ],
+    ['an ignored address without an answer', unanswered, keeps('ip', '7', ofOperator, a7), bindsX],
     ['an address that no read shows', unknown, { isUnnamed: true }, bindsX],
-    [
-      'an ignored server',
-      serverBy('unknown_send'),
-      keeps('server', '7', ofOperator),
-      'key_conflict, claim server 7 ignored',
-    ],
+    ['an ignored server', serverBy('unknown_send'), ignoredServer, 'key_conflict, claim server 7 ignored'],
     [
       'an ignored server whose id is used again',
       serverBy('unknown_send'),
-      { ...keeps('server', '7', ofOperator), ips: [{ id: 1, address: 'a1', server_id: 7 }] },
+      usedAgain,
       'done, bind servers.x 7',
     ],
   ])('%s', async (_name, write, given, expected) => {
@@ -325,14 +315,10 @@ describe('src/engine/intents/transfer.ts', () => {
   });
 
   const claims7 = 'absent, claim ip 7 found';
+  const remembers = { by: 'operator', formerKeys: ['ips.x'] };
   test.each<[string, Given, string, object?, object?]>([
     ['an object that was found before', keeps('ip', '7', { is: 'found' }), claims7],
-    [
-      'an ignored object',
-      keeps('ip', '7', ofOperator),
-      'void, claim ip 7 ignored',
-      { by: 'operator', formerKeys: ['ips.x'] },
-    ],
+    ['an ignored object', keeps('ip', '7', ofOperator), 'void, claim ip 7 ignored', remembers],
     ['an ignored one, answered before', keeps('ip', '7', { ...ofOperator, formerKeys: ['ips.x'] }), 'void'],
     ['an object that the spec ignores', keeps('ip', '7', ofFile), claims7],
     ['an object that was released from the key', keeps('ip', '7', releasedFrom('ips.x')), 'void'],
@@ -409,14 +395,9 @@ describe('src/engine/intents/transfer.ts', () => {
   const image = { kind: 'server_image', entry: { value: { name: '7' }, protect: false } };
   const opens = (more: object) => ({ open: [other(more)] });
   const byY = [{ key: 'ips.y' }];
+  const sameTime = opens(created('7', { at: 1 }));
   test.each<[string, Given, object, boolean, object]>([
-    [
-      'an answer at the same time, without its own',
-      opens(created('7', { at: 1 })),
-      {},
-      false,
-      { key: 'ips.y' },
-    ],
+    ['an answer at the same time, without its own', sameTime, {}, false, { key: 'ips.y' }],
     ['a binding of the same moment', y7({ boundAt: sentAt }), {}, false, byY],
     ['a name that the request gave', y7(), image, false, []],
     ['a name of an address', y7(), { entry: image.entry }, false, byY],
