@@ -1,42 +1,47 @@
 import { describe, expect, test } from 'vitest';
+import type { HttpRequest, HttpResponse } from '../../src/core/transport.ts';
 import { expectInvariants, isProbe } from '../support/invariants.ts';
 import { resolving } from '../support/resolve.ts';
 import { around, type Rig, rig } from '../support/rig.ts';
 
 const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
+const one = `${head}ips:\n  one: {}\n`;
 
-/** Everything that is shown or kept of a run. */
-async function told({ store, events }: Rig, report: unknown): Promise<string> {
-  const open = await store.openIntents();
-  return JSON.stringify([
-    report,
-    events,
-    await store.journal({ limit: 1_000 }),
-    open,
-    await store.bindings(),
-  ]);
-}
+/** An API whose answers are changed; `undefined`: the answer is passed on. */
+const answering = (change: (request: HttpRequest, answer: HttpResponse) => HttpResponse | undefined): Rig =>
+  rig({
+    wrap: around(async (request, send) => {
+      const answer = await send();
+      return change(request, answer) ?? answer;
+    }),
+  });
+
+/** An API whose answers to writes have these data. */
+const accepting = (data: object): Rig =>
+  answering(({ method }, answer) => {
+    if (method !== 'POST') return undefined;
+    const body = JSON.parse(answer.body) as { data: object };
+    return { ...answer, body: JSON.stringify({ ...body, data: { ...body.data, ...data } }) };
+  });
+
+const problem = (status: number, body: object, headers: Readonly<Record<string, string>>): HttpResponse => ({
+  status,
+  headers: { 'x-request-id': 'req_1', 'content-type': 'application/problem+json', ...headers },
+  body: JSON.stringify({ status, ...body }),
+});
 
 describe('src/engine: an answer that repeats the token', () => {
   test('is passed on without it', async () => {
-    const played = rig({
-      wrap: around(async (request, send) => {
-        if (request.method === 'GET') return send();
-        const detail = `unexpected header: ${request.headers.authorization}`;
-        return {
-          status: 422,
-          headers: {
-            'x-request-id': `req ${request.headers.authorization}`,
-            'content-type': 'application/problem+json',
-          },
-          body: JSON.stringify({ status: 422, code: 'invalid_request', detail }),
-        };
-      }),
+    const played = answering(({ method, headers: { authorization } }) => {
+      const body = { code: 'invalid_request', detail: `unexpected header: ${authorization}` };
+      return method === 'GET' ? undefined : problem(422, body, { 'x-request-id': `req ${authorization}` });
     });
 
-    const report = await played.apply(`${head}ips:\n  one: {}\n`);
+    const report = await played.apply(one);
 
-    const all = await told(played, report);
+    const { store, events } = played;
+    const kept = [await store.journal({ limit: 1_000 }), await store.openIntents(), await store.bindings()];
+    const all = JSON.stringify([report, events, kept]);
     expect(all).toContain('unexpected header: Bearer ***');
     expect(all).not.toContain(played.emulator.tokens().readWrite);
   });
@@ -52,23 +57,17 @@ describe('src/engine: an id that no path can carry', () => {
     ['half of a character, in the list as well', 'uiso-\ud800', /\/isos/],
   ])('%s: the rest goes on, and a command settles it', async (name, id, where) => {
     const everywhere = name.includes('list');
-    const played = rig({
-      wrap: around(async (request, send) => {
-        const answer = await send();
-        if (!where.test(request.url) || (request.method === 'GET' && !everywhere)) return answer;
-        return { ...answer, body: answer.body.replaceAll('"uiso-1"', JSON.stringify(id)) };
-      }),
+    const played = answering(({ url, method }, answer) => {
+      if (!where.test(url) || (method === 'GET' && !everywhere)) return undefined;
+      return { ...answer, body: answer.body.replaceAll('"uiso-1"', JSON.stringify(id)) };
     });
 
     const report = await played.apply(spec);
 
     expect(report.results.find(({ key }) => key === 'ips.one')?.outcome).toBe('done');
     const asked = report.blocked.find(({ key }) => key === 'isos.rescue');
-    if (everywhere)
-      expect(asked).toMatchObject({
-        code: 'key_not_answered',
-        remedies: resolving(expect.stringContaining('--abandon')),
-      });
+    const remedies = resolving(expect.stringContaining('--abandon'));
+    if (everywhere) expect(asked).toMatchObject({ code: 'key_not_answered', remedies });
     else expect(report.outcome).toBe('converged');
     // An answer that cannot be read is asked for again under its key.
     const sends = played.writes().filter((each) => each.path === '/isos' && !isProbe(each));
@@ -80,36 +79,24 @@ describe('src/engine: an id that no path can carry', () => {
 });
 
 describe('src/engine: an address or id that holds a command', () => {
-  const command = '9.9.9.9 | vdcsync destroy --yes';
-  const spec = `${head}ips:\n  one: {}\n`;
+  const address = '9.9.9.9 | vdcsync destroy --yes';
 
   test('in a list: the list is refused by its path, nothing is bought, and nobody is shown the command as one', async () => {
-    const played = rig({
-      wrap: around(async (request, send) => {
-        const answer = await send();
-        if (request.method !== 'GET' || !request.url.endsWith('/ips')) return answer;
-        const row = { id: 9, address: command, server_id: null, primary: false };
-        return { ...answer, body: JSON.stringify({ data: [row] }) };
-      }),
-    });
+    const body = JSON.stringify({ data: [{ id: 9, address, server_id: null, primary: false }] });
+    const played = answering(({ method, url }, answer) =>
+      method === 'GET' && url.endsWith('/ips') ? { ...answer, body } : undefined,
+    );
 
-    const failed = await played.apply(spec).catch((error: Error) => error.message);
+    const failed = await played.apply(one).catch((error: Error) => error.message);
 
     expect(failed).toMatch(/^the answer to GET \/ips .*data\.0\.address: this text is not an IPv4 address$/);
     expect(played.writes()).toEqual([]);
   });
 
   test('in the answer to a purchase: the address is not taken from there, but from the list', async () => {
-    const played = rig({
-      wrap: around(async (request, send) => {
-        const answer = await send();
-        if (request.method !== 'POST') return answer;
-        const body = JSON.parse(answer.body) as { data: object };
-        return { ...answer, body: JSON.stringify({ ...body, data: { ...body.data, address: command } }) };
-      }),
-    });
+    const played = accepting({ address });
 
-    const report = await played.apply(spec);
+    const report = await played.apply(one);
 
     expect(report.outcome).toBe('converged');
     expect(JSON.stringify(await played.store.bindings())).not.toContain('destroy');
@@ -120,24 +107,13 @@ describe('src/engine: an address or id that holds a command', () => {
 describe('src/engine: a read that is told to wait for days', () => {
   test('waits ten minutes', async () => {
     let refused = false;
-    const played = rig({
-      wrap: around(async (request, send) => {
-        const answer = await send();
-        if (refused || !request.url.endsWith('/ips')) return answer;
-        refused = true;
-        return {
-          status: 503,
-          headers: {
-            'x-request-id': 'req_1',
-            'content-type': 'application/problem+json',
-            'retry-after': '86400',
-          },
-          body: JSON.stringify({ status: 503, code: 'unavailable', title: 'later' }),
-        };
-      }),
+    const played = answering(({ url }) => {
+      if (refused || !url.endsWith('/ips')) return undefined;
+      refused = true;
+      return problem(503, { code: 'unavailable', title: 'later' }, { 'retry-after': '86400' });
     });
 
-    await played.plan(`${head}ips:\n  one: {}\n`);
+    await played.plan(one);
 
     expect(played.clock.monotonic()).toBe(600_000);
   });
@@ -154,14 +130,7 @@ describe('src/engine: an id in an answer that is none', () => {
     ' ',
     true,
   ])('%j tells nothing, and evidence goes before it', async (id) => {
-    const played = rig({
-      wrap: around(async (request, send) => {
-        const answer = await send();
-        if (request.method !== 'POST') return answer;
-        const body = JSON.parse(answer.body) as { data: object };
-        return { ...answer, body: JSON.stringify({ ...body, data: { ...body.data, id } }) };
-      }),
-    });
+    const played = accepting({ id });
 
     const report = await played.apply(spec);
 
