@@ -75,7 +75,7 @@ function ask(code: string | undefined, key: string, verdict: object, given: Give
   const { draft, world } = draftOf(key, verdict, given);
   const input = { kinds, world, openIntents: [], destroy: false, now: 1, ...given.input };
   const [guard] = guards.filter((each) => each.code === code);
-  const found = guard?.check(draft, input as never, {} as never);
+  const found = guard?.check(draft, input as never, { matches: () => new Map() } as never);
   if (found === undefined) return undefined;
   const permit = found.permit && ` ⇒ ${resolveText([found.permit])}`;
   return `${found.code ? `${found.code}: ` : ''}${found.reason} → ${resolveText(found.remedies)}${permit ?? ''}`;
@@ -165,6 +165,11 @@ describe('src/plan/guards.ts: one guard each', () => {
     input: { register: { claims } },
     bindings: [bound('ips.a', '51', { formerKeys })],
   });
+  const besideLeft: Given = {
+    ...{ ...has('ips.left', '9'), ...says('ips.a', { moved: 'ips.old' }) },
+    parts: { observed: new Map([['ips.left', { id: '9' }]]) } as never,
+  };
+  const secondHalf: Given = { input: { begun: { get: () => true } } };
   rows('moved_from_unknown', [
     ['a replacement of a resource that never had the earlier key', 'ips.a', replace, named([]), 'held'],
     ['a creation in place of such a resource', 'ips.a', create, named(['ips.z']), 'held'],
@@ -177,6 +182,8 @@ describe('src/plan/guards.ts: one guard each', () => {
     ],
     ['a replacement of a resource that had it', 'ips.a', replace, named(['ips.old']), 'passes'],
     ['an update of such a resource', 'ips.a', update, named([]), 'passes'],
+    ['a creation for an unknown earlier key', 'ips.a', create, besideLeft, 'held'],
+    ['the same where a replacement ends', 'ips.a', create, { ...besideLeft, ...secondHalf }, 'passes'],
     ['a replacement without an earlier key', web, replace, {}, 'passes'],
   ]);
 

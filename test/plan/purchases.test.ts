@@ -101,13 +101,14 @@ function ask(
 const texts = new Texts(import.meta.dirname, 'purchases.txt');
 const linesOf = (objection: string | undefined) => objection && asLines(objection);
 
+/** Each creation is the second half of a replacement. */
+const secondHalf = { input: { begun: { get: () => true } as never } };
 const has = (...of: Parameters<typeof bound>) => ({ bindings: [bound(...of)] });
 const free = { ips: [ip(51)] };
 const theirs = { ips: [ip(51, 2001)] };
 
 describe('src/plan/purchases.ts: unmanaged resources', () => {
   const both = [bound('ips.a', 'ip', '1'), bound('ips.b', 'ip', '2')];
-  const begun = { begun: new Map([['servers.web' as ResourceKey, true]]) };
   test.each<[string, string, Given, boolean, object?]>([
     ['a server in an empty project with a new state', 'servers.web', { isNew: true }, false],
     ['an update of a server', 'servers.web', { parts: theirs }, false, { verdict: 'update' }],
@@ -116,7 +117,7 @@ describe('src/plan/purchases.ts: unmanaged resources', () => {
     ['the same where no entry waits', 'servers.any', { parts: free, bindings: both }, false],
     ['a replacement', 'servers.web', { parts: theirs }, true, { verdict: 'replace' }],
     ['a replacement of a network', 'networks.n', { parts: theirs }, false, { verdict: 'replace' }],
-    ['the end of a replacement', 'servers.web', { parts: theirs, input: begun }, false],
+    ['the end of a replacement', 'servers.web', { parts: theirs, ...secondHalf }, false],
   ])('%s', (_name, key, given, isBlocked, verdict) => {
     expect(ask(unmanaged, key, given, verdict) !== undefined).toBe(isBlocked);
   });
@@ -226,6 +227,8 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
     ['an open write of another key', { ...old, open: [open('ips.other')] }],
     ['an update', { ...old, open: [open('ips.old')] }, 'passes', { verdict: 'update' }],
     ['an earlier key with an open creation, and a replacement', opening, 'held', replacing],
+    ['a bound earlier key, in the second half of a replacement', { ...old, ...boundOld, ...secondHalf }],
+    ['an answered key of another entry, in that half', { ...ofAnother, ...secondHalf }],
     ['an answered key of another entry, and an update', ofAnother, 'passes', { verdict: 'update' }],
     ['an answered key, whose resource is gone', { ...isFound, entry: found('7') }],
     ['an answered key, where that of another answer is gone', { ...isFound, entry: found('6') }, 'held'],
@@ -327,6 +330,7 @@ describe('src/plan/purchases.ts: the address of an earlier server', () => {
     ['beside a second free one', web, { ...one, parts: two }, `${said}${other.slice(3)}`],
     ['that nobody had', web, { parts: free }],
     ['beside an update', web, one, undefined, { verdict: 'update' }],
+    ['where a replacement ends', web, { ...one, ...secondHalf }],
     ['where all others are ignored', web, { ...one, settings: 'unmanaged: ignore' }],
     ['without an entry', 'servers.old', { ...one, ...ofOld }],
   ])('%s', (_name, key, given, expected, verdict) => {
@@ -347,6 +351,7 @@ describe('src/plan/lost-state.ts', () => {
   test.each<[string, Given, readonly object[], boolean, object?]>([
     ['a like one', isNew, [earlier(false), earlier(true)], true],
     ['a like one, and a state that knows it', {}, [earlier(true)], false],
+    ['a like one, where a replacement ends', { ...isNew, ...secondHalf }, [earlier(true)], false],
     ['one that the spec ignores', { ...isNew, settings: 'unmanaged: ignore' }, [earlier(true)], false],
     ['a like one, beside an update', isNew, [earlier(true)], false, { verdict: 'update' }],
   ])('may have created the resource under another name: %s', (_name, given, found, isBlocked, verdict) => {
@@ -378,6 +383,7 @@ describe('src/plan/lost-state.ts', () => {
     ['beside a server that is gone', 'servers.bare', other, ''],
     ['of the line of the entry', 'servers.bare', { claims: [unidentified('servers.bare')] }, undefined],
     ['beside an update', 'servers.bare', used, undefined, { verdict: 'update' }],
+    ['where a replacement ends', 'servers.bare', { ...used, ...secondHalf }, undefined],
     ['that a list would show', 'servers.bare', { ...used, parts: { servers: [] } }, undefined],
   ])('an unidentified server %s', (_name, key, given, way, verdict) => {
     const text = ask(besideUnidentified, key, given, verdict);
@@ -410,6 +416,7 @@ describe('src/plan/lost-state.ts', () => {
   test.each<[string, string, Given, boolean, object?]>([
     ['an older server', image, { ...isNew, bindings: web() }, true],
     ['a server that this state created', image, { ...isNew, bindings: web({ body: {} }) }, false],
+    ['one of a replacement that ends', image, { ...isNew, bindings: web(), ...secondHalf }, false],
     ['an older, ignored one', image, { ...isNew, settings: 'unmanaged: ignore', bindings: web() }, false],
     ['an older server, beside an update', image, { ...isNew, bindings: web() }, false, { verdict: 'update' }],
     ['an older server that is not in the spec', image, { ...isNew, drop: ['servers.web'] }, false],
@@ -480,6 +487,7 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
     ],
     ['a bound one', 'servers.bare', bareIts, undefined, replacing],
     ['a bare server beside another', 'servers.bare', beside('servers.web'), text('servers.web')],
+    ['the second half of a replacement', 'servers.bare', { ...beside('servers.web'), ...secondHalf }],
     ['a network beside a server that takes any address', 'networks.n', beside('servers.any')],
     ['a resource that is not in the spec', 'ips.old', beside('servers.any')],
     ['a deletion', 'servers.any', beside('ips.a', { verb: 'delete' })],
