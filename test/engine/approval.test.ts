@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Approval, approvePlan, asksForApproval, shortDigest } from '../../src/engine/run/approval.ts';
-import { load, type Rig, rig } from '../support/rig.ts';
+import { applied, load, type Rig, rig } from '../support/rig.ts';
 
 const approving = 'settings: { approval: plan, max_deletions: 9, prune: true }';
 const one = `${approving}\nnetworks: { one: { cidr: 10.1.0.0/24 } }\nips: { web: {} }\n`;
@@ -127,10 +127,9 @@ describe('src/engine/run/approval.ts', () => {
   });
 
   test('a replacement alone waits with `replacements: true`, and is done once it is approved', async () => {
-    const made = rig();
     const spec = (approval: string, image: string) =>
       `settings: { approval: ${approval}, max_deletions: 9, prune: true }\nservers: { web: { server_type: sliders-1, cores: 1, memory_mb: 1024, disk_gb: 20, image: ${image}, replace: {order: delete_first} } }\n`;
-    await made.apply(spec('none', 'ubuntu-24.04'));
+    const made = await applied(spec('none', 'ubuntu-24.04'));
     const [before] = made.project.servers;
     const written = made.writes().length;
     const edited = spec('{ replacements: true }', 'debian-13');

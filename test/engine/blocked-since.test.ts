@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { rig } from '../support/rig.ts';
+import { applied } from '../support/rig.ts';
 
 const head = (settings: string) => `settings: {exclusive: true, ${settings}}\n`;
 const two = 'networks:\n  one: {cidr: 10.1.0.0/24}\n  two: {cidr: 10.2.0.0/24}\n';
@@ -8,8 +8,7 @@ const minute = 60_000;
 
 describe('src/engine/run/findings.ts', () => {
   test('a plan shows since when an operation is blocked, from the first run that found it', async () => {
-    const played = rig();
-    await played.apply(head('prune: false') + two);
+    const played = await applied(head('prune: false') + two);
     const sinceOf = ({ blocked }: { blocked: readonly { code: string; since?: string }[] }) =>
       blocked.map(({ code, since }) => [code, since]);
     const planned = async (settings: string) => sinceOf(await played.plan(head(settings) + one));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { isWaiting } from '../../src/core/plan.ts';
 import { conditionOf } from '../../src/view/condition.ts';
-import { load, type Rig, rig } from '../support/rig.ts';
+import { applied, load, type Rig, rig } from '../support/rig.ts';
 import { head, hour } from './shop.ts';
 
 const day = 24 * hour;
@@ -48,9 +48,8 @@ describe('src/plan/waits.ts', () => {
   });
 
   test('an operation that depends on a change that waits has the moment of that change', async () => {
-    const played = rig();
     const web = (more: string) => `servers: {web: {${size(1)}, replace: {order: delete_first}${more}}}\n`;
-    await played.apply(`${head}ips: {a: {}}\n${web(', public_ipv4: {ip: a}')}`);
+    const played = await applied(`${head}ips: {a: {}}\n${web(', public_ipv4: {ip: a}')}`);
     const plan = await played.plan(
       `${windows(soon(played, 'delete', 0), soon(played, 'replace'))}${web(', public_ipv4: {new: true}')}`,
     );
@@ -63,10 +62,9 @@ describe('src/plan/waits.ts', () => {
   });
 
   test('the firewall of an exposed server is repaired outside the windows, and nothing else', async () => {
-    const played = rig();
     const more = 'public_ipv4: {new: true}, firewall: {enabled: true, policy_in: drop}';
     const servers = (cores: number) => `servers: {web: {${size(cores)}, ${more}}}\n`;
-    await played.apply(`${head}${servers(1)}`);
+    const played = await applied(`${head}${servers(1)}`);
     const [web] = played.project.servers;
     if (web === undefined) expect.fail('no server');
     played.emulator.mutate({ do: 'set_firewall', server_id: web.id, enabled: false });
@@ -140,10 +138,9 @@ describe('src/plan/flags.ts', () => {
     ['a', ''],
     ['b', ', moved: {from: servers.a}'],
   ])('`protect` and `keep_ip` of %s count although they are as new as its end%s', async (name, moved) => {
-    const played = rig();
     const server = (key: string, more: string) =>
       `${head}servers: {${key}: {${size(1)}, public_ipv4: {new: true}${more}}}\n`;
-    await played.apply(server('a', ''));
+    const played = await applied(server('a', ''));
     const end = `, expires: "${at(played, 0)}"${moved}`;
 
     const { blocked } = await played.plan(server(name, `${end}, protect: true`));

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { codesOf } from '../reconcilers/support.ts';
 import { resolveOf } from '../support/resolve.ts';
-import { type Rig, rig } from '../support/rig.ts';
+import { applied, type Rig } from '../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const own = `${size}, public_ipv4: {new: true}`;
@@ -15,8 +15,7 @@ const there = ({ emulator }: Rig) => {
 
 /** A project made by the first file, and destroyed by the second, which was never applied. */
 async function destroyed(before: string, file: string) {
-  const played = rig();
-  await played.apply(before);
+  const played = await applied(before);
   const report = await played.apply(file, { destroy: true });
   return { ...played, report, left: there(played) };
 }
@@ -53,8 +52,7 @@ describe('src/engine/run/start.ts: destroy goes by what the spec says now', () =
     const before = `${head}networks: {x: {cidr: 10.20.0.0/24}}\nisos: {r: {url: "https://mirror.example.com/a.iso"}}\n`;
     const file = `${head.replace('{', '{prune: true, ')}networks: {n: {managed: false, name: x}}\nisos: {q: {managed: false, name: r}}\n`;
     for (const destroy of [true, false]) {
-      const played = rig();
-      await played.apply(before);
+      const played = await applied(before);
       const cut = { do: 'truncate_list', keep: 0 } as const;
       played.emulator.setFaults(destroy ? [] : [faultRule({ path: 'list_isos' }, cut)]);
 
@@ -69,10 +67,8 @@ describe('src/engine/run/start.ts: destroy goes by what the spec says now', () =
   });
 
   test('the file protects the resource of a reverted rename that an open write holds', async () => {
-    const played = rig();
     const shop = (more: string) => web(`, replace: allowed${more}`).replace('web:', 'shop:');
-    await played.apply(web(', replace: allowed'));
-    await played.apply(shop(', moved: {from: servers.web}'));
+    const played = await applied(web(', replace: allowed'), shop(', moved: {from: servers.web}'));
     played.fail({ path: 'delete_server' }, { do: 'task', outcome: 'stuck' });
     const larger = (file: string) => file.replace('cores: 1', 'cores: 2');
     await played.apply(larger(shop('')));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { exposureOf } from '../../bench/exposure.ts';
 import { fleetSpec } from '../../bench/fleet-spec.ts';
-import { rig } from '../support/rig.ts';
+import { applied, rig } from '../support/rig.ts';
 
 describe('src/engine/intents/bound-by.ts: how long new servers are exposed', () => {
   test.each([
@@ -23,10 +23,9 @@ describe('src/engine/intents/bound-by.ts: how long new servers are exposed', () 
   });
 
   test('the firewall of a server that replaces another one follows the end of its task', async () => {
-    const { apply, emulator } = rig();
     const file = (cores: number) =>
       `settings: {max_deletions: 10}${fleetSpec(4).replaceAll('cores: 2', `cores: ${cores}\n    replace: allowed`)}`;
-    await apply(file(2));
+    const { apply, emulator } = await applied(file(2));
     const { length } = emulator.requests;
     expect((await apply(file(4))).outcome).toBe('converged');
 

@@ -3,7 +3,7 @@ import type { ResourceKey } from '../../src/core/keys.ts';
 import type { Resolution } from '../../src/engine/deps.ts';
 import { billOf } from '../../src/view/bill.ts';
 import { saidBy } from '../support/resolve.ts';
-import { type Rig, rig } from '../support/rig.ts';
+import { applied, type Rig, rig } from '../support/rig.ts';
 
 const key = 'servers.x' as ResourceKey;
 const file = (cores = 1) =>
@@ -64,8 +64,7 @@ describe('src/engine: a server without an address, which no list shows, stays in
   });
 
   test('while the operator names the old server of a replacement', async () => {
-    const played = rig();
-    await played.apply(file());
+    const played = await applied(file());
     await killed(played, file(2), 20_000);
 
     const old = resolve(played, file(2), { type: 'adopt', id: '2001' });
@@ -77,8 +76,7 @@ describe('src/engine: a server without an address, which no list shows, stays in
   });
 
   test('released, and no longer ignored', async () => {
-    const played = rig();
-    await played.apply(file());
+    const played = await applied(file());
     await played.forget('', key);
 
     const undo = () => played.unignore('', '2001');
@@ -91,8 +89,7 @@ describe('src/engine: a server without an address, which no list shows, stays in
   });
 
   test('of a replacement whose edit is reverted once the state is lost', async () => {
-    const played = rig();
-    await played.apply(file());
+    const played = await applied(file());
     await killed(played, file(2), 20_000);
     played.loseState();
 

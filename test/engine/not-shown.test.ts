@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Plan } from '../../src/core/plan.ts';
-import { around, type Rig, rig } from '../support/rig.ts';
+import { applied, around, type Rig, rig } from '../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const file = (ips: string, web: string, db: string) =>
@@ -18,8 +18,7 @@ const shown = ({ operations }: Plan) =>
 
 describe('src/engine/run/plan.ts: what the first plan showed as blocked, and the run has made possible', () => {
   test('is not replaced unasked; the next run shows it, and does it', async () => {
-    const played = rig();
-    await played.apply(before);
+    const played = await applied(before);
     const [web] = (await played.store.bindings()).filter(({ key }) => key === 'servers.web');
     expect((await played.plan(after)).blocked).toContainEqual(
       expect.objectContaining({ key: 'servers.web', verb: 'update', code: 'dependency_blocked' }),
@@ -39,8 +38,7 @@ describe('src/engine/run/plan.ts: what the first plan showed as blocked, and the
   });
 
   test('is asked about where somebody reads the plans', async () => {
-    const played = rig();
-    await played.apply(before);
+    const played = await applied(before);
     const asked: string[][] = [];
 
     const report = await played.apply(after, {
@@ -55,8 +53,7 @@ describe('src/engine/run/plan.ts: what the first plan showed as blocked, and the
   });
 
   test('goes all the same where everything is to go', async () => {
-    const played = rig();
-    await played.apply(before);
+    const played = await applied(before);
 
     expect((await played.apply(before, { destroy: true, unattended: true })).outcome).toBe('converged');
   });
@@ -94,10 +91,9 @@ describe('src/engine/run/plan.ts: what the first plan asked about', () => {
   });
 
   test('is bought where it only waited for another change of the run', async () => {
-    const played = rig();
     const db = (address: string) => `  db: {${size}, replace: allowed, public_ipv4: ${address}}\n`;
     const head = 'settings: {prune: true}\nips: {a: {}}\nservers:\n';
-    await played.apply(head + db('{ip: a}'));
+    const played = await applied(head + db('{ip: a}'));
     const spec = `${head}${db('{new: true}')}  web: {${size}, public_ipv4: {ip: a}}\n`;
     const { blocked } = await played.plan(spec);
     expect(blocked).toMatchObject([{ key: 'servers.web', code: 'dependency_blocked' }]);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { memoryState } from '../../src/state/sqlite-driver.ts';
-import { load, type Rig, rig } from '../support/rig.ts';
+import { applied, load, type Rig } from '../support/rig.ts';
 
 const head = 'settings: {prune: true, max_deletions: 9}\n';
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
@@ -22,8 +22,7 @@ describe('src/plan/build.ts: an edit that is undone', () => {
       { a: own, b: `${own.replace('ubuntu-24.04', 'debian-13')}, moved: {from: servers.z}` },
     ],
   ])('%s leaves the server protected', async (_name, edited) => {
-    const played = rig();
-    await played.apply(servers({ a: own, b: `${own}, protect: true` }));
+    const played = await applied(servers({ a: own, b: `${own}, protect: true` }));
 
     const { plan } = await played.apply(servers(edited));
     const undone = await played.apply(servers({ a: own }));
@@ -36,9 +35,8 @@ describe('src/plan/build.ts: an edit that is undone', () => {
 
 describe('src/engine/run/start.ts: `unmanaged: ignore`', () => {
   test('counts only while the spec has it: a run that bought nothing leaves no mark', async () => {
-    const played = rig();
     const spec = servers({ web: own });
-    await played.apply(spec);
+    const played = await applied(spec);
     await played.clock.advance(25 * 3_600_000);
     played.loseState();
     const suspended = spec.replace('prune: true', 'unmanaged: ignore, suspend: {reason: freeze}');
@@ -51,9 +49,8 @@ describe('src/engine/run/start.ts: `unmanaged: ignore`', () => {
   });
 
   test('ends for a resource that an entry takes', async () => {
-    const played = rig();
     const spec = servers({ web: own });
-    await played.apply(spec);
+    const played = await applied(spec);
     played.loseState();
     await played.apply(spec.replace('prune: true', 'unmanaged: ignore, suspend: {reason: freeze}'));
 
@@ -64,8 +61,7 @@ describe('src/engine/run/start.ts: `unmanaged: ignore`', () => {
 
 describe('src/plan/flags.ts: an entry whose identity is in question', () => {
   test('adds protection to the bound resource, and ends none', async () => {
-    const played = rig();
-    await played.apply(servers({ a: own, b: own }));
+    const played = await applied(servers({ a: own, b: own }));
     await played.apply(servers({ a: own, b: `${own}, id: 9999, protect: true` }));
 
     const { blocked } = await played.apply(servers({ a: own }));
@@ -77,8 +73,7 @@ describe('src/plan/flags.ts: an entry whose identity is in question', () => {
 
 describe('src/engine/operator/adopt-key.ts: a server whose entry has left the spec', () => {
   test('keeps its address and its recorded size under the new key', async () => {
-    const played = rig();
-    await played.apply(servers({ one: own, two: own }));
+    const played = await applied(servers({ one: own, two: own }));
     const file = load(servers({ two: `${own}, id: 2001` }));
     await played.clock.run(played.engine.adopt(file, 'servers.two' as ResourceKey, '2001'));
 
@@ -93,9 +88,8 @@ describe('src/engine/operator/adopt-key.ts: a server whose entry has left the sp
 
 describe('src/reconcilers/network.ts: the key of a lost state', () => {
   test('shows its network, although the first replay is lost', async () => {
-    const played = rig();
     const spec = 'networks: {backend: {cidr: 10.20.0.0/24}}\n';
-    await played.apply(spec);
+    const played = await applied(spec);
     played.loseState();
     played.fail({ path: 'create_network', nth: 6 }, { do: 'reset', effect: 'none', stored: false });
 
@@ -108,10 +102,9 @@ describe('src/reconcilers/network.ts: the key of a lost state', () => {
 
 describe('src/engine/claims/release.ts: a server that another copy of the state has created again', () => {
   test.each([0, 30])('keeps its address when the operator adopts it, %i h later', async (hours) => {
-    const played = rig();
     const spec = servers({ a: own });
     const key = 'servers.a' as ResourceKey;
-    await played.apply(spec);
+    const played = await applied(spec);
     const bindings = await played.store.bindings();
     const old = memoryState({ createdAt: played.clock.now(), lineage: 'other' });
     await old.claimProject(4711);

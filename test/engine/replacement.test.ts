@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { expectFixedPoint } from '../support/invariants.ts';
-import { type Rig, rig } from '../support/rig.ts';
+import { applied, type Rig, rig } from '../support/rig.ts';
 
 const size = (cores: number) =>
   `server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20`;
@@ -59,8 +59,7 @@ describe('src/engine/claims/release.ts: a server is replaced, the new one first'
 
   test('the new server takes the address that the entry names, after the old one is deleted', async () => {
     const named = (cores: number) => `ips: {web: {}}\n${file(cores).replace('{new: true}', '{ip: web}')}`;
-    const played = rig();
-    await played.apply(named(1));
+    const played = await applied(named(1));
 
     const plan = await played.plan(named(2));
 
@@ -77,8 +76,7 @@ describe('src/engine/claims/release.ts: a server is replaced, the new one first'
   test('an address that the replaced server still holds waits for its deletion, and the replacement after it', async () => {
     const named = (address: string) => `ips: {web: {}}\n${file(1).replace('{new: true}', address)}`;
     const without = named('').replace(', public_ipv4: ', '').replace('enabled: true', 'enabled: false');
-    const played = rig();
-    await played.apply(named('{ip: web}'));
+    const played = await applied(named('{ip: web}'));
     const refusal = { do: 'answer', status: 422, code: 'invalid_request', effect: 'none' } as const;
     played.fail({ path: 'add_network_interface' }, refusal);
     await played.apply(without);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { rig } from '../support/rig.ts';
+import { applied, rig } from '../support/rig.ts';
 import { executed } from './shop.ts';
 
 const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
@@ -12,8 +12,7 @@ describe('src/engine: a refusal that the spec answers', () => {
     server(`firewall: {enabled: true, policy_in: drop, rules: [{direction: in, action: accept${rule}}]}`);
 
   test('is not reported again', async () => {
-    const played = rig();
-    await played.apply(spec(', source: 198.51.100.7'));
+    const played = await applied(spec(', source: 198.51.100.7'));
     const before = played.events.length;
 
     await played.apply(spec(''));
@@ -23,8 +22,7 @@ describe('src/engine: a refusal that the spec answers', () => {
   });
 
   test('stays in the history, with what the API said', async () => {
-    const played = rig();
-    await played.apply(spec(', source: 198.51.100.7'));
+    const played = await applied(spec(', source: 198.51.100.7'));
     expect((await played.apply(spec(''))).outcome).toBe('converged');
 
     const details = (await played.store.intents({ limit: 100 })).map(({ detail = '' }) => detail);
@@ -36,17 +34,14 @@ describe('src/engine: a refusal that the spec answers', () => {
 
 describe('src/engine: one run', () => {
   test('takes one backup of a server, however soon the next one is due', async () => {
-    const played = rig();
-
-    await played.apply(server('backup: {max_age: 1m}'));
+    const played = await applied(server('backup: {max_age: 1m}'));
 
     expect(played.writes().filter(({ path }) => path.endsWith('/backups'))).toHaveLength(1);
   });
 
   test("tries a failed download once more, and tells the API's own reason", async () => {
-    const played = rig();
     const spec = `${head}isos:\n  bad: {url: "https://nowhere.invalid/fail.iso"}\n`;
-    await played.apply(spec);
+    const played = await applied(spec);
 
     const report = await played.apply(spec);
 
@@ -59,8 +54,7 @@ describe('src/engine: one run', () => {
   });
 
   test('tells at its end what it leaves billed', async () => {
-    const played = rig();
-    await played.apply(server('keep_ip: true, backup: {max_age: 24h}'));
+    const played = await applied(server('keep_ip: true, backup: {max_age: 24h}'));
 
     const report = await played.apply(head);
 

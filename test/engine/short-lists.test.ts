@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { profiled } from '../support/profiled.ts';
-import { type Rig, rig } from '../support/rig.ts';
+import { applied, type Rig, rig } from '../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const base = 'settings: {exclusive: true}\nips:\n  a: {}\n  b: {}\n  c: {}\n';
@@ -22,8 +22,7 @@ describe('src/engine: a list that ends early proves nothing', () => {
     ],
     ['an ISO', `${base}isos:\n${iso('x')}${iso('y')}${iso('z')}`, 'add_iso', 'iso', 3],
   ])('%s behind a server error is asked about, not bought again', async (_what, spec, path, kind, most) => {
-    const played = rig();
-    await played.apply(base + (kind === 'iso' ? `isos:\n${iso('x')}${iso('y')}` : ''));
+    const played = await applied(base + (kind === 'iso' ? `isos:\n${iso('x')}${iso('y')}` : ''));
     played.emulator.setReadings({ pageSize: 1 });
     played.fail({ path, nth: 1 }, { do: 'answer', status: 500, effect: 'done' });
 

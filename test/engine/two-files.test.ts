@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { rig } from '../support/rig.ts';
+import { applied, rig } from '../support/rig.ts';
 
 const slider = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 
@@ -45,10 +45,9 @@ describe('src/engine/run/unreached-keys.ts', () => {
   });
 
   test('the key of a replaced server says nothing about its successor', async () => {
-    const played = rig();
     const file = (entry: string) => `version: 1\nproject: {id: 4711}\nservers: {${entry}}\n`;
     const larger = `www: {${slider.replace('cores: 1', 'cores: 2')}, replace: allowed}`;
-    await played.apply(file(`web: {${slider}}`));
+    const played = await applied(file(`web: {${slider}}`));
     await played.apply(file(`www: {${slider}, moved: {from: servers.web}}`));
     await played.apply(file(larger));
 

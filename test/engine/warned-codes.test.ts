@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { sliders } from '../reconcilers/support.ts';
-import { rig } from '../support/rig.ts';
+import { applied, rig } from '../support/rig.ts';
 
 const head = 'version: 1\nproject: {id: 4711}\n';
 const web = (more: string) =>
@@ -8,9 +8,8 @@ const web = (more: string) =>
 
 describe('src/core/codes.ts', () => {
   test('a new protection is a flags_change until an apply records it', async () => {
-    const { apply, plan } = rig();
     const ips = (protect: boolean) => `ips: {web: {protect: ${protect}}}\n`;
-    await apply(ips(false));
+    const { apply, plan } = await applied(ips(false));
     const codes = async () => (await plan(ips(true))).warnings.map(({ code }) => code);
 
     expect(await codes()).toContain('flags_change');

@@ -3,7 +3,7 @@ import type { ResourceKey } from '../../src/core/keys.ts';
 import { resolveText } from '../../src/core/remedy.ts';
 import { codesOf, idsOf, projectOf, sliders } from '../reconcilers/support.ts';
 import { resolveOf, resolving } from '../support/resolve.ts';
-import { load, rig } from '../support/rig.ts';
+import { applied, load, rig } from '../support/rig.ts';
 import { catalogue, planOf, worldOf } from './support.ts';
 
 const web = `servers: {web: {${sliders}, public_ipv4: {new: true}, firewall: {enabled: true}}}\n`;
@@ -37,9 +37,8 @@ describe('src/plan/objections.ts: what needs an operator', () => {
   });
 
   test('a resource that is another one now is bound again by the command', async () => {
-    const { apply, plan, clock, engine, emulator } = rig();
     const text = 'networks: {a: {cidr: 10.1.0.0/24}}\n';
-    await apply(text);
+    const { apply, plan, clock, engine, emulator } = await applied(text);
     const [, live] = projectOf(emulator).networks;
     if (live !== undefined) live.cidr = '10.2.0.0/24';
 

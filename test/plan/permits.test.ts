@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { Blocked } from '../../src/core/plan.ts';
 import { type RemedyStep, stepsOf } from '../../src/core/remedy.ts';
-import { load as loaded, type Rig, rig } from '../support/rig.ts';
+import { applied, load as loaded, type Rig } from '../support/rig.ts';
 
 type Fields = Record<string, unknown>;
 type Model = Record<string, Record<string, Fields | unknown>>;
@@ -76,9 +76,8 @@ const edits: readonly (readonly [string, Fields, (model: Model) => Model])[] = [
 
 describe('src/plan/judge.ts: one entry names all edits', () => {
   test.each(edits)('replacement of three servers: %s', async (_, more, also) => {
-    const played = rig();
     const before = three(more);
-    await played.apply(text(before));
+    const played = await applied(text(before));
     const after = also(three({ ...more, cores: 2 }));
     const { blocked } = await played.plan(text(after));
     expect(blocked).toHaveLength(3);
@@ -99,9 +98,8 @@ describe('src/plan/judge.ts: the harmless remedy comes first', () => {
     ['without `prune`', {}],
     ['of protected entries', { protect: true }],
   ])('deletion of three servers: %s', async (_, more) => {
-    const played = rig();
     const before = three(more);
-    await played.apply(text(before));
+    const played = await applied(text(before));
     const { blocked } = await played.plan('');
     expect(blocked.map(({ remedies }) => remedies[0])).toMatchObject(names.map(() => ({ entry: 'restore' })));
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
-import { type Rig, rig } from '../support/rig.ts';
+import { applied, type Rig } from '../support/rig.ts';
 
 async function run(played: Rig, command: string, spec: string) {
   const [, verb, target] = /^vdcsync (apply|destroy)(?: --target (\S+))?$/.exec(command) ?? [];
@@ -12,10 +12,9 @@ async function run(played: Rig, command: string, spec: string) {
 
 describe('src/plan/guards.ts: the way to delete what is protected', () => {
   test('an apply with --target records the end of the protection of its targets alone', async () => {
-    const played = rig();
     const two = (protect: boolean) =>
       `networks:\n  a: {cidr: 10.1.0.0/24, protect: ${protect}}\n  b: {cidr: 10.2.0.0/24, protect: ${protect}}\n`;
-    await played.apply(two(true));
+    const played = await applied(two(true));
 
     await run(played, 'vdcsync apply --target networks.a', two(false));
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { codesOf, sliders } from '../reconcilers/support.ts';
-import { rig } from '../support/rig.ts';
+import { applied } from '../support/rig.ts';
 
 const entries: Readonly<Record<string, (name: string, more: string) => string>> = {
   'a network': (name, more) => `networks: {${name}: {${more}name: a, cidr: 10.1.0.0/24}}\n`,
@@ -16,9 +16,8 @@ describe('src/plan/draft.ts: a rename by the same id', () => {
       'prune: false',
       'prune: true',
     ])('with %s: plan and apply agree that nothing is blocked', async (prune) => {
-      const played = rig();
       const spec = (name: string, more = '') => `settings: {${prune}, exclusive: true}\n${entry(name, more)}`;
-      await played.apply(spec('a'));
+      const played = await applied(spec('a'));
       const bound = (await played.store.bindings()).find(({ key }) => /^\w+\.a$/.test(key));
       const renamed = spec('b', `id: ${bound?.id}, `);
       const from = played.writes().length;
@@ -39,8 +38,7 @@ describe('src/plan/draft.ts: a rename by the same id', () => {
   });
 
   test('an entry that cannot adopt it keeps it from being deleted', async () => {
-    const played = rig();
-    await played.apply('networks: {a: {cidr: 10.1.0.0/24}}\n');
+    const played = await applied('networks: {a: {cidr: 10.1.0.0/24}}\n');
     const [bound] = await played.store.bindings();
     const other = `settings: {prune: true}\nnetworks: {b: {id: ${bound?.id}, cidr: 10.9.0.0/24}}\n`;
     const from = played.writes().length;
@@ -52,9 +50,8 @@ describe('src/plan/draft.ts: a rename by the same id', () => {
   });
 
   test('an entry that is bound to another resource keeps the one that it names from being deleted', async () => {
-    const played = rig();
     const pruning = 'settings: {prune: true}\n';
-    await played.apply(`${pruning}networks: {a: {cidr: 10.1.0.0/24}, b: {cidr: 10.2.0.0/24}}\n`);
+    const played = await applied(`${pruning}networks: {a: {cidr: 10.1.0.0/24}, b: {cidr: 10.2.0.0/24}}\n`);
     const bound = (await played.store.bindings()).find(({ key }) => key === 'networks.a');
 
     const report = await played.apply(`${pruning}networks: {b: {id: ${bound?.id}, cidr: 10.2.0.0/24}}\n`);

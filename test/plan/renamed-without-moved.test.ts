@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { codesOf, idsOf, sliders } from '../reconcilers/support.ts';
-import { rig } from '../support/rig.ts';
+import { applied } from '../support/rig.ts';
 
 const head = 'settings: {prune: true}\n';
 const size = sliders;
@@ -10,8 +10,7 @@ describe('src/plan/moved-from.ts: a new entry that may be a renamed one', () => 
     ['networks', 'cidr: 10.20.0.0/24'],
     ['isos', 'url: "https://mirror.example.com/a.iso"'],
   ])('of %s, has the name of a resource, which is not deleted while the operator is asked', async (section, body) => {
-    const { apply, plan, emulator } = rig();
-    await apply(`${head}${section}: {a: {${body}}}\n`);
+    const { apply, plan, emulator } = await applied(`${head}${section}: {a: {${body}}}\n`);
     const made = emulator.world.executions.length;
     const renamed = (more = '') => `${head}${section}: {b: {${body}, name: a${more}}}\n`;
 
@@ -28,10 +27,9 @@ describe('src/plan/moved-from.ts: a new entry that may be a renamed one', () => 
     '10.20.0.0/24',
     '10.020.0.0/24',
   ])('has the subnet of a network that stays, written as %s, and is not created beside it', async (cidr) => {
-    const { apply, project } = rig();
     const file = (name: string, more = '') =>
       `${head}networks: {${name}: {cidr: ${name === 'n' ? '10.20.0.0/24' : cidr}${more}}}\nservers: {web: {${size}, network_interfaces: [${name}]}}\n`;
-    await apply(file('n'));
+    const { apply, project } = await applied(file('n'));
     const cards = () => project.servers.map((each) => each.cards.length);
     const before = [project.networks.length, cards()];
 

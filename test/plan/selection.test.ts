@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { sliders } from '../reconcilers/support.ts';
-import { load, rig } from '../support/rig.ts';
+import { applied, load } from '../support/rig.ts';
 
 const both = `settings: {prune: true}\nservers:
   a: {${sliders}, public_ipv4: {new: true}, keep_ip: true}
@@ -9,8 +9,7 @@ const both = `settings: {prune: true}\nservers:
 
 describe('src/plan/order.ts: a part of it', () => {
   test('tells nothing of the rest, but that there is one', async () => {
-    const { apply, engine, clock } = rig();
-    await apply(both);
+    const { engine, clock } = await applied(both);
     const without = `settings: {prune: true}\nservers: {b: {${sliders}}}\n`;
     const part = (targets: string[]) =>
       clock.run(
@@ -25,10 +24,9 @@ describe('src/plan/order.ts: a part of it', () => {
   });
 
   test('what is left out is neither unchanged nor warned of', async () => {
-    const { apply, engine, clock } = rig();
     const open = `public_ipv4: {new: true}, firewall: {enabled: true, policy_in: accept, rules: []}`;
     const file = (firewall: string) => load(`servers:\n  a: {${sliders}, ${firewall}}\n  b: {${sliders}}\n`);
-    await apply(`servers:\n  a: {${sliders}, ${open}}\n`);
+    const { engine, clock } = await applied(`servers:\n  a: {${sliders}, ${open}}\n`);
     const closed = file(open.replace('accept', 'drop'));
     const part = (targets: string[]) =>
       clock.run(engine.plan(closed, { selection: { targets: targets as ResourceKey[], excludes: [] } }));
@@ -41,9 +39,8 @@ describe('src/plan/order.ts: a part of it', () => {
   });
 
   test('what a server releases when it goes is not released where that is left out', async () => {
-    const { apply, engine, clock, store } = rig();
     const one = (rest: string) => `servers: {a: {${sliders}, keep_ip: true, replace: allowed, ${rest}}}\n`;
-    await apply(one('public_ipv4: {new: true}'));
+    const { engine, clock, store } = await applied(one('public_ipv4: {new: true}'));
     const other = load(`ips: {x: {}}\n${one('public_ipv4: {ip: x}')}`);
     const selection = { targets: [], excludes: ['ips.x' as ResourceKey] };
 
@@ -60,10 +57,9 @@ describe('src/plan/order.ts: a part of it', () => {
     'allowed',
     '{order: delete_first}',
   ])('replacements wait for each other, and need each other not: replace: %s', async (replace) => {
-    const { apply, engine, clock } = rig();
     const file = (cores: number) =>
       `servers:\n${['a', 'b', 'c'].map((name) => `  ${name}: {${sliders.replace('cores: 1', `cores: ${cores}`)}, replace: ${replace}}\n`).join('')}`;
-    await apply(file(1));
+    const { engine, clock } = await applied(file(1));
     const part = async (targets: string[], excludes: string[]) => {
       const selection = { targets: targets as ResourceKey[], excludes: excludes as ResourceKey[] };
       const { operations } = await clock.run(engine.plan(load(file(2)), { selection }));

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { folderWith, inProcess } from '../cli/run.ts';
 import { sliders } from '../reconcilers/support.ts';
-import { rig } from '../support/rig.ts';
+import { applied, rig } from '../support/rig.ts';
 
 const web = `servers: {web: {${sliders}, public_ipv4: {new: true}}}\n`;
 
@@ -25,9 +25,8 @@ describe('src/plan/totals.ts: what is counted and told', () => {
   });
 
   test('drift that is only reported says what is and what should be', async () => {
-    const { apply, plan, emulator } = rig();
     const spec = `settings: {drift: report}\n${web.replace('}}}', '}, firewall: {enabled: true, policy_in: drop, rules: []}}}')}`;
-    await apply(spec);
+    const { plan, emulator } = await applied(spec);
     emulator.mutate({ do: 'set_firewall', server_id: 2001, policy_in: 'accept', rules: [] });
 
     const [drift] = (await plan(spec)).warnings.filter(({ code }) => code === 'drift');

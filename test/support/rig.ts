@@ -185,6 +185,13 @@ export function rig(options: RigOptions = {}) {
   };
 }
 
+/** A rig to which these specs were applied, one after the other. */
+export async function applied(...specs: readonly string[]): Promise<Rig> {
+  const played = rig();
+  for (const spec of specs) await played.apply(spec);
+  return played;
+}
+
 /** A transport where `act` decides about each request; `send` passes the request on. */
 export function around(
   act: (

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { warnedBy } from '../../support/resolve.ts';
-import { type Rig, rig } from '../../support/rig.ts';
+import { applied, type Rig, rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const head = 'settings: {prune: true, max_deletions: 10}\n';
@@ -9,9 +9,7 @@ const one = `${head}ips:\n  one: {}\n`;
 
 /** A project with an address that its server left behind. */
 async function withKept(): Promise<Rig> {
-  const played = rig();
-  await played.apply(`${head}${web('{new: true}').replace('}}', '}, keep_ip: true}')}`);
-  await played.apply(head);
+  const played = await applied(`${head}${web('{new: true}').replace('}}', '}, keep_ip: true}')}`, head);
   return played;
 }
 
@@ -26,8 +24,7 @@ describe('src/plan/warnings.ts: an address that no server of the spec asks for',
 
   test('is told before it is bought, and not once it is there', async () => {
     expect(await forNobody(`${one}  two: {}\n${web('{ip: two}')}`)).toEqual(['ips.one']);
-    const played = rig();
-    await played.apply(one);
+    const played = await applied(one);
     expect((await played.plan(one)).warnings).toEqual([]);
   });
 
@@ -52,8 +49,7 @@ describe('src/plan/warnings.ts: an address that is free while another is bought'
   });
 
   test('or, where an entry of the spec stands for it, by that name', async () => {
-    const played = rig();
-    await played.apply(one);
+    const played = await applied(one);
 
     expect(await told(played, one + web('{new: true}'))).toEqual([
       expect.stringContaining('write `public_ipv4: {ip: one}` in servers.web'),

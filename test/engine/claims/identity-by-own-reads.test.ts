@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import type { Binding } from '../../../src/core/state.ts';
 import { faultRule } from '../../../src/emulator/faults.ts';
-import { load, type Rig, rig } from '../../support/rig.ts';
+import { applied, load, type Rig, rig } from '../../support/rig.ts';
 
 const head = 'settings: {prune: true, max_deletions: 10, unmanaged: ignore}\n';
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
@@ -91,8 +91,7 @@ describe.each([
 });
 
 test('engine: an address of which the state knows nothing but the id is asked about before it is released', async () => {
-  const played = rig();
-  await played.apply(`${head}ips:\n  x: {}\n`);
+  const played = await applied(`${head}ips:\n  x: {}\n`);
   const [binding] = await played.store.bindings();
   const change = { type: 'bind', binding: { ...(binding as Binding), identity: {} } } as const;
   await played.store.change([change], played.clock.now());

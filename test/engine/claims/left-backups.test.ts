@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import { leftBackups } from '../../../src/engine/claims/release.ts';
 import { saidBy } from '../../support/resolve.ts';
-import { around, load, type Rig, rig } from '../../support/rig.ts';
+import { applied, around, load, type Rig, rig } from '../../support/rig.ts';
 
 const head = 'settings: {prune: true}\n';
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
@@ -12,9 +12,8 @@ const web = (more: string) => `${head}servers:\n  web: {${size}, ${more}}\n`;
 
 describe('src/engine/claims/release.ts: what stays billed after its server', () => {
   test('what an operator released is named, and told of once its server is gone', async () => {
-    const { apply, plan, clock, engine, emulator, store } = rig();
     const rotated = web('backup: {max_age: 24h, keep: 3}');
-    await apply(rotated);
+    const { apply, plan, clock, engine, emulator, store } = await applied(rotated);
     await clock.advance(26 * 3_600_000);
     await apply(rotated);
     const { backups = [] } = emulator.world.projects[0] ?? {};
@@ -57,8 +56,7 @@ describe('src/engine/claims/release.ts: what stays billed after its server', () 
       },
     ],
   ])('a server that %s is told with its backups', async (_what, said) => {
-    const played = rig();
-    await played.apply(web('backup: {max_age: 24h}'));
+    const played = await applied(web('backup: {max_age: 24h}'));
     const [backup] = played.project.backups;
 
     expect(saidBy(await said(played))).toContain(`backup ${backup?.id}`);

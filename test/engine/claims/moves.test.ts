@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { resolving, warnedBy } from '../../support/resolve.ts';
-import { load, rig } from '../../support/rig.ts';
+import { applied, load } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const before = `settings: {prune: true, max_deletions: 9}
@@ -18,8 +18,7 @@ servers:
 
 describe('src/engine/claims/moves.ts', () => {
   test('an entry takes another key without a write', async () => {
-    const world = rig();
-    await world.apply(before);
+    const world = await applied(before);
     const ids = new Map((await world.store.bindings()).map(({ key, id }) => [key as string, id]));
     const writes = world.writes().length;
 
@@ -46,8 +45,7 @@ describe('src/engine/claims/moves.ts', () => {
   });
 
   test('an entry that was renamed without a word of it is told, with the line to write', async () => {
-    const world = rig();
-    await world.apply(before);
+    const world = await applied(before);
     const silent = after.replaceAll(/,? ?moved: \{from: [\w.-]+\}/g, '');
 
     const { warnings } = await world.plan(silent);
@@ -66,10 +64,9 @@ describe('src/engine/claims/moves.ts', () => {
   });
 
   test('a retiring server has the name of its entry', async () => {
-    const world = rig();
     const file = (key: string, cores: number) =>
       `settings: {prune: true}\nservers: {${key}: {${size.replace('cores: 1', `cores: ${cores}`)}, replace: allowed}}\n`;
-    await world.apply(file('a', 1));
+    const world = await applied(file('a', 1));
     const refusal = { do: 'answer', status: 403, code: 'insufficient_privileges' } as const;
     world.fail({ path: 'delete_server' }, refusal);
     await world.apply(file('a', 2));
@@ -80,10 +77,9 @@ describe('src/engine/claims/moves.ts', () => {
   });
 
   test('so is an ISO, and a network whose server gets a network interface in the new one', async () => {
-    const world = rig();
     const file = (net: string, iso: string) =>
       `settings: {prune: true}\nnetworks: {${net}: {cidr: 10.1.0.0/24}}\nisos: {${iso}: {url: "https://example.com/x.iso"}}\nservers: {x: {${size}, network_interfaces: [${net}]}}\n`;
-    await world.apply(file('n', 'r'));
+    const world = await applied(file('n', 'r'));
 
     const { warnings } = await world.plan(file('m', 'q'));
 
@@ -92,8 +88,7 @@ describe('src/engine/claims/moves.ts', () => {
   });
 
   test('a key that the state does not know neither buys nor deletes while something may be meant', async () => {
-    const world = rig();
-    await world.apply(before);
+    const world = await applied(before);
     const typo = after.replace('from: servers.web-1', 'from: servers.web1');
 
     const { operations, blocked } = await world.plan(typo);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Rig, rig } from '../../support/rig.ts';
+import { applied, type Rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
@@ -22,8 +22,7 @@ describe('src/engine/claims/claims.ts: one resource under two names', () => {
       ['is replaced at once', larger, larger, false],
       ['is lost', renewable, renewable, true],
     ])('%s', async (_what, first, then, lost) => {
-      const played = rig();
-      await played.apply(head + renewable);
+      const played = await applied(head + renewable);
       const ips = `ips:\n  keep: ${entry}\n`;
       await played.apply(head + first + ips);
       if (lost) played.emulator.mutate({ do: 'delete_server', id: 2001 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import { warnedBy } from '../../support/resolve.ts';
-import { rig } from '../../support/rig.ts';
+import { applied } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const parts = {
@@ -14,8 +14,7 @@ const file = (...more: readonly string[]) =>
 
 describe('src/engine/claims: a part that has left the entry of its server', () => {
   test('stays, is told until it is released by the command that is named, and not after that', async () => {
-    const played = rig();
-    await played.apply(file(...Object.values(parts)));
+    const played = await applied(file(...Object.values(parts)));
     const bare = file();
 
     const { warnings, operations, blocked } = await played.plan(bare);
@@ -35,11 +34,9 @@ describe('src/engine/claims: a part that has left the entry of its server', () =
     ['backup_policy', '{enabled: false, keep: 3}'],
     ['firewall', '{enabled: false, rules: []}'],
   ])('a %s that was compared alone, and never written, too', async (part, entry) => {
-    const played = rig();
     const bare = file();
     const key = `servers.web.${part}` as ResourceKey;
-    await played.apply(bare);
-    await played.apply(file(`${part}: ${entry}`));
+    const played = await applied(bare, file(`${part}: ${entry}`));
 
     const { warnings } = await played.plan(bare);
     expect(warnings).toMatchObject([{ code: 'no_longer_declared', key }]);
@@ -49,9 +46,8 @@ describe('src/engine/claims: a part that has left the entry of its server', () =
   });
 
   test('with its older backups, which are told of once', async () => {
-    const played = rig();
     const all = file(...Object.values(parts));
-    await played.apply(all);
+    const played = await applied(all);
     await played.clock.advance(25 * 3_600_000);
     await played.apply(all);
 
@@ -61,8 +57,7 @@ describe('src/engine/claims: a part that has left the entry of its server', () =
   });
 
   test('is not told where its server goes, nor where a new server takes its place', async () => {
-    const played = rig();
-    await played.apply(file(...Object.values(parts)));
+    const played = await applied(file(...Object.values(parts)));
 
     const gone = await played.plan('settings: {prune: true, max_deletions: 9}\n');
     const anew = await played.plan(file('replace: allowed').replace('cores: 1', 'cores: 2'));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Plan } from '../../../src/core/plan.ts';
-import { type Rig, rig } from '../../support/rig.ts';
+import { applied, type Rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const head = 'settings: {prune: true, max_deletions: 10}\n';
@@ -15,8 +15,7 @@ describe('src/engine/claims: `keep_ip` in the edit that replaces a server', () =
   const planned = (plan: Plan) => plan.operations.map(({ id }) => id as string);
 
   test('taken out, lets the address go', async () => {
-    const played = rig();
-    await played.apply(file(1, true));
+    const played = await applied(file(1, true));
     const [address] = addresses(played);
 
     const plan = await played.plan(file(2, false));
@@ -30,10 +29,7 @@ describe('src/engine/claims: `keep_ip` in the edit that replaces a server', () =
 
 describe('src/core/keys.ts: a name with a dot in it', () => {
   test('stays bound when the shorter name goes', async () => {
-    const played = rig();
-    await played.apply(`${head}ips: {web.2: {}, web: {}}\n`);
-
-    await played.apply(`${head}ips: {web.2: {}}\n`);
+    const played = await applied(`${head}ips: {web.2: {}, web: {}}\n`, `${head}ips: {web.2: {}}\n`);
 
     expect(await boundKeys(played)).toEqual(['ips.web.2']);
   });

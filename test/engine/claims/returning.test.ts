@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import { expectFixedPoint } from '../../support/invariants.ts';
-import { type Rig, rig } from '../../support/rig.ts';
+import { applied, type Rig } from '../../support/rig.ts';
 
 const file = (cores: number, more = 'replace: allowed', name = 'web') =>
   `servers: {${name}: {server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}, firewall: {enabled: true, policy_in: drop}, ${more}}}\n`;
@@ -16,8 +16,7 @@ const web = 'servers.web' as ResourceKey;
 
 /** A replaced server whose deletion the API refuses: both servers exist. */
 async function both(): Promise<Rig> {
-  const played = rig();
-  await played.apply(file(1));
+  const played = await applied(file(1));
   const refusal = { do: 'answer', status: 403, code: 'locked', effect: 'none' } as const;
   played.fail({ path: 'delete_server' }, refusal);
   await played.apply(file(2));

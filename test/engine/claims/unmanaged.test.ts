@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Ip } from '../../../src/core/resources.ts';
 import { viewOf } from '../../../src/view/build.ts';
-import { type Rig, rig } from '../../support/rig.ts';
+import { applied, type Rig } from '../../support/rig.ts';
 import { head, web } from './one-server.ts';
 
 /** How many addresses are told as billed and of no use. */
@@ -30,9 +30,8 @@ async function ignored({ store }: Rig) {
 
 describe('src/engine/claims/claims.ts: what somebody else makes', () => {
   test("a server of theirs that took an address of this spec's is ignored, and the address is not", async () => {
-    const played = rig();
     const spec = `${head}ips:\n  x: {}\n`;
-    await played.apply(spec);
+    const played = await applied(spec);
     const { id } = played.emulator.mutate({ do: 'add_server', name: 'theirs', public: false }) as {
       id: number;
     };
@@ -49,8 +48,7 @@ describe('src/engine/claims/claims.ts: what somebody else makes', () => {
   });
 
   test('only what is there and not of this spec can be ignored', async () => {
-    const played = rig();
-    await played.apply(head + web);
+    const played = await applied(head + web);
     const ignore = (name: string) => played.ignore(head + web, name);
 
     await expect(ignore('2001')).rejects.toThrow('Server 2001 is bound to servers.web');

@@ -554,8 +554,8 @@ describe('src/engine/run/recover.ts', () => {
     expect(await isNextProven(run, 'ips.a' as ResourceKey)).toBe(is);
   });
 
-  const reserved = { because: 'reserved', outcome: 'void' };
-  const reservation = { ...reserved, request: { name: 'allocate_ip', path: {}, body: {}, probe: reserving } };
+  const foreign = { because: 'reserved', outcome: 'void' };
+  const reservation = { ...foreign, request: { name: 'allocate_ip', path: {}, body: {}, probe: reserving } };
   const unaskable = { id: 'q', because: 'unaskable', outcome: 'void' };
   test.each<[string, readonly Intent[], boolean]>([
     ['was never used', [], false],
@@ -565,7 +565,7 @@ describe('src/engine/run/recover.ts', () => {
     ['was asked, and is unused', [past('ips.a', { because: 'unused', sends: 0 })], true],
     ['was declared absent', [past('ips.a', { because: 'reported_absent', sends: 0 })], true],
     ['was given up', [past('ips.a', { outcome: 'void' })], false],
-    ['another state has reserved', [past('ips.a', reserved)], false],
+    ['another state has reserved', [past('ips.a', foreign)], false],
     ['this state has reserved', [past('ips.a', reservation)], true],
     ['was not sent', [past('ips.a', { sends: 0 })], false],
     ['was replayed', [past('ips.a', { because: 'replayed' })], false],

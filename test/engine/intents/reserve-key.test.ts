@@ -4,7 +4,7 @@ import type { ResourceKey } from '../../../src/core/keys.ts';
 import { memoryState } from '../../../src/state/sqlite-driver.ts';
 import { crashable } from '../../support/crashable.ts';
 import { profiled } from '../../support/profiled.ts';
-import { type Rig, type RigOptions, rig } from '../../support/rig.ts';
+import { applied, type Rig, type RigOptions, rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const large = size.replace('cores: 1', 'cores: 2');
@@ -79,10 +79,9 @@ describe('src/engine/intents/reserve-key.ts', () => {
   });
 
   test('an edit of the scope reserves the key in the new scope', async () => {
-    const played = rig();
     const file = (scope: string) =>
       `version: 1\nproject: {id: 4711, scope: ${scope}}\n${servers({ c: size })}`;
-    await played.apply(file('blue'));
+    const played = await applied(file('blue'));
     const before = played.writes().length;
     expect((await played.apply(file('green'))).plan.warnings).toEqual([]);
     expect(sentSince(played, before)).toEqual([2, 2]);

@@ -1,13 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { ApplyReport } from '../../../src/core/progress.ts';
 import { sliders } from '../../reconcilers/support.ts';
-import { type Rig, rig } from '../../support/rig.ts';
+import { applied, type Rig, rig } from '../../support/rig.ts';
 import { gpu, ips } from '../shop.ts';
 
 describe('src/engine/operator: an operator decides', () => {
   test('a live resource of one key cannot be adopted for another', async () => {
-    const played = rig();
-    await played.apply(ips('one'));
+    const played = await applied(ips('one'));
     const [made] = played.project.ips;
 
     const said = played.adopt(ips('one', 'two'), 'ips.two', String(made?.id));
@@ -33,8 +32,7 @@ describe('src/engine/operator: an operator decides', () => {
   });
 
   test('a resource of a lost state that the operator gave to another entry: nothing else is sent under the key, and the operator decides', async () => {
-    const played = rig();
-    await played.apply(ips('one'));
+    const played = await applied(ips('one'));
     const [{ id } = { id: 0 }] = played.emulator.billed();
     const both = ips('one', 'two');
     const edited = both.replace('one: {server_type_id: 3}', 'one: {}');
@@ -65,8 +63,7 @@ describe('src/engine/operator: an operator decides', () => {
   test('a resource of a lost state whose entry was edited, and has left the spec: the entry takes the resource back', async () => {
     const spec = (networks: string) => `settings: {prune: true}\nnetworks: {${networks}}\n`;
     const edited = 'one: {name: other, cidr: 10.21.0.0/24}';
-    const played = rig();
-    await played.apply(spec('one: {cidr: 10.20.0.0/24}'));
+    const played = await applied(spec('one: {cidr: 10.20.0.0/24}'));
     const [project] = played.emulator.world.projects;
     const { id } = project?.networks.find(({ name }) => name === 'one') ?? { id: 0 };
     played.loseState();
@@ -85,8 +82,7 @@ describe('src/engine/operator: an operator decides', () => {
   test('a network of a lost state whose entry was edited and renamed twice is adopted by the last entry', async () => {
     const spec = (name: string, more = 'name: other, cidr: 10.21.0.0/24, moved: {from: networks.one}') =>
       `settings: {exclusive: true}\nnetworks: {${name}: {${more}}}\n`;
-    const played = rig();
-    await played.apply(spec('one', 'cidr: 10.20.0.0/24'));
+    const played = await applied(spec('one', 'cidr: 10.20.0.0/24'));
     const [project] = played.emulator.world.projects;
     const { id } = project?.networks.find(({ name }) => name === 'one') ?? { id: 0 };
     const state = played.loseState();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { profiled } from '../../support/profiled.ts';
 import { saidBy } from '../../support/resolve.ts';
-import { rig } from '../../support/rig.ts';
+import { applied } from '../../support/rig.ts';
 
 const profile = 'operations: {list_servers: {}, take_server_image: {}}';
 const settings = 'settings: {prune: true, max_deletions: 9, unmanaged: ignore}\n';
@@ -56,9 +56,8 @@ describe.each(
 
 describe('src/engine/operator: a server image that goes by another name in the project', () => {
   test('may be given its right name in the spec, as nothing shows what it is called', async () => {
-    const played = rig();
     const spec = (name: string) => `server_images: {golden: {id: img-7, name: ${name}}}\n`;
-    await played.apply(spec('believed'));
+    const played = await applied(spec('believed'));
 
     expect(await played.plan(spec('right'))).toMatchObject({ operations: [], blocked: [] });
   });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import type { Resolution } from '../../../src/engine/deps.ts';
 import { resolveOf, resolving, saidBy } from '../../support/resolve.ts';
-import { load, type Rig, rig } from '../../support/rig.ts';
+import { applied, load, type Rig, rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
@@ -14,8 +14,7 @@ const resolve = (played: Rig, spec: string, resolution: Resolution, of = key) =>
 
 /** Accepted, and its task never ends. */
 async function stuck(): Promise<Rig> {
-  const played = rig();
-  await played.apply(head);
+  const played = await applied(head);
   played.fail({ path: 'create_server', nth: 1 }, { do: 'task', outcome: 'stuck', leaves: 'everything' });
   await played.apply(web());
   played.emulator.setFaults([]);
@@ -25,14 +24,13 @@ async function stuck(): Promise<Rig> {
 
 describe('src/engine/operator/decide.ts: the new server of a replacement', () => {
   test('does not take the place of the old one before its creation has ended', async () => {
-    const played = rig();
     const [small, large] = ['1024', '2048'].map((memory) =>
       web()
         .replace('memory_mb: 1024', `memory_mb: ${memory}, replace: allowed`)
         .replace('cores: 1', 'cores: 2'),
     ) as [string, string];
     const spec = large.replace('ubuntu-24.04', 'debian-13');
-    await played.apply(small);
+    const played = await applied(small);
     played.fail({ path: 'create_server', nth: 1 }, { do: 'task', outcome: 'stuck', leaves: 'everything' });
     const { blocked } = await played.apply(spec);
     played.emulator.setFaults([]);
@@ -51,9 +49,8 @@ describe('src/engine/operator/decide.ts: the new server of a replacement', () =>
 
 describe('src/engine/operator/decide.ts: resolve --absent', () => {
   test('is refused while the reads show what was made, ready or not', async () => {
-    const played = rig();
     const addresses = 'ips:\n  a: {}\n';
-    await played.apply(head + addresses);
+    const played = await applied(head + addresses);
     played.emulator.setReadings({ pageSize: 1 });
     await played.apply(web(addresses));
 
@@ -69,8 +66,7 @@ describe('src/engine/operator/decide.ts: resolve --absent', () => {
     'absent',
     'abandon',
   ] as const)('is refused as long as the write may still be on its way (%s)', async (type) => {
-    const played = rig();
-    await played.apply(head);
+    const played = await applied(head);
     played.fail({ path: 'create_server', nth: 1 }, { do: 'late', ms: 20_000 });
     await played.apply(web(), { halt: played.signalAfter(5_000) }).catch(() => undefined);
     played.restart();
@@ -87,8 +83,7 @@ describe('src/engine/operator/decide.ts: a purchase in doubt, and its server del
   const spec = web().replace('exclusive: true, ', '');
 
   test('ends with its server, though the entry names another one that is not managed', async () => {
-    const played = rig();
-    await played.apply(spec.split('servers:')[0] ?? '');
+    const played = await applied(spec.split('servers:')[0] ?? '');
     played.fail({ path: 'create_server', nth: 1 }, { do: 'reset', effect: 'done', stored: false });
     await played.apply(spec);
     const other = `${spec.split('servers:')[0]}servers: {web: {managed: false, id: 2002}}\n`;
@@ -112,9 +107,8 @@ describe('src/engine/operator/decide.ts: a purchase in doubt, and its server del
 
 describe('src/engine/operator/adopt-key.ts', () => {
   test('says where entry and server do not fit, and how to take it back', async () => {
-    const played = rig();
     const spec = `${head}ips:\n  www: {}\nservers:\n  a: {${size}, public_ipv4: {ip: www}}\n  b: {${size}}\n`;
-    await played.apply(spec);
+    const played = await applied(spec);
     await played.store.change(
       (await played.store.bindings()).map((each) => ({
         type: 'release',
@@ -218,8 +212,7 @@ describe('src/engine/operator/decide.ts: resolve --retry of a paused replacement
   const retry = (played: Rig, name: string) => played.resolve(pair(2), `servers.${name}`, { type: 'retry' });
 
   test('ends the pause of a refused replacement, and the replacement that waits for it goes on', async () => {
-    const played = rig();
-    await played.apply(pair(1));
+    const played = await applied(pair(1));
     played.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
     await played.apply(`${pair(1)}${entry('more', 1)}`);
     played.restart();

@@ -3,7 +3,7 @@ import type { ConfigError } from '../../../src/core/errors.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import { type Edit, stepsOf } from '../../../src/core/remedy.ts';
 import { flowYaml } from '../../../src/core/text.ts';
-import { rig } from '../../support/rig.ts';
+import { applied } from '../../support/rig.ts';
 
 const web =
   '{server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}, network_interfaces: [net]}';
@@ -42,9 +42,8 @@ describe('src/engine/operator/ignore.ts: a key of the spec is not forgotten', ()
   test.each(
     cases,
   )('%s is released by way %i of the refusal, and no resource is deleted', async (name, way) => {
-    const played = rig();
     const key = name as ResourceKey;
-    await played.apply(written(before));
+    const played = await applied(written(before));
 
     const refusal: ConfigError = await played.forget(written(before), key).then(
       () => undefined,
@@ -70,8 +69,7 @@ describe('src/reconcilers/existence.ts: an unmanaged entry with the id of anothe
   const key = 'servers.web' as ResourceKey;
 
   test('the id of the bound server leads out, and no server is deleted', async () => {
-    const played = rig();
-    await played.apply(written(before));
+    const played = await applied(written(before));
     played.emulator.mutate({ do: 'add_server', name: 'other', public: true });
     const file = edited(before, { type: 'edit', path: key, set: { managed: false, id: 2002 } });
 
@@ -87,9 +85,8 @@ describe('src/reconcilers/existence.ts: an unmanaged entry with the id of anothe
   });
 
   test.each([0, 1])('way %i of the message leads out, and no server is deleted', async (way) => {
-    const played = rig();
     // The entry of the other server has left the spec too.
-    await played.apply(written({ ...before, entries: { ...all, 'servers.www': web } }));
+    const played = await applied(written({ ...before, entries: { ...all, 'servers.www': web } }));
     const entry = flowYaml({ managed: false, id: 2002 });
     let file: File = { ...before, entries: { ...all, [key]: entry } };
 

@@ -3,7 +3,7 @@ import type { Plan } from '../../../src/core/plan.ts';
 import type { Ip } from '../../../src/core/resources.ts';
 import { ignoredObjects } from '../../../src/view/bill.ts';
 import { saidBy } from '../../support/resolve.ts';
-import { type Rig, rig } from '../../support/rig.ts';
+import { applied, type Rig, rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const web = `servers:\n  web: {${size}, public_ipv4: {new: true}}\n`;
@@ -22,8 +22,7 @@ async function told(played: Rig) {
 
 /** A project of which this state knew nothing but itself, and a server and an address that came later. */
 async function withOthers() {
-  const played = rig();
-  await played.apply('');
+  const played = await applied('');
   played.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });
   played.emulator.mutate({ do: 'add_ip' });
   const [held = '', free = ''] = played.project.ips.map(({ address }) => address) ?? [];
@@ -32,9 +31,8 @@ async function withOthers() {
 
 describe("src/engine/operator/ignore.ts: what was said to be somebody else's", () => {
   test('may be a released server that is gone', async () => {
-    const played = rig();
     const bare = web.replace(', public_ipv4: {new: true}', '');
-    await played.apply(bare);
+    const played = await applied(bare);
     await played.forget('', 'servers.web');
     played.project.servers.splice(0, 1);
     await expect(ignore(played, '2001')).resolves.toMatchObject({ text: expect.stringContaining('ignored') });
@@ -108,9 +106,8 @@ describe("src/engine/operator/ignore.ts: what was said to be somebody else's", (
   });
 
   test('a released server includes an address that no entry declares, until another server has its id', async () => {
-    const played = rig();
     const kept = web.replace('{new: true}', '{reuse: true}');
-    await played.apply(kept);
+    const played = await applied(kept);
     await played.forget('settings: {prune: false}\n', 'servers.web');
     const [held = ''] = played.project.ips.map(({ address }) => address) ?? [];
 
