@@ -49,8 +49,6 @@ async function ask(
   const { deps } = made.run;
   const run = asRun({
     ...made.run,
-    stop: new AbortController().signal,
-    check: async () => 't',
     facts: {
       ...made.run.facts,
       heldBy: (_request: unknown, spend: string) => (spend === 'none' ? held : undefined),
@@ -60,7 +58,6 @@ async function ask(
       readyNext: () => void marks.push(['gate', 'next']),
       run: (write: () => unknown) => write(),
     },
-    observe: async () => {},
     cache: { ...made.run.cache, forget: (stale: unknown) => void forgotten.push(stale) },
     stopwatch: {
       until: (_id: string, moment: string, at: number) => (moment === 'due' ? at - now : Number.NaN),
@@ -79,8 +76,7 @@ async function ask(
         putNote: async (note: unknown) => notes.push(note),
       },
       writes: {
-        token: () => 't',
-        room: async () => {},
+        ...deps.writes,
         send: async ({ probe }: { probe?: number }, key: string) => {
           sent.push([probe, key]);
           return left.shift();

@@ -53,7 +53,6 @@ function beginning({
   const run = asRun({
     ...made.run,
     ...{ world, desired: { projectId: 4711, ...(scope === undefined ? {} : { scope }) } },
-    ...{ stop: new AbortController().signal, gate: { isWaited: () => false }, check: async () => 't' },
     bindings: new Map(bound.map((id) => ['networks.x', { id }])),
     kindOf: (name: Intent['kind']) => ({ ...made.run.kindOf(name), billing: { priceNow: () => price } }),
     facts: { ...made.run.facts, exhaustedOf: (key: string) => [`exhausted ${key}`] },
@@ -77,7 +76,8 @@ function beginning({
         note: async () => ({ create_network: behaviour }),
       },
       writes: {
-        ...{ token: () => 't', room: async () => {}, digest: ({ name }: { name: string }) => `sent ${name}` },
+        ...made.run.deps.writes,
+        ...{ digest: ({ name }: { name: string }) => `sent ${name}` },
         send: async () => left.shift(),
       },
     },
@@ -359,7 +359,6 @@ describe('src/engine/intents/next-incarnation.ts', () => {
         ...made.run.facts,
         heldBy: (_request: unknown, spend: string) => (spend === 'none' && 'held' in given ? {} : undefined),
       },
-      gate: { ...made.run.gate, run: (write: () => unknown) => write() },
       observe: async (of: string) => void asks.push(of),
     });
     await askAgain(run, intent);
@@ -405,8 +404,6 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     const run = asRun({
       ...made.run,
       kindOf: () => ({ timing: {}, writes: { request: () => edited } }),
-      facts: { ...made.run.facts, heldBy: () => undefined },
-      gate: { ...made.run.gate, run: (write: () => unknown) => write() },
     });
     await askAgain(run, asked());
     expect(made.recorded.at(-1)).toEqual({ sends: 4, lastSentAt: sentAt + 7, lastSentApiAt: 5 });
@@ -459,7 +456,6 @@ describe('src/engine/intents/next-incarnation.ts', () => {
         ...made.run.facts,
         heldBy: (_request: unknown, spend: string) => (spend === 'none' && given.held ? {} : undefined),
       },
-      gate: { ...made.run.gate, run: (write: () => unknown) => write() },
       read: async (read: () => unknown) => {
         const seen = await read();
         return given.observed && seen;

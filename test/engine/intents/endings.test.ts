@@ -230,7 +230,6 @@ describe('src/engine/intents/not-there.ts', () => {
         heldBy: (_: unknown, spend: string) =>
           'held' in behaviour && spend === 'none' ? { code: 'x', reason: '' } : undefined,
       },
-      gate: { run: (each: () => unknown) => each() },
       close: async (_intent: unknown, given: object, all: readonly unknown[]) => {
         made.ends.push(given as never);
         changes.push(...all);

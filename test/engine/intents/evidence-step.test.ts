@@ -98,7 +98,6 @@ function reading({
     },
     tell: (_of: unknown, step: string, detail: string, wait?: object) =>
       void told.push([step, detail, ...(wait === undefined ? [] : [wait])]),
-    facts: { ...made.run.facts, heldBy: () => undefined },
     read: async (read: () => unknown) => {
       const result = await read();
       return isExchanged ? undefined : result;

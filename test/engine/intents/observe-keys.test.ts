@@ -78,12 +78,11 @@ describe('src/engine/intents/probe-key.ts', () => {
     const store = { note: async (name: string) => (name === 'key_behaviour' ? note : undefined) };
     const run = asRun({
       ...made.run,
-      ...{ stop: new AbortController().signal, gate: { isWaited: () => false }, check: async () => 't' },
       deps: {
         ...made.run.deps,
         store: { ...store, putNote: async (...given: unknown[]) => void notes.push(given) },
         writes: {
-          room: async () => {},
+          ...made.run.deps.writes,
           send: async ({ name, probe }: { name: string; probe: number }, key: string) => {
             sent.push([name, probe, key.length]);
             return left.shift() ?? lost;

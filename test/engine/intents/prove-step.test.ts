@@ -72,10 +72,8 @@ function running({ answers = [], note = known, marked = {}, timeScale = 1, ...gi
   const run = asRun({
     ...made.run,
     desired: { projectId: 4711 },
-    ...{ stop: new AbortController().signal, check: async () => 't', world },
-    facts: { ...made.run.facts, exhaustedOf: () => [] },
+    world,
     kindOf: () => kinds.get('server'),
-    gate: { isWaited: () => false },
     stopwatch: {
       isMarked: (_id: string, moment: string) => moment in marked,
       since: (_id: string, moment: string) => marked[moment] ?? 0,
@@ -98,8 +96,7 @@ function running({ answers = [], note = known, marked = {}, timeScale = 1, ...gi
         },
       },
       writes: {
-        token: () => 't',
-        room: async () => {},
+        ...made.run.deps.writes,
         digest: ({ name, probe }: WriteRequest) => `${name} ${probe}`,
         send: async ({ probe }: WriteRequest) => {
           log.push(`send ${probe}`);

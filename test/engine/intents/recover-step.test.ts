@@ -102,15 +102,10 @@ function running(given: Given) {
     ...{ world, desired: { ...desired, resources }, intents },
     bindings: new Map(bindings.map((each) => [(each as { key: string }).key, each])),
     claims: new Map(claims.map((each) => [objectName(each), each])),
-    stop: new AbortController().signal,
-    halt: new AbortController().signal,
-    gate: { isWaited: () => false, run: (write: () => unknown) => write() },
-    check: async () => 't',
     cache: { since: () => ({ apiNow: () => sentAt, findNetworkInterfaces: async () => [] }) },
     observe: async () => world,
     facts: {
       ...stub.run.facts,
-      exhaustedOf: () => [],
       allPaused: () => (given.paused ? {} : undefined),
       heldBy: (_request: object, spend: string) =>
         given.held?.(spend, log.filter((each) => each === 'send' || each === 'probe').length)
@@ -191,7 +186,7 @@ function running(given: Given) {
           ),
       },
       writes: {
-        ...{ token: () => 't', room: async () => {}, digest: () => 'digest' },
+        ...stub.run.deps.writes,
         send: async ({ probe }: { probe?: number }) => {
           log.push(probe === undefined ? 'send' : 'probe');
           return answers.shift() ?? lost;

@@ -103,7 +103,6 @@ function playing(given: Given) {
     intents: new Map(open.map((each) => [each.key, each])),
     facts: {
       ...made.run.facts,
-      plannedMost: () => undefined,
       heldBy: (_request: object, spend: string) => (spend === 'adds' ? given.held : undefined),
     },
     cache: {

@@ -64,14 +64,12 @@ function reserving({
   const keep = (intent: Intent) => void intents.set(intent.key, intent);
   const run = asRun({
     ...made.run,
-    ...{ intents, stop: new AbortController().signal, check: async () => 't', observe: async () => {} },
+    intents,
     ...{ mode, desired: { projectId: 4711, digest: 'd', ...(scope === undefined ? {} : { scope }) } },
     bindings: new Map(bindings.map((each) => [each.key, each])),
     world: { subjects: new Map([[subject.key, subject]]), observed: new Map(), childrenOf: () => [] },
-    gate: { isWaited: () => false, readyNext: () => {}, run: (write: () => unknown) => write() },
     facts: {
       ...made.run.facts,
-      exhaustedOf: () => [],
       heldBy: (_request: unknown, spend: string) => (spend === 'none' ? held : undefined),
     },
     stopwatch: {
@@ -105,7 +103,7 @@ function reserving({
         lastAttempt: async (key: string) => attempts.get(key) ?? -1,
       },
       writes: {
-        ...{ token: () => 't', room: async () => {}, digest: () => 'sent' },
+        ...made.run.deps.writes,
         send: async ({ name, probe }: { readonly name: string; readonly probe?: unknown }) => {
           sent.push(probe);
           expect(name).toBe('create_network');

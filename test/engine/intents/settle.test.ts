@@ -44,7 +44,6 @@ function running({
   const run = asRun({
     ...made.run,
     ...{ stop: stop.signal, halt: stop.signal, bindings, world: { childrenOf: () => [], ...world } },
-    gate: { isWaited: () => false, readyNext: () => {}, run: (write: () => unknown) => write() },
     observe: async (key: string) => {
       observed.push(key);
       return { subjects: new Map() };
@@ -59,7 +58,6 @@ function running({
         spends.push(spend);
         return held;
       },
-      plannedMost: () => undefined,
     },
     cache: { since: () => ({ apiNow: () => at.now }), forget: () => void made.stale.push('read again') },
     stopwatch: {

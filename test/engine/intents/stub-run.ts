@@ -36,7 +36,7 @@ export function stubRun({
       random: { next: () => 0 },
       requestTimeoutMs: 20_000,
       profile: { timeScale: 1 },
-      writes: { token: () => 't' },
+      writes: { token: () => 't', room: async () => {}, digest: () => 'digest' },
       tasks: { earliest: async () => 9 },
       store: {
         ...{ intents: async () => past, claims: async () => claims, change: noted('change') },
@@ -59,6 +59,9 @@ export function stubRun({
       claims: new Map(),
       world: { subjects: new Map(), childrenOf: () => [] },
     },
+    ...{ stop: new AbortController().signal, halt: new AbortController().signal, check: async () => 't' },
+    gate: { isWaited: () => false, readyNext: () => {}, run: (write: () => unknown) => write() },
+    observe: async () => {},
     ...{ tell: noted('tell'), change: noted('run.change'), mode: {}, desired: { projectId: 4711 } },
     update: async (intent: Intent, patch: { readonly stage?: object }) => {
       recorded.push(patch);
@@ -69,6 +72,7 @@ export function stubRun({
     facts: {
       ...{ answered: noted('answered'), pause: noted('pause') },
       ...{ expose: noted('expose'), supersede: noted('supersede') },
+      ...{ exhaustedOf: () => [], heldBy: () => undefined, plannedMost: () => undefined },
       ...('facts' in more ? (more.facts as object) : {}),
     },
   };
