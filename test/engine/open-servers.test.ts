@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { type Rig, rig } from '../support/rig.ts';
+import type { Plan } from '../../src/core/plan.ts';
+import { around, type Rig, rig } from '../support/rig.ts';
 
 const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
+
+const warned = ({ warnings }: Plan) => warnings.map(({ code, key }) => `${code} ${key}`);
 
 describe('src/engine/run/findings.ts: a server that stands open', () => {
   const server = `${head}servers:\n  web:\n    {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}, firewall: {enabled: true, policy_in: drop, rules: []}}\n`;
@@ -15,9 +18,7 @@ describe('src/engine/run/findings.ts: a server that stands open', () => {
 
     const first = await played.apply(server);
 
-    expect(first.plan.warnings).toContainEqual(
-      expect.objectContaining({ key: 'servers.web', code: 'exposed' }),
-    );
+    expect(warned(first.plan)).toContain('exposed servers.web');
     played.emulator.setFaults([]);
     await played.clock.advance(600_000);
     played.restart();
@@ -35,10 +36,10 @@ describe('src/engine/run/findings.ts: a server that stands open', () => {
     await played.apply(server);
     const renamed = server.replace('  web:\n    {', '  www:\n    {moved: {from: servers.web}, ');
 
-    const { warnings, blocked } = await played.plan(renamed);
+    const plan = await played.plan(renamed);
 
-    expect(blocked).toMatchObject([{ key: 'servers.www', code: 'moved_in_flight' }]);
-    expect(warnings).toContainEqual(expect.objectContaining({ key: 'servers.web', code: 'exposed' }));
+    expect(plan.blocked).toMatchObject([{ key: 'servers.www', code: 'moved_in_flight' }]);
+    expect(warned(plan)).toContain('exposed servers.web');
   });
 
   test.each([
@@ -49,42 +50,36 @@ describe('src/engine/run/findings.ts: a server that stands open', () => {
     const report = await played.apply(server, { halt: played.signalAfter(1_000) });
 
     expect(report.outcome).toBe('stopped');
-    expect(report.plan.warnings).toContainEqual(expect.objectContaining({ code: 'exposed' }));
+    expect(warned(report.plan)).toContain('exposed servers.web');
     played.restart();
-    expect((await played.plan(server)).warnings).toContainEqual(
-      expect.objectContaining({ key: 'servers.web', code: 'exposed' }),
-    );
+    expect(warned(await played.plan(server))).toContain('exposed servers.web');
     expect((await played.apply(server)).outcome).toBe('converged');
     expect(firewallOf(played)).toMatchObject({ enabled: true, policyIn: 'drop' });
   });
 
   const card = 'networks: {n: {cidr: 10.1.0.0/24}}\n';
-  const firewallOf = ({ emulator }: Rig) => emulator.world.projects[0]?.servers[0]?.firewall;
+  const firewallOf = ({ project }: Rig) => project.servers[0]?.firewall;
 
   const whole =
     card + server.replace('firewall:', 'network_interfaces: [n], backup: {max_age: 24h}, firewall:');
 
-  const serverTask = ({ emulator }: Rig) =>
-    emulator.world.projects[0]?.tasks.find(({ kind }) => kind === 'create_server');
+  const serverTask = ({ project }: Rig) => project.tasks.find(({ kind }) => kind === 'create_server');
 
+  type Call = { readonly method: string; readonly path: string };
   /** Stops a run once an answer passes the filter. */
-  function stoppedAt(isIt: (call: { method: string; path: string }, rig: Rig) => boolean, ms = 0) {
+  function stoppedAt(isIt: (call: Call, rig: Rig) => boolean, ms = 0) {
     const stop = new AbortController();
     const at = { monotonic: 0 };
     const played: Rig = rig({
       emulator: { readings: { firewallWhileCreating: 409 } },
-      wrap: (inner) => ({
-        ...inner,
-        async send(request, options) {
-          const answer = await inner.send(request, options);
-          const { method, url } = request;
-          if (isIt({ method, path: new URL(url).pathname.slice('/v1'.length) }, played))
-            void played.clock.sleep(ms).then(() => {
-              at.monotonic = played.clock.monotonic();
-              stop.abort(new Error('stopped'));
-            });
-          return answer;
-        },
+      wrap: around(async ({ method, url }, send) => {
+        const answer = await send();
+        if (!isIt({ method, path: new URL(url).pathname.slice('/v1'.length) }, played)) return answer;
+        void played.clock.sleep(ms).then(() => {
+          at.monotonic = played.clock.monotonic();
+          stop.abort(new Error('stopped'));
+        });
+        return answer;
       }),
     });
     return { played, stop: stop.signal, at };
@@ -93,10 +88,8 @@ describe('src/engine/run/findings.ts: a server that stands open', () => {
   test.each([
     0, 1_000, 20_000,
   ])('a stop %i ms after its acceptance ends the run, and names the task and the missing firewall', async (ms) => {
-    const { played, stop, at } = stoppedAt(
-      ({ method, path }) => method === 'POST' && path === '/servers',
-      ms,
-    );
+    const isCreation = ({ method, path }: Call) => method === 'POST' && path === '/servers';
+    const { played, stop, at } = stoppedAt(isCreation, ms);
 
     const report = await played.apply(whole, { stop });
 
@@ -105,25 +98,17 @@ describe('src/engine/run/findings.ts: a server that stands open', () => {
     expect(report.results).toContainEqual(
       expect.objectContaining({ key: 'servers.web', outcome: 'unresolved', taskId: serverTask(played)?.id }),
     );
-    expect(report.plan.warnings).toContainEqual(
-      expect.objectContaining({ key: 'servers.web', code: 'exposed' }),
-    );
+    expect(warned(report.plan)).toContain('exposed servers.web');
     played.restart();
     expect((await played.apply(whole)).outcome).toBe('converged');
     expect(played.writes().filter(({ path }) => path === '/servers')).toHaveLength(1);
   });
 
+  const hasEnded = (played: Rig) => serverTask(played)?.done === true;
+  const isPoll = (path: string, played: Rig) => path === `/tasks/${serverTask(played)?.id}`;
   test.each([
-    [
-      'the end of its task is read',
-      ({ path }: { path: string }, played: Rig) =>
-        path === `/tasks/${serverTask(played)?.id}` && serverTask(played)?.done === true,
-    ],
-    [
-      'its firewall is answered',
-      ({ method, path }: { method: string; path: string }, played: Rig) =>
-        method === 'PUT' && path.endsWith('/firewall') && serverTask(played)?.done === true,
-    ],
+    ['the end of its task is read', ({ path }: Call, of: Rig) => isPoll(path, of) && hasEnded(of)],
+    ['its firewall is answered', ({ path }: Call, of: Rig) => path.endsWith('/firewall') && hasEnded(of)],
   ])('a stop when %s sets the firewall, and sends nothing else', async (_when, isIt) => {
     const { played, stop, at } = stoppedAt(isIt);
 
@@ -131,7 +116,7 @@ describe('src/engine/run/findings.ts: a server that stands open', () => {
 
     expect(report.outcome).toBe('stopped');
     expect(firewallOf(played)).toMatchObject({ enabled: true, policyIn: 'drop' });
-    expect(report.plan.warnings.map(({ code }) => code)).not.toContain('exposed');
+    expect(warned(report.plan)).not.toContain('exposed servers.web');
     const later = played.writes().filter((each) => each.at > at.monotonic);
     expect(later.filter((each) => each.path !== '/servers/2001/firewall')).toEqual([]);
   });
@@ -145,7 +130,7 @@ describe('src/engine/run/findings.ts: a server that stands open', () => {
     expect(played.clock.monotonic()).toBeGreaterThan(170_000);
     expect(played.clock.monotonic()).toBeLessThan(190_000);
     expect(played.clock.sleeping).toBe(0);
-    expect(report.plan.warnings).toContainEqual(expect.objectContaining({ code: 'exposed' }));
+    expect(warned(report.plan)).toContain('exposed servers.web');
   });
 
   test('a firewall that is not enabled is not waited for, and its server is not told as exposed', async () => {
@@ -156,6 +141,6 @@ describe('src/engine/run/findings.ts: a server that stands open', () => {
 
     expect(report.outcome).toBe('stopped');
     expect(played.writes()).toHaveLength(1);
-    expect(report.plan.warnings.map(({ code }) => code)).not.toContain('exposed');
+    expect(warned(report.plan)).not.toContain('exposed servers.web');
   });
 });
