@@ -69,10 +69,8 @@ describe('src/engine/run/start.ts: destroy goes by what the spec says now', () =
   test('the file protects the resource of a reverted rename that an open write holds', async () => {
     const shop = (more: string) => web(`, replace: allowed${more}`).replace('web:', 'shop:');
     const played = await applied(web(', replace: allowed'), shop(', moved: {from: servers.web}'));
-    played.fail({ path: 'delete_server' }, { do: 'task', outcome: 'stuck' });
     const larger = (file: string) => file.replace('cores: 1', 'cores: 2');
-    await played.apply(larger(shop('')));
-    played.emulator.setFaults([]);
+    await played.failing({ path: 'delete_server' }, { do: 'task', outcome: 'stuck' }, larger(shop('')));
 
     const report = await played.apply(larger(web(', replace: allowed, protect: true')), { destroy: true });
 

@@ -19,7 +19,7 @@ async function killed(played: Rig, spec: string, afterMs: number): Promise<void>
 /** The answer to the creation is lost, and the process ends before the next step. */
 async function unanswered(): Promise<Rig> {
   const played = rig();
-  played.fail({ path: 'create_server', nth: 1 }, { do: 'reset', effect: 'done' });
+  played.fail('create_server', { do: 'reset', effect: 'done' });
   await killed(played, file(), 5_000);
   played.emulator.setFaults([]);
   await played.clock.advance(60_000);

@@ -78,9 +78,7 @@ describe('src/engine/claims/release.ts: a server is replaced, the new one first'
     const without = named('').replace(', public_ipv4: ', '').replace('enabled: true', 'enabled: false');
     const played = await applied(named('{ip: web}'));
     const refusal = { do: 'answer', status: 422, code: 'invalid_request', effect: 'none' } as const;
-    played.fail({ path: 'add_network_interface' }, refusal);
-    await played.apply(without);
-    played.emulator.setFaults([]);
+    await played.failing({ path: 'add_network_interface' }, refusal, without);
     const settled = { type: 'absent' } as const;
     await played.resolve(without, 'servers.web.network_interfaces.backend', settled);
 

@@ -30,7 +30,7 @@ describe('src/engine/run/approval.ts: settings.max_monthly_increase', () => {
     const one = `${gpu}, gpu_package: l40s-1`;
     const asks = head.replace('{', '{unconfirmed_servers: ask, ');
     const file = (more: string) => `${asks}servers:\n  a: {${one}}\n${more}`;
-    played.fail({ path: 'create_server', nth: 1 }, { do: 'reset', effect: 'none' });
+    played.fail('create_server', { do: 'reset', effect: 'none' });
     await played.apply(file(''));
 
     const report = await played.apply(file(`  b: {${one}, public_ipv4: {new: true}}\n`));
@@ -123,9 +123,7 @@ describe('src/engine/run/plan.ts: a replacement that an earlier run has begun', 
   const begun = async (next: string) => {
     const played = priced();
     await played.apply(capped(20, old));
-    played.fail({ method: 'DELETE' }, { do: 'standing', standing: 'unpaid' });
-    await played.apply(capped(20, next));
-    played.emulator.setFaults([]);
+    await played.failing({ method: 'DELETE' }, { do: 'standing', standing: 'unpaid' }, capped(20, next));
     expect(played.project.servers).toEqual([]);
     played.emulator.mutate({ do: 'set_standing', standing: 'active' });
     return played;

@@ -11,7 +11,7 @@ const web = `servers: {web: {${sliders}, public_ipv4: {new: true}, firewall: {en
 /** A rig in which the creation of a server failed and left the server. */
 async function tainted() {
   const world = rig({ emulator: { readings: { firewallWhileCreating: 409 } } });
-  world.fail({ path: 'create_server', nth: 1 }, { do: 'task', outcome: 'fail', leaves: 'everything' });
+  world.fail('create_server', { do: 'task', outcome: 'fail', leaves: 'everything' });
   await world.apply(web);
   return world;
 }

@@ -2,7 +2,7 @@ import { createClient } from '../../src/api/client.ts';
 import type { Desired } from '../../src/core/desired.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { type ApiProfile, documentedProfile } from '../../src/core/profile.ts';
-import type { ProgressEvent } from '../../src/core/progress.ts';
+import type { ApplyReport, ProgressEvent } from '../../src/core/progress.ts';
 import type { StateStore } from '../../src/core/state.ts';
 import {
   type HttpRequest,
@@ -118,6 +118,16 @@ export function rig(options: RigOptions = {}) {
     });
   }
 
+  function apply(spec: string, applyOptions: Partial<ApplyOptions> = {}): Promise<ApplyReport> {
+    return clock.run(engine.apply(load(spec), { approve: async () => true, ...applyOptions }));
+  }
+
+  /** From now on the API fails so, and in no other way. A text: the first request of this operation. */
+  function fail(when: FaultRule['when'] | string, action: FaultAction): void {
+    const condition = typeof when === 'string' ? { path: when, nth: 1 } : when;
+    emulator.setFaults([faultRule(condition, action)]);
+  }
+
   let engineClient: ReturnType<typeof createClient>;
   let engine = engineOn(store);
   return {
@@ -170,8 +180,7 @@ export function rig(options: RigOptions = {}) {
     }),
     plan: (spec: string, planOptions?: Partial<ApplyOptions>) =>
       clock.run(engine.plan(load(spec), planOptions)),
-    apply: (spec: string, applyOptions?: Partial<ApplyOptions>) =>
-      clock.run(engine.apply(load(spec), { approve: async () => true, ...applyOptions })),
+    apply,
     /** The commands of an operator. */
     adopt: (spec: string, key: string, id: string) =>
       clock.run(engine.adopt(load(spec), key as ResourceKey, id)),
@@ -180,8 +189,18 @@ export function rig(options: RigOptions = {}) {
       clock.run(engine.resolve(load(spec), key as ResourceKey, resolution)),
     ignore: (spec: string, ...names: readonly string[]) => clock.run(engine.ignore(load(spec), names)),
     unignore: (spec: string, ...names: readonly string[]) => clock.run(engine.unignore(load(spec), names)),
-    /** From now on the API fails so, and in no other way. */
-    fail: (when: FaultRule['when'], action: FaultAction) => emulator.setFaults([faultRule(when, action)]),
+    fail,
+    /** Applies the spec while the API fails so. */
+    failing: async (
+      when: FaultRule['when'] | string,
+      action: FaultAction,
+      ...of: Parameters<typeof apply>
+    ) => {
+      fail(when, action);
+      const report = await apply(...of);
+      emulator.setFaults([]);
+      return report;
+    },
   };
 }
 

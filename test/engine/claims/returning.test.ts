@@ -18,9 +18,7 @@ const web = 'servers.web' as ResourceKey;
 async function both(): Promise<Rig> {
   const played = await applied(file(1));
   const refusal = { do: 'answer', status: 403, code: 'locked', effect: 'none' } as const;
-  played.fail({ path: 'delete_server' }, refusal);
-  await played.apply(file(2));
-  played.emulator.setFaults([]);
+  await played.failing({ path: 'delete_server' }, refusal, file(2));
   played.restart();
   expect(servers(played)).toEqual([
     [2001, 1],

@@ -27,9 +27,7 @@ const idOf = async ({ store }: Rig, key: string) =>
 async function doubted(before: string, path: string, text: string): Promise<Rig> {
   const played = rig({ emulator: { readings: { bodyCheck: 'beforeKeyUnstored' } } });
   await played.apply(before);
-  played.fail({ path }, { do: 'reset', effect: 'none' });
-  await played.apply(text, { halt: played.signalAfter(30_000) });
-  played.emulator.setFaults([]);
+  await played.failing({ path }, { do: 'reset', effect: 'none' }, text, { halt: played.signalAfter(30_000) });
   played.restart();
   expect(await played.store.openIntents()).toMatchObject([{ unconfirmed: { why: 'lost' } }]);
   return played;

@@ -14,7 +14,7 @@ async function resizedUnseen(larger = file(16)) {
   });
   const played = profiled({ wrap: stopping });
   await played.apply(file(1));
-  played.fail({ path: 'resize_server', nth: 1 }, { do: 'reset', effect: 'done' });
+  played.fail('resize_server', { do: 'reset', effect: 'done' });
   await played.apply(larger, { halt: stop.signal });
   played.restart();
   return played;

@@ -23,7 +23,7 @@ async function haltedAfter(
 ): Promise<Rig> {
   const durations = { create_server: [20 * minute, 20 * minute] } as const;
   const played = rig({ emulator: { readings, durations } });
-  played.fail({ path: 'create_server', nth: 1 }, fault);
+  played.fail('create_server', fault);
   await played.apply(spec, { halt: played.signalAfter(ms) });
   await played.clock.advance(2 * minute);
   return played;

@@ -123,7 +123,7 @@ describe('src/engine/operator: an operator decides', () => {
     effect: 'none' | 'done',
   ): Promise<{ readonly played: Rig; readonly report: ApplyReport }> {
     const played = rig();
-    played.fail({ path: 'create_server', nth: 1 }, { do: 'reset', effect, stored: false });
+    played.fail('create_server', { do: 'reset', effect, stored: false });
     const report = await played.apply(blind);
     expect(report.blocked).toMatchObject([{ key: 'servers.gpu', code: 'outcome_unknown' }]);
     return { played, report };
