@@ -31,8 +31,7 @@ describe('src/engine/run/approval.ts', () => {
     const made = rig();
     const first = await reconcile(made, one);
     expect([first.report.outcome, made.writes()]).toEqual(['declined', []]);
-    const second = await reconcile(made, one);
-    expect(second.waiting).toBe(first.waiting);
+    expect((await reconcile(made, one)).waiting).toBe(first.waiting);
     await approve(made, shortDigest(first.waiting ?? ''));
     const third = await reconcile(made, one);
     expect([third.report.outcome, third.waiting]).toEqual(['converged', undefined]);

@@ -92,8 +92,7 @@ describe('src/plan/flags.ts', () => {
     }
     expect(warned).toEqual(['', ...Array(6).fill('expires_soon a week'), 'expires_soon a day', 'expired ']);
 
-    const report = await played.apply(spec);
-    expect(report.outcome).toBe('converged');
+    expect((await played.apply(spec)).outcome).toBe('converged');
     expect(played.project.ips).toHaveLength(1);
     expect((await played.plan(spec)).warnings).toMatchObject([
       { code: 'expired', key: 'ips.a', remedies: [] },
@@ -146,8 +145,7 @@ describe('src/plan/flags.ts', () => {
     const { blocked } = await played.plan(server(name, `${end}, protect: true`));
     expect(blocked.map(({ key, code }) => `${code} ${key}`)).toContain('protected servers.a');
 
-    const kept = await played.apply(server(name, `${end}, keep_ip: true`));
-    expect(kept.outcome).toBe('converged');
+    expect((await played.apply(server(name, `${end}, keep_ip: true`))).outcome).toBe('converged');
     const { servers = [], ips = [] } = played.emulator.world.projects[0] ?? {};
     expect([servers.length, ips.length]).toEqual([0, 1]);
   });

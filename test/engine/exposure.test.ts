@@ -46,9 +46,7 @@ describe('src/engine/intents/bound-by.ts: how long new servers are exposed', () 
     const refusal = { do: 'answer', status: 409, code: 'server_busy', effect: 'none' } as const;
     played.fail({ path: 'replace_firewall', times: 3 }, refusal);
 
-    const { outcome } = await played.apply(fleetSpec(2));
-
-    expect(outcome).toBe('converged');
+    expect((await played.apply(fleetSpec(2))).outcome).toBe('converged');
     expect(played.writes().filter(({ method }) => method === 'PUT').length).toBeLessThanOrEqual(6);
   });
 });

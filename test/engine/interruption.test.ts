@@ -96,9 +96,7 @@ describe('src/engine/interruption.ts: stop and halt', () => {
       void clock.sleep(ms).then(() => loss.abort(new Error('lost')));
       const before = clock.monotonic();
 
-      const report = await played.apply(larger).catch((error: unknown) => error);
-
-      expect(report).toBe(loss.signal.reason);
+      expect(await played.apply(larger).catch((error: unknown) => error)).toBe(loss.signal.reason);
       expect(clock.monotonic() - before, `at ${ms}`).toBeLessThan(ms + 31_000);
       expect(clock.sleeping).toBe(0);
     }

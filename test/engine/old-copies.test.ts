@@ -42,9 +42,7 @@ describe('src/engine/run/start.ts: `unmanaged: ignore`', () => {
     const suspended = spec.replace('prune: true', 'unmanaged: ignore, suspend: {reason: freeze}');
     await played.apply(suspended);
 
-    const { blocked } = await played.apply(spec);
-
-    expect(blocked.map(({ code }) => code)).toEqual(['unmanaged_resources']);
+    expect((await played.apply(spec)).blocked.map(({ code }) => code)).toEqual(['unmanaged_resources']);
     expect(played.project.servers).toHaveLength(1);
   });
 
@@ -64,9 +62,7 @@ describe('src/plan/flags.ts: an entry whose identity is in question', () => {
     const played = await applied(servers({ a: own, b: own }));
     await played.apply(servers({ a: own, b: `${own}, id: 9999, protect: true` }));
 
-    const { blocked } = await played.apply(servers({ a: own }));
-
-    expect(blocked.map(({ code }) => code)).toContain('protected');
+    expect((await played.apply(servers({ a: own }))).blocked.map(({ code }) => code)).toContain('protected');
     expect(deletions(played)).toEqual([]);
   });
 });

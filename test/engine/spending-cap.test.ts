@@ -155,9 +155,7 @@ describe('src/engine/run/plan.ts: a replacement that an earlier run has begun', 
     await played.clock.advance(1_800_000 + afterMs);
     const spec = capped(20, more === '' ? next : `${next}, ${more}`);
 
-    const report = await played.apply(more === '' ? spec : spec.replace('web: {', 'www: {'));
-
-    expect(report.outcome).toBe(outcome);
+    expect((await played.apply(more === '' ? spec : spec.replace('web: {', 'www: {'))).outcome).toBe(outcome);
   });
 
   test('and is held if a later edit makes it dearer than the limit', async () => {

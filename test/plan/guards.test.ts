@@ -92,9 +92,7 @@ describe('src/plan/guards.ts', () => {
     const [, a] = projectOf(emulator).networks;
     emulator.mutate({ do: 'delete_network', id: a?.id ?? 0 });
 
-    const report = await apply('settings: {prune: true, max_deletions: 2}\n');
-
-    expect(report.outcome).toBe('blocked');
+    expect((await apply('settings: {prune: true, max_deletions: 2}\n')).outcome).toBe('blocked');
     expect(countOf(emulator, 'delete_network') + countOf(emulator, 'delete_server')).toBeLessThanOrEqual(2);
   });
 

@@ -43,9 +43,7 @@ describe('src/plan/draft.ts: a rename by the same id', () => {
     const other = `settings: {prune: true}\nnetworks: {b: {id: ${bound?.id}, cidr: 10.9.0.0/24}}\n`;
     const from = played.writes().length;
 
-    const report = await played.apply(other);
-
-    expect(report.outcome).toBe('blocked');
+    expect((await played.apply(other)).outcome).toBe('blocked');
     expect(played.writes().slice(from)).toEqual([]);
   });
 

@@ -164,8 +164,7 @@ describe('src/engine/claims/claims.ts: the register', () => {
     ['an update has changed', { past: [deletion({ verb: 'update' })] }, 'unmanaged'],
   ])('an address that %s', async (_name, given, is) => {
     const { run, asked } = running({ ips: [ip(51)], ...given });
-    const register = await registerOf(run);
-    expect(register.address(ip(51) as never).is).toBe(is);
+    expect((await registerOf(run)).address(ip(51) as never).is).toBe(is);
     expect(asked.includes('past 100')).toBe(is === 'unmanaged' || given.past !== undefined);
   });
 
@@ -184,8 +183,7 @@ describe('src/engine/claims/claims.ts: the register', () => {
     ['a confirmed one', absent({ unconfirmed: undefined }), false],
     ['an unused key', absent({ because: 'unused' }), false],
   ])('a creation that an operator has declared absent: %s', async (_name, intent, isOne) => {
-    const { declaredAbsent } = await registerOf(running({ absent: [intent] }).run);
-    expect(declaredAbsent).toHaveLength(isOne ? 1 : 0);
+    expect((await registerOf(running({ absent: [intent] }).run)).declaredAbsent).toHaveLength(isOne ? 1 : 0);
   });
 
   const n = { networks: [{ id: 3, name: 'n', server_count: 1 }] };

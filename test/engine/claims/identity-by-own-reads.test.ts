@@ -83,9 +83,7 @@ describe.each([
     it.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });
     endEarly(it);
 
-    const { blocked } = await it.apply(head);
-
-    expect(blocked).toMatchObject([{ key: web, code: 'identity_changed' }]);
+    expect((await it.apply(head)).blocked).toMatchObject([{ key: web, code: 'identity_changed' }]);
     expect(it.project.servers).toHaveLength(1);
   });
 });

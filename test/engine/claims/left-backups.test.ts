@@ -78,8 +78,6 @@ describe('src/engine/claims/release.ts: what stays billed after its server', () 
     await played.apply(nothing, { halt: killed.signal });
     played.restart();
 
-    const { plan } = await played.apply(nothing);
-
-    expect(plan.cost.left_billed.join()).toContain(told);
+    expect((await played.apply(nothing)).plan.cost.left_billed.join()).toContain(told);
   });
 });

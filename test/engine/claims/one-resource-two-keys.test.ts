@@ -28,9 +28,7 @@ describe('src/engine/claims/claims.ts: one resource under two names', () => {
       if (lost) played.emulator.mutate({ do: 'delete_server', id: 2001 });
       played.restart();
 
-      const report = await played.apply(head + then + ips);
-
-      expect(report.outcome).toBe('converged');
+      expect((await played.apply(head + then + ips)).outcome).toBe('converged');
       expect(addresses(played)).toContain(5001);
       expect(await bound(played)).toMatchObject({ 'servers.web': '2002', ...kept });
       expect((await played.plan(head + then + ips)).blocked).toEqual([]);

@@ -38,8 +38,7 @@ describe('src/engine/claims: a part that has left the entry of its server', () =
     const key = `servers.web.${part}` as ResourceKey;
     const played = await applied(bare, file(`${part}: ${entry}`));
 
-    const { warnings } = await played.plan(bare);
-    expect(warnings).toMatchObject([{ code: 'no_longer_declared', key }]);
+    expect((await played.plan(bare)).warnings).toMatchObject([{ code: 'no_longer_declared', key }]);
     await played.forget(bare, `${key}`);
 
     expect((await played.plan(bare)).warnings).toEqual([]);

@@ -100,9 +100,7 @@ describe('src/engine/run/findings.ts', () => {
     const spec = `${network()}ips:\n  web: {}\n`;
     const only = { targets: ['ips.web' as ResourceKey], excludes: [] };
 
-    const plan = await played.plan(spec, { selection: only });
-
-    expect(plan.blocked).toEqual([]);
+    expect((await played.plan(spec, { selection: only })).blocked).toEqual([]);
     await played.apply(spec, { selection: only });
     expect(lines((await played.plan(spec)).blocked)).toEqual(['create networks.backend task_failed']);
   });

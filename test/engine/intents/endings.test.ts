@@ -395,8 +395,7 @@ describe('src/engine/intents/capacity.ts', () => {
   });
 
   test('an entry that has left the spec has no other preference', async () => {
-    const { progress } = await refuse({ list: [] });
-    expect(progress).toMatchObject({ now: 'again' });
+    expect((await refuse({ list: [] })).progress).toMatchObject({ now: 'again' });
     expect(sentPreference(stubRun().run, sent('a'))).toBe('a');
   });
 });

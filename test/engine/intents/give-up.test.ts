@@ -61,9 +61,7 @@ describe('src/engine/intents/endings.ts: a purchase in doubt, and a run that lea
     const without = { targets: [], excludes: ['ips.x' as ResourceKey] };
     played.emulator.mutate({ do: 'delete_ip', id: 5001 });
 
-    const report = await played.apply(text, { selection: without });
-
-    expect(report.blocked).toEqual([]);
+    expect((await played.apply(text, { selection: without })).blocked).toEqual([]);
     expect((await played.store.openIntents()).map(({ phase }) => phase)).toEqual(['waiting']);
     await played.resolve(text, 'servers.a', { type: 'absent' });
     expect((await played.apply(text)).outcome).toBe('converged');

@@ -58,9 +58,7 @@ describe('src/engine/intents/prove.ts: the old server goes first', () => {
     for (const { packages } of played.emulator.world.serverTypes)
       for (const sold of packages) sold.capacity = 0;
 
-    const report = await played.apply(gpu('debian-13'));
-
-    expect(report.blocked).toEqual([]);
+    expect((await played.apply(gpu('debian-13'))).blocked).toEqual([]);
     expect(played.project.servers.map(({ id }) => id)).toEqual([2002]);
   });
 });

@@ -279,8 +279,7 @@ describe('src/engine/intents/record.ts', () => {
       expected: ['servers.x.firewall'],
       afterMs: 0,
     });
-    const { exposed } = await exposing({ ...aServer, replayed: true }, 0);
-    expect(exposed).toEqual([['servers.x', 0, false]]);
+    expect((await exposing({ ...aServer, replayed: true }, 0)).exposed).toEqual([['servers.x', 0, false]]);
     expect(await exposing(aServer, 0, [])).toMatchObject({ grace: [], expected: [] });
   });
 

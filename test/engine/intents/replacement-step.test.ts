@@ -351,8 +351,7 @@ describe('src/engine/intents/revalidate.ts', () => {
     const stopped = await check({ ...replaced, standing: 'Suspended' }, half);
     expect(stopped.ages).toEqual([70_000]);
     expect(stopped.reason).toBeDefined();
-    const none = await check({ ...added(web), standing: 'Suspended' }, operation('create'));
-    expect(none.ages).toEqual([]);
+    expect((await check({ ...added(web), standing: 'Suspended' }, operation('create'))).ages).toEqual([]);
   });
 
   test('only a purchase reads the register', async () => {

@@ -86,8 +86,7 @@ describe('src/engine/intents/reserve-key.ts', () => {
     expect((await played.apply(file('green'))).plan.warnings).toEqual([]);
     expect(sentSince(played, before)).toEqual([2, 2]);
     played.loseState();
-    const { blocked } = await played.apply(file('green'));
-    expect(blocked.map(({ code }) => code)).toEqual(['key_conflict']);
+    expect((await played.apply(file('green'))).blocked.map(({ code }) => code)).toEqual(['key_conflict']);
     expect(played.project.servers).toHaveLength(1);
   });
 
@@ -169,8 +168,7 @@ describe('src/engine/intents/reserve-key.ts', () => {
     const played = await renamedOnce({ emulator: { readings: { bodyCheck: 'beforeKey' } } });
     await played.apply(passedOn);
     played.loseState();
-    const { blocked } = await played.apply(passedOn);
-    expect(blocked.map(({ key }) => key)).toContainEqual('servers.c');
+    expect((await played.apply(passedOn)).blocked.map(({ key }) => key)).toContainEqual('servers.c');
     expect(played.project.servers).toHaveLength(2);
   });
 
