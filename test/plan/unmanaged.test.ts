@@ -198,29 +198,25 @@ describe('src/plan/unmanaged.ts: the ways out', () => {
     parts: { servers: names.map((name, at) => ({ id: 2001 + at, name })) as never },
   });
   const held = { parts: { ips: [address(10, 2001)] } };
+  const oneBare = { parts: { ...listed('x', 'web').parts, ips: [address(10, 2002)] } };
+  const ofA = {
+    parts: { ips: [address(10, 2001), address(11, 2002)] },
+    bindings: [bound('ips.a', 'ip', '10')],
+  };
+  const oneId = { parts: { ips: [address(2001, 2001)] } };
   const two2 = `ips: {a: {}, b: {}}\nservers: {web: {${sliders}}, db: {${sliders}, public_ipv4: {ip: a}}, pub: {${sliders}, public_ipv4: {new: true}}}\n`;
   test.each<[string, Given, readonly string[], object]>([
     ['two addresses', { parts: { ips: [address(10), address(11)] } }, ['ips.a'], {}],
     ['a server of the name', listed('x', ' web '), ['servers.web'], { 'servers.web': '2002' }],
-    [
-      'a server of the name, and one without an address',
-      { parts: { ...listed('x', 'web').parts, ips: [address(10, 2002)] } },
-      ['servers.web'],
-      { 'servers.web': '2002' },
-    ],
+    ['a server of the name, and one without an address', oneBare, ['servers.web'], { 'servers.web': '2002' }],
     ['a server without an address', listed('x'), ['servers.web'], { 'servers.web': '2001' }],
     ['a server with an address', held, ['servers.web'], {}],
     ['a server with an address, for an entry with one', held, ['servers.pub'], { 'servers.pub': '2001' }],
-    [
-      'a server that holds the named address',
-      { parts: { ips: [address(10, 2001), address(11, 2002)] }, bindings: [bound('ips.a', 'ip', '10')] },
-      ['servers.db'],
-      { 'servers.db': '2001' },
-    ],
+    ['a server that holds the named address', ofA, ['servers.db'], { 'servers.db': '2001' }],
     ['a server and an address', held, ['servers.pub', 'ips.a'], { 'servers.pub': '2001', 'ips.a': '10' }],
     [
       'a server and an address with one id',
-      { parts: { ips: [address(2001, 2001)] } },
+      oneId,
       ['servers.pub', 'ips.a'],
       { 'servers.pub': '2001', 'ips.a': '2001' },
     ],

@@ -42,15 +42,12 @@ describe('src/engine/intents/revalidate.ts: the completion of an earlier write',
   const gone = [written(web, 'delete')];
   const made = (parts?: readonly string[]) =>
     written(web, 'create', { createdAt: 5, ...(parts && { parts }) });
+  const refusedOnce = [written(web, 'create', { outcome: 'refused' }), ...gone];
+  const wallAt = (createdAt: number) => [made([wall]), written(wall, 'create', { createdAt })];
   test.each<[string, boolean | undefined, string, readonly Intent[], object?]>([
     ['the creation after the deletion of a replacement', true, web, gone],
     ['the creation after a deletion that the API has forgotten', false, web, gone, { ageMs: 24 * 3_600_000 }],
-    [
-      'the creation after a refused one',
-      true,
-      web,
-      [written(web, 'create', { outcome: 'refused' }), ...gone],
-    ],
+    ['the creation after a refused one', true, web, refusedOnce],
     ['a creation after that of the replacement', undefined, web, [made(), ...gone]],
     ['an entry that has left', undefined, web, gone, { declared: false }],
     ['an entry that returns after its deletion', undefined, web, [written(web, 'delete', left)]],
@@ -59,18 +56,8 @@ describe('src/engine/intents/revalidate.ts: the completion of an earlier write',
     ['a part that the entry had when the server was created', false, wall, [made([wall])]],
     ['a part of a server of an earlier release', undefined, wall, [made()]],
     ['a part whose server was not created', undefined, wall, [written(web, 'update', { parts: [wall] })]],
-    [
-      'a part that was written since',
-      undefined,
-      wall,
-      [made([wall]), written(wall, 'create', { createdAt: 6 })],
-    ],
-    [
-      'a part that was written before',
-      false,
-      wall,
-      [made([wall]), written(wall, 'create', { createdAt: 5 })],
-    ],
+    ['a part that was written since', undefined, wall, wallAt(6)],
+    ['a part that was written before', false, wall, wallAt(5)],
     ['a part that exists', undefined, wall, [made([wall])], { bound: true }],
   ])('%s: %s', async (_name, is, key, past, given) => {
     expect(await isBegun(key, past, given)).toBe(is);

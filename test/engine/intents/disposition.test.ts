@@ -50,6 +50,9 @@ const conflicts = { ...resent('conflict', 'asking'), conflict: true };
 const replayed = (status: number) => coded(status, 'no', { replayed: true });
 const lostAs = (...of: Parameters<typeof lost>): SentFacts => ({ ...purchase, unconfirmed: lost(...of) });
 const ofCores = coded(422, 'no', field('cores'));
+const freshBefore = lostAs('taken', 'refused');
+const outOfScope = { ...paused('everything', 'everything'), code: 'insufficient_scope' };
+const refusedCores = { ...refused('no', 'now'), parameters: ['cores'] };
 const [noInterface, reusedKey] = ['firewall_no_public_iface', 'idempotency_key_reused'];
 
 describe('src/engine/intents/outcome.ts: the step after an answer', () => {
@@ -95,16 +98,11 @@ describe('src/engine/intents/outcome.ts: the step after an answer', () => {
     [
       'a replayed 402 that was fresh a moment ago',
       replayed(402),
-      lostAs('taken', 'refused'),
+      freshBefore,
       paused('spending', 'spending'),
     ],
     ['403', coded(403, 'no'), purchase, paused('operation', 'operation')],
-    [
-      '403 for the scope',
-      coded(403, 'insufficient_scope'),
-      purchase,
-      { ...paused('everything', 'everything'), code: 'insufficient_scope' },
-    ],
+    ['403 for the scope', coded(403, 'insufficient_scope'), purchase, outOfScope],
     ['405', coded(405, 'no'), purchase, paused('everything', 'operation')],
     ['415', coded(415, 'no'), purchase, paused('everything', 'operation')],
     ['403 of one token', coded(403, 'no', { ofToken: true }), purchase, refused('no', 'token')],
@@ -119,12 +117,7 @@ describe('src/engine/intents/outcome.ts: the step after an answer', () => {
     ['422 for the key', coded(422, 'no', field('Idempotency-Key')), purchase, resent('refused', 'taken')],
     ['a code for the key', coded(410, reusedKey), purchase, resent('refused', 'taken')],
     ['a code for the key of a deletion', coded(422, reusedKey), deletion, refused(reusedKey, 'now')],
-    [
-      'a replay',
-      { ...ofCores, replayed: true },
-      purchase,
-      { ...refused('no', 'now'), parameters: ['cores'] },
-    ],
+    ['a replay', { ...ofCores, replayed: true }, purchase, refusedCores],
     ['a replayed refusal of a lost purchase', replayed(422), lostPurchase, refused('no', 'now')],
     ['the replay of a fresh refusal', replayed(422), lostAs('taken', 'refused'), refused('no', 'file')],
     ['a replayed refusal under a taken key', replayed(422), lostAs('taken'), refused('no', 'now')],

@@ -151,16 +151,13 @@ describe('src/engine/intents/prove.ts: one step', () => {
   const reach = (asked: readonly string[], checks: readonly string[], refusesUnknown = true) => ({
     proof_reach: { create_server: { refusesUnknown, asked, checks } },
   });
+  const asksName = { create_server: { refusesUnknown: true, asked: ['name'], checks: ['name'] } };
+  const ofBoth = [refused('vdcsync_probe', 'cores'), alone];
+  const bothReached = reach(['name', 'cores'], ['name', 'cores']);
   const noneProven = { is: 'proved', unproven: ['name', 'cores'] };
   const field = { invalidParams: [{ name: 'vdcsync_probe', reason: 'no' }] };
   test.each<[string, unknown, readonly WriteResult[], object, object?]>([
-    [
-      'was asked about another field',
-      { create_server: { refusesUnknown: true, asked: ['name'], checks: ['name'] } },
-      [refused('vdcsync_probe', 'cores'), alone],
-      { is: 'proved', unproven: [] },
-      reach(['name', 'cores'], ['name', 'cores']),
-    ],
+    ['was asked about another field', asksName, ofBoth, { is: 'proved', unproven: [] }, bothReached],
     ['refuses the payment', {}, [answer(402, { code: 'unpaid' })], { is: 'refused', code: 'unpaid' }],
     ['refuses the scope of the token, and names the field', {}, [answer(403, field)], noneProven],
     ['has a conflict', {}, [conflict('quota')], { ...noneProven, is: 'conflict' }],
@@ -227,17 +224,10 @@ describe('src/engine/intents/prove.ts: before a deletion', () => {
     expect([progress, log]).toEqual([undefined, []]);
   });
 
+  const quota = (order: string) => ({ answers: [conflict('quota')], replace: { order } });
   test.each<[string, Given, boolean]>([
-    [
-      'a quota, and the file asks for this order',
-      { answers: [conflict('quota')], replace: { order: 'delete_first' } },
-      true,
-    ],
-    [
-      'a quota, and the file asks for the other order',
-      { answers: [conflict('quota')], replace: { order: 'create_first' } },
-      false,
-    ],
+    ['a quota, and the file asks for this order', quota('delete_first'), true],
+    ['a quota, and the file asks for the other order', quota('create_first'), false],
   ])('a conflict about %s', async (_name, given, permits) => {
     const { progress, log } = await beforeDeletion(given);
     if (permits) expect([progress, log.at(-1)]).toEqual([undefined, proved]);
