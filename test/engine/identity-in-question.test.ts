@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { codesOf, projectOf } from '../reconcilers/support.ts';
-import { load, type Rig, rig } from '../support/rig.ts';
+import { type Rig, rig } from '../support/rig.ts';
 
 const key = 'servers.database' as ResourceKey;
 const head = 'settings: {unmanaged: ignore}\nnetworks: {n: {cidr: 10.1.0.0/24}}\n';
@@ -19,13 +19,13 @@ function played(): Rig {
 describe('src/engine: a server whose identity is in question', () => {
   test('adopt refuses another server than the entry names', async () => {
     const made = played();
-    const file = load(entry('id: 2001'));
+    const file = entry('id: 2001');
 
-    const refused = made.clock.run(made.engine.adopt(file, key, '2002'));
+    const refused = made.adopt(file, key, '2002');
 
     await expect(refused).rejects.toThrow(/vdcsync\.yaml:\d+:\d+: .*has `id: 2001` in the spec/);
     expect(await made.store.bindings()).toEqual([]);
-    await made.clock.run(made.engine.adopt(file, key, '2001'));
+    await made.adopt(file, key, '2001');
     expect(await made.store.bindings()).toMatchObject([{ key, id: '2001' }]);
   });
 

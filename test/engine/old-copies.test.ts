@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { ResourceKey } from '../../src/core/keys.ts';
 import { memoryState } from '../../src/state/sqlite-driver.ts';
-import { applied, load, type Rig } from '../support/rig.ts';
+import { applied, type Rig } from '../support/rig.ts';
 
 const head = 'settings: {prune: true, max_deletions: 9}\n';
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
@@ -14,20 +13,24 @@ const servers = (entries: Readonly<Record<string, string>>) =>
 const deletions = ({ writes }: Rig) => writes().filter(({ method }) => method === 'DELETE');
 
 describe('src/plan/build.ts: an edit that is undone', () => {
-  test.each([
-    ['of a rename onto another server', { b: `${own}, moved: {from: servers.a}` }],
-    ['of an `id` that another key has', { a: own, b: `${own}, id: 2001` }],
+  const protectedB = { a: own, b: `${own}, protect: true` };
+  const another = own.replace('ubuntu-24.04', 'debian-13');
+  test.each<[string, Record<string, string>, Record<string, string>]>([
+    ['of a rename onto another server', protectedB, { b: `${own}, moved: {from: servers.a}` }],
+    ['of an `id` that another key has', protectedB, { a: own, b: `${own}, id: 2001` }],
+    ['of a rename from an unknown key', protectedB, { a: own, b: `${another}, moved: {from: servers.z}` }],
     [
-      'of a rename from an unknown key',
-      { a: own, b: `${own.replace('ubuntu-24.04', 'debian-13')}, moved: {from: servers.z}` },
+      'of a protection under an id in question',
+      { a: own, b: own },
+      { a: own, b: `${own}, id: 9999, protect: true` },
     ],
-  ])('%s leaves the server protected', async (_name, edited) => {
-    const played = await applied(servers({ a: own, b: `${own}, protect: true` }));
+  ])('%s leaves the server protected', async (_name, before, edited) => {
+    const played = await applied(servers(before));
 
     const { plan } = await played.apply(servers(edited));
     const undone = await played.apply(servers({ a: own }));
 
-    expect(plan.warnings.map(({ code }) => code)).not.toContain('flags_change');
+    expect(plan.warnings.some(({ code }) => code === 'flags_change')).toBe(before !== protectedB);
     expect(undone.blocked.map(({ code }) => code)).toContain('protected');
     expect(deletions(played)).toEqual([]);
   });
@@ -57,21 +60,10 @@ describe('src/engine/run/start.ts: `unmanaged: ignore`', () => {
   });
 });
 
-describe('src/plan/flags.ts: an entry whose identity is in question', () => {
-  test('adds protection to the bound resource, and ends none', async () => {
-    const played = await applied(servers({ a: own, b: own }));
-    await played.apply(servers({ a: own, b: `${own}, id: 9999, protect: true` }));
-
-    expect((await played.apply(servers({ a: own }))).blocked.map(({ code }) => code)).toContain('protected');
-    expect(deletions(played)).toEqual([]);
-  });
-});
-
 describe('src/engine/operator/adopt-key.ts: a server whose entry has left the spec', () => {
   test('keeps its address and its recorded size under the new key', async () => {
     const played = await applied(servers({ one: own, two: own }));
-    const file = load(servers({ two: `${own}, id: 2001` }));
-    await played.clock.run(played.engine.adopt(file, 'servers.two' as ResourceKey, '2001'));
+    await played.adopt(servers({ two: `${own}, id: 2001` }), 'servers.two', '2001');
 
     expect((await played.store.bindings()).map((each) => `${each.key} ${each.id}`)).toEqual([
       'servers.two 2001',
@@ -99,7 +91,7 @@ describe('src/reconcilers/network.ts: the key of a lost state', () => {
 describe('src/engine/claims/release.ts: a server that another copy of the state has created again', () => {
   test.each([0, 30])('keeps its address when the operator adopts it, %i h later', async (hours) => {
     const spec = servers({ a: own });
-    const key = 'servers.a' as ResourceKey;
+    const key = 'servers.a';
     const played = await applied(spec);
     const bindings = await played.store.bindings();
     const old = memoryState({ createdAt: played.clock.now(), lineage: 'other' });
@@ -111,18 +103,14 @@ describe('src/engine/claims/release.ts: a server that another copy of the state 
     played.emulator.mutate({ do: 'delete_server', id: 2001 });
     await played.apply(spec);
     await played.clock.advance(hours * 3_600_000);
-    const engine = played.restart(old);
-    await played.clock.run(engine.apply(load(spec), { approve: async () => true }));
-    const open = (await old.openIntents()).length > 0;
-    await played.clock.run(
-      open
-        ? engine.resolve(load(spec), key, { type: 'adopt', id: '2002' })
-        : engine.adopt(load(spec), key, '2002'),
-    );
+    played.restart(old);
+    await played.apply(spec);
+    const isOpen = (await old.openIntents()).length > 0;
+    await (isOpen
+      ? played.resolve(spec, key, { type: 'adopt', id: '2002' })
+      : played.adopt(spec, key, '2002'));
 
-    const report = await played.clock.run(engine.apply(load(spec), { approve: async () => true }));
-
-    expect(report.outcome).toBe('converged');
+    expect((await played.apply(spec)).outcome).toBe('converged');
     expect((await old.bindings()).map((each) => `${each.key} ${each.id}`)).toEqual([
       'servers.a 2002',
       'servers.a.public_ipv4 5001',

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import type { ResourceKey } from '../../src/core/keys.ts';
 import { resolveText } from '../../src/core/remedy.ts';
 import { codesOf, idsOf, projectOf, sliders } from '../reconcilers/support.ts';
 import { resolveOf, resolving } from '../support/resolve.ts';
@@ -38,7 +37,7 @@ describe('src/plan/objections.ts: what needs an operator', () => {
 
   test('a resource that is another one now is bound again by the command', async () => {
     const text = 'networks: {a: {cidr: 10.1.0.0/24}}\n';
-    const { apply, plan, clock, engine, emulator } = await applied(text);
+    const { apply, plan, adopt, emulator } = await applied(text);
     const [, live] = projectOf(emulator).networks;
     if (live !== undefined) live.cidr = '10.2.0.0/24';
 
@@ -53,7 +52,7 @@ describe('src/plan/objections.ts: what needs an operator', () => {
         ),
       },
     ]);
-    await clock.run(engine.adopt(load(text), 'networks.a' as ResourceKey, String(live?.id)));
+    await adopt(text, 'networks.a', String(live?.id));
 
     expect((await plan(text)).summary).toMatchObject({ replace: 1, blocked: 0 });
     expect((await apply(text)).outcome).toBe('converged');

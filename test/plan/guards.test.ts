@@ -4,7 +4,7 @@ import type { ResourceKey } from '../../src/core/keys.ts';
 import { deletionsOf } from '../../src/core/plan.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders } from '../reconcilers/support.ts';
 import { resolveOf } from '../support/resolve.ts';
-import { applied, load, rig } from '../support/rig.ts';
+import { applied, rig } from '../support/rig.ts';
 
 const networks = (...names: readonly string[]) =>
   `networks: {${names.map((name, at) => `${name}: {cidr: 10.${at + 1}.0.0/24}`).join(', ')}}\n`;
@@ -61,9 +61,9 @@ describe('src/plan/guards.ts', () => {
   });
 
   test('max_deletions: of a plan for one resource, the others do not count', async () => {
-    const { clock, engine } = await applied(networks('a', 'b', 'c'));
+    const { plan } = await applied(networks('a', 'b', 'c'));
     const selection = { targets: ['networks.a' as ResourceKey], excludes: [] };
-    const planned = await clock.run(engine.plan(load('settings: {prune: true}\n'), { selection }));
+    const planned = await plan('settings: {prune: true}\n', { selection });
     expect(idsOf(planned)).toEqual(['delete:networks.a']);
   });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { sliders } from '../reconcilers/support.ts';
-import { applied, load } from '../support/rig.ts';
+import { applied } from '../support/rig.ts';
 
 const both = `settings: {prune: true}\nservers:
   a: {${sliders}, public_ipv4: {new: true}, keep_ip: true}
@@ -9,12 +9,10 @@ const both = `settings: {prune: true}\nservers:
 
 describe('src/plan/order.ts: a part of it', () => {
   test('tells nothing of the rest, but that there is one', async () => {
-    const { engine, clock } = await applied(both);
+    const { plan } = await applied(both);
     const without = `settings: {prune: true}\nservers: {b: {${sliders}}}\n`;
     const part = (targets: string[]) =>
-      clock.run(
-        engine.plan(load(without), { selection: { targets: targets as ResourceKey[], excludes: [] } }),
-      );
+      plan(without, { selection: { targets: targets as ResourceKey[], excludes: [] } });
 
     const [other, whole] = [await part(['servers.b']), await part([])];
 
@@ -25,11 +23,11 @@ describe('src/plan/order.ts: a part of it', () => {
 
   test('what is left out is neither unchanged nor warned of', async () => {
     const open = `public_ipv4: {new: true}, firewall: {enabled: true, policy_in: accept, rules: []}`;
-    const file = (firewall: string) => load(`servers:\n  a: {${sliders}, ${firewall}}\n  b: {${sliders}}\n`);
-    const { engine, clock } = await applied(`servers:\n  a: {${sliders}, ${open}}\n`);
+    const file = (firewall: string) => `servers:\n  a: {${sliders}, ${firewall}}\n  b: {${sliders}}\n`;
+    const { plan } = await applied(`servers:\n  a: {${sliders}, ${open}}\n`);
     const closed = file(open.replace('accept', 'drop'));
     const part = (targets: string[]) =>
-      clock.run(engine.plan(closed, { selection: { targets: targets as ResourceKey[], excludes: [] } }));
+      plan(closed, { selection: { targets: targets as ResourceKey[], excludes: [] } });
 
     const [other, whole] = [await part(['servers.b']), await part([])];
 
@@ -40,16 +38,16 @@ describe('src/plan/order.ts: a part of it', () => {
 
   test('what a server releases when it goes is not released where that is left out', async () => {
     const one = (rest: string) => `servers: {a: {${sliders}, keep_ip: true, replace: allowed, ${rest}}}\n`;
-    const { engine, clock, store } = await applied(one('public_ipv4: {new: true}'));
-    const other = load(`ips: {x: {}}\n${one('public_ipv4: {ip: x}')}`);
+    const { plan, apply, store } = await applied(one('public_ipv4: {new: true}'));
+    const other = `ips: {x: {}}\n${one('public_ipv4: {ip: x}')}`;
     const selection = { targets: [], excludes: ['ips.x' as ResourceKey] };
 
-    const plan = await clock.run(engine.plan(other, { selection }));
-    await clock.run(engine.apply(other, { selection, approve: async () => true }));
+    const planned = await plan(other, { selection });
+    await apply(other, { selection });
 
-    expect(plan.operations).toEqual([]);
-    expect(plan.cost.left_billed).toEqual([]);
-    expect(plan.warnings.map(({ code }) => code)).not.toContain('released');
+    expect(planned.operations).toEqual([]);
+    expect(planned.cost.left_billed).toEqual([]);
+    expect(planned.warnings.map(({ code }) => code)).not.toContain('released');
     expect((await store.bindings()).map(({ key }) => key)).toContain('servers.a.public_ipv4');
   });
 
@@ -59,10 +57,10 @@ describe('src/plan/order.ts: a part of it', () => {
   ])('replacements wait for each other, and need each other not: replace: %s', async (replace) => {
     const file = (cores: number) =>
       `servers:\n${['a', 'b', 'c'].map((name) => `  ${name}: {${sliders.replace('cores: 1', `cores: ${cores}`)}, replace: ${replace}}\n`).join('')}`;
-    const { engine, clock } = await applied(file(1));
+    const { plan } = await applied(file(1));
     const part = async (targets: string[], excludes: string[]) => {
       const selection = { targets: targets as ResourceKey[], excludes: excludes as ResourceKey[] };
-      const { operations } = await clock.run(engine.plan(load(file(2)), { selection }));
+      const { operations } = await plan(file(2), { selection });
       expect(
         operations.flatMap(({ needs }) => needs).every((id) => operations.some((each) => each.id === id)),
       ).toBe(true);

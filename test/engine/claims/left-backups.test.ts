@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import { leftBackups } from '../../../src/engine/claims/release.ts';
 import { saidBy } from '../../support/resolve.ts';
-import { applied, around, load, type Rig, rig } from '../../support/rig.ts';
+import { applied, around, type Rig, rig } from '../../support/rig.ts';
 
 const head = 'settings: {prune: true}\n';
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
@@ -13,7 +13,7 @@ const web = (more: string) => `${head}servers:\n  web: {${size}, ${more}}\n`;
 describe('src/engine/claims/release.ts: what stays billed after its server', () => {
   test('what an operator released is named, and told of once its server is gone', async () => {
     const rotated = web('backup: {max_age: 24h, keep: 3}');
-    const { apply, plan, clock, engine, emulator, store } = await applied(rotated);
+    const { apply, plan, clock, forget, ignore, emulator, store } = await applied(rotated);
     await clock.advance(26 * 3_600_000);
     await apply(rotated);
     const { backups = [] } = emulator.world.projects[0] ?? {};
@@ -22,7 +22,7 @@ describe('src/engine/claims/release.ts: what stays billed after its server', () 
     const without = web('');
 
     const { warnings } = await plan(without);
-    const said = await clock.run(engine.forget(load(without), 'servers.web.backup' as ResourceKey));
+    const said = await forget(without, 'servers.web.backup');
     for (const id of ids)
       expect([warnings[0]?.message.includes(id), said.text.includes(id)]).toEqual([true, true]);
     expect(leftBackups(await store.claims())).toEqual([]);
@@ -34,7 +34,7 @@ describe('src/engine/claims/release.ts: what stays billed after its server', () 
       server: '2001',
       backups: ids,
     });
-    await clock.run(engine.ignore(load(nothing), ['2001']));
+    await ignore(nothing, '2001');
     expect(leftBackups(await store.claims())).toEqual([]);
   });
 
@@ -44,15 +44,12 @@ describe('src/engine/claims/release.ts: what stays billed after its server', () 
       async ({ plan }: Rig) =>
         (await plan(`${head}servers:\n  web: {managed: false, id: 2001}\n`)).cost.left_billed.join(),
     ],
-    [
-      'is released',
-      ({ clock, engine }: Rig) => clock.run(engine.forget(load('settings: {prune: false}\n'), key)),
-    ],
+    ['is released', ({ forget }: Rig) => forget('settings: {prune: false}\n', key)],
     [
       'is given up for another one',
-      ({ clock, engine, emulator }: Rig) => {
+      ({ adopt, emulator }: Rig) => {
         const other = emulator.mutate({ do: 'add_server', name: 'other', public: true }) as { id: number };
-        return clock.run(engine.adopt(load(web('')), key, String(other.id)));
+        return adopt(web(''), key, String(other.id));
       },
     ],
   ])('a server that %s is told with its backups', async (_what, said) => {
