@@ -8,10 +8,8 @@ const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 
 const own = `${size}, public_ipv4: {new: true}`;
 const head = 'settings: {max_deletions: 10}\n';
 const web = (more = '') => `${head}servers:\n  web: {${own}${more}}\n`;
-const there = ({ emulator }: Rig) => {
-  const [project] = emulator.world.projects;
-  return [project?.servers.length, project?.ips.length];
-};
+const shop = (more: string) => web(more).replace('web:', 'shop:');
+const there = ({ project }: Rig) => [project.servers.length, project.ips.length];
 
 /** A project made by the first file, and destroyed by the second, which was never applied. */
 async function destroyed(before: string, file: string) {
@@ -23,11 +21,7 @@ async function destroyed(before: string, file: string) {
 describe('src/engine/run/start.ts: destroy goes by what the spec says now', () => {
   test.each([
     ['in its entry', 'web', web(', protect: true')],
-    [
-      'under another key',
-      'shop',
-      web(', protect: true, moved: {from: servers.web}').replace('web:', 'shop:'),
-    ],
+    ['under another key', 'shop', shop(', protect: true, moved: {from: servers.web}')],
     ['under another key, by its id', 'shop', `${head}servers:\n  shop: {id: 2001, protect: true}\n`],
   ])('what is protected %s stays, with its address', async (_where, name, file) => {
     const { report, left } = await destroyed(web(), file);
@@ -58,7 +52,7 @@ describe('src/engine/run/start.ts: destroy goes by what the spec says now', () =
 
       await played.apply(file, { destroy });
 
-      const [{ networks = [], isos = [] } = {}] = played.emulator.world.projects;
+      const { networks, isos } = played.project;
       expect([networks.map(({ name }) => name), isos.map(({ name }) => name)]).toEqual([
         ['default', 'x'],
         ['r'],
@@ -67,16 +61,21 @@ describe('src/engine/run/start.ts: destroy goes by what the spec says now', () =
   });
 
   test('the file protects the resource of a reverted rename that an open write holds', async () => {
-    const shop = (more: string) => web(`, replace: allowed${more}`).replace('web:', 'shop:');
-    const played = await applied(web(', replace: allowed'), shop(', moved: {from: servers.web}'));
+    const played = await applied(
+      web(', replace: allowed'),
+      shop(', replace: allowed, moved: {from: servers.web}'),
+    );
     const larger = (file: string) => file.replace('cores: 1', 'cores: 2');
-    await played.failing({ path: 'delete_server' }, { do: 'task', outcome: 'stuck' }, larger(shop('')));
+    await played.failing(
+      { path: 'delete_server' },
+      { do: 'task', outcome: 'stuck' },
+      larger(shop(', replace: allowed')),
+    );
 
     const report = await played.apply(larger(web(', replace: allowed, protect: true')), { destroy: true });
 
     expect(report.outcome).toBe('blocked');
     expect(report.blocked.map(({ code }) => code)).toContain('moved_in_flight');
-    const [project] = played.emulator.world.projects;
-    expect(project?.servers.map(({ id }) => id)).toContain(2002);
+    expect(played.project.servers.map(({ id }) => id)).toContain(2002);
   });
 });
