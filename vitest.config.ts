@@ -15,7 +15,6 @@ const long = [
   'test/daemon/{action,check-command,commit-status,component,examples,exposed,folder,git-source,hostile,large-project,life}.test.ts',
   'test/daemon/{monitoring,page-states,panels,poisoned,reported-once,soak,work}.test.ts',
   'test/engine/{crash,several-tokens}.test.ts',
-  'test/engine/claims/recorded-findings.test.ts',
   'test/examples/{adding-a-kind,lifecycle,pipelines,policy}.test.ts',
   'test/fleet/{failover,faults,fleet,job-queue,places,releases,rollout,statements,tenants,upgrade}.test.ts',
   'test/golden/serving.test.ts',

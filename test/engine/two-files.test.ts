@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { applied, rig } from '../support/rig.ts';
+import { rig } from '../support/rig.ts';
 
 const slider = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 
@@ -26,32 +26,5 @@ describe('src/engine/run/unreached-keys.ts', () => {
     );
     await played.clock.advance(24 * 3_600_000);
     expect(await warned('green')).toEqual([]);
-  });
-
-  test('the plan says that the key of a young server belongs to its earlier name once `moved` is gone', async () => {
-    const played = rig(unstored);
-    const file = (entry: string) => `version: 1\nproject: {id: 4711}\nservers: {${entry}}\n`;
-    const warned = async (entry: string) =>
-      (await played.plan(file(entry))).warnings.map(({ code, key }) => `${code} ${key}`);
-    await played.apply(file(`web: {${slider}}`));
-    const moved = `www: {${slider}, moved: {from: servers.web}}`;
-    await played.apply(file(moved));
-
-    expect(await warned(moved)).toEqual([]);
-    await played.apply(file(`www: {${slider}}`));
-    expect(await warned(`www: {${slider}}`)).toEqual(['key_not_derived servers.www']);
-    await played.clock.advance(24 * 3_600_000);
-    expect(await warned(`www: {${slider}}`)).toEqual([]);
-  });
-
-  test('the key of a replaced server says nothing about its successor', async () => {
-    const file = (entry: string) => `version: 1\nproject: {id: 4711}\nservers: {${entry}}\n`;
-    const larger = `www: {${slider.replace('cores: 1', 'cores: 2')}, replace: allowed}`;
-    const played = await applied(file(`web: {${slider}}`));
-    await played.apply(file(`www: {${slider}, moved: {from: servers.web}}`));
-    await played.apply(file(larger));
-
-    expect(played.project.servers).toHaveLength(1);
-    expect((await played.plan(file(larger))).warnings).toEqual([]);
   });
 });

@@ -1,64 +1,22 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
-import type { Blocked, Plan } from '../../../src/core/plan.ts';
-import type { ApplyReport } from '../../../src/core/progress.ts';
-import { type FaultAction, faultRule } from '../../../src/emulator/faults.ts';
-import { some } from '../../support/drawn.ts';
+import type { Blocked } from '../../../src/core/plan.ts';
 import { rig } from '../../support/rig.ts';
-import { prepare, scenes } from '../intents/scenes.ts';
 
 const key = 'networks.backend' as ResourceKey;
-
-/** Faults that last, so that a run ends with something blocked. */
-const faults: Readonly<Record<string, FaultAction>> = {
-  'a task that never ends': { do: 'task', outcome: 'stuck' },
-  'tasks that fail': { do: 'task', outcome: 'fail', leaves: 'nothing' },
-  'a 500 for each send': { do: 'answer', status: 500, code: 'internal_error' },
-  'a 403 for each send': { do: 'answer', status: 403, code: 'insufficient_scope' },
-  'a 409 for each send': { do: 'answer', status: 409, code: 'odd' },
-  'a 422 for each send': { do: 'answer', status: 422, code: 'invalid_request' },
-};
 
 const lines = (blocked: readonly Blocked[]) =>
   blocked.map(({ key, verb, code }) => `${verb} ${key} ${code}`).sort();
 
-const cases = Object.entries(scenes).flatMap(([write, scene]) =>
-  Object.entries(faults).map(([fault, action]) => ({ name: `${write}: ${fault}`, scene, action })),
-);
-
-describe('src/engine/run/findings.ts: after a fault that lasts', () => {
-  test.each(
-    some(cases),
-  )('$name: the plan of another process reports as blocked what the run left blocked', async ({
-    scene,
-    action,
-  }) => {
-    const { played } = await prepare(scene);
-    played.fail({ path: scene.operation, nth: 1, times: 1_000 }, action);
-
-    const report: ApplyReport = await played.apply(scene.spec);
-    played.restart();
-    const plan: Plan = await played.plan(scene.spec);
-
-    expect(lines(plan.blocked)).toEqual(expect.arrayContaining(lines(report.blocked)));
-    expect(plan.summary.blocked).toBe(new Set(plan.blocked.map(({ key }) => key)).size);
-    if (report.outcome === 'blocked') expect(report.blocked).not.toEqual([]);
-  });
-});
-
 const settings = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
 const network = (cidr = '10.20.0.0/24') => `${settings}networks:\n  backend: {cidr: ${cidr}}\n`;
+
+const creating = { path: 'create_network', nth: 1, times: 1_000 };
 
 /** A network whose task failed too often, and an API that has recovered since. */
 async function refusedOften() {
   const played = rig();
-  const always = faultRule(
-    { path: 'create_network', nth: 1, times: 1_000 },
-    faults['tasks that fail'] as FaultAction,
-  );
-  played.emulator.setFaults([always]);
-  await played.apply(network());
-  played.emulator.setFaults([]);
+  await played.failing(creating, { do: 'task', outcome: 'fail', leaves: 'nothing' }, network());
   return played;
 }
 
@@ -82,11 +40,7 @@ describe('src/engine/run/findings.ts', () => {
 
   test('a finding ends with the decision of the operator', async () => {
     const played = rig();
-    const stuck = faultRule(
-      { path: 'create_network', nth: 1 },
-      faults['a task that never ends'] as FaultAction,
-    );
-    played.emulator.setFaults([stuck]);
+    played.fail('create_network', { do: 'task', outcome: 'stuck' });
     await played.apply(network());
     expect(lines((await played.plan(network())).blocked)).toEqual(['create networks.backend stuck']);
 
@@ -123,7 +77,7 @@ describe('src/engine/run/findings.ts', () => {
 
   test('what the state of the token holds back is not recorded: another token may do it', async () => {
     const played = rig();
-    played.fail({ path: 'create_network', nth: 1, times: 9 }, faults['a 403 for each send'] as FaultAction);
+    played.fail(creating, { do: 'answer', status: 403, code: 'insufficient_scope' });
 
     await played.apply(network());
 

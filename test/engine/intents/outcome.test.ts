@@ -208,18 +208,4 @@ describe.each(Object.entries(scenes))('src/engine/intents/outcome.ts: %s', (name
     await expectAccounted(played, played.told);
     expectFixedPoint(await played.plan(scene.spec));
   });
-
-  test.skipIf(name in taskless)('a stuck task: told, waited for, and never sent again', async () => {
-    const { played, key } = await prepare(scene);
-    played.fail({ path: scene.operation, nth: 1 }, { do: 'task', outcome: 'stuck' });
-    const from = played.writes().length;
-
-    const reports = [await played.apply(scene.spec), await played.apply(scene.spec)];
-
-    const codes = reports.map(({ blocked }) => blocked.find((each) => each.key === key)?.code);
-    expect(codes).toEqual(['stuck', 'stuck']);
-    expect(played.writes().length - from).toBe(1);
-    await expectInvariants(played);
-    await expectAccounted(played, JSON.stringify([reports, await played.store.openIntents()]));
-  });
 });

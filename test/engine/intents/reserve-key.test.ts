@@ -126,24 +126,6 @@ describe('src/engine/intents/reserve-key.ts', () => {
     expect(played.project.servers.map(({ id }) => id)).toEqual([2002]);
   });
 
-  test.each([
-    ['without its id', 'c', [2, 2]],
-    ['whose entry has its id', 'c: {id: 2001}', []],
-  ])('a server that was not created here, adopted %s', async (_name, entry, sent) => {
-    const played = rig();
-    played.emulator.mutate({ do: 'add_server', name: 'hand', public: false });
-    const file = servers({ c: entry === 'c' ? size : `${size}, id: 2001` });
-    await played.adopt(file, 'servers.c', '2001');
-    const before = played.writes().length;
-    await played.apply(file);
-    await played.apply(file);
-    expect(sentSince(played, before)).toEqual(sent);
-    if (sent.length === 0) return;
-    played.loseState();
-    expect((await played.apply(file)).blocked.map(({ code }) => code)).toEqual(['key_conflict']);
-    expect(played.project.servers).toHaveLength(1);
-  });
-
   test('a project without an answer to a reservation is converged, and the plan warns', async () => {
     const played = await renamedOnce();
     played.fail({ path: 'create_server' }, { do: 'answer', status: 403, code: 'insufficient_privileges' });

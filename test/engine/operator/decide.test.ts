@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import type { Resolution } from '../../../src/engine/deps.ts';
 import { resolveOf, resolving, saidBy } from '../../support/resolve.ts';
-import { applied, load, type Rig, rig } from '../../support/rig.ts';
+import { applied, type Rig, rig } from '../../support/rig.ts';
 
 const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
@@ -15,9 +15,7 @@ const resolve = (played: Rig, spec: string, resolution: Resolution, of = key) =>
 /** Accepted, and its task never ends. */
 async function stuck(): Promise<Rig> {
   const played = await applied(head);
-  played.fail({ path: 'create_server', nth: 1 }, { do: 'task', outcome: 'stuck', leaves: 'everything' });
-  await played.apply(web());
-  played.emulator.setFaults([]);
+  await played.failing('create_server', { do: 'task', outcome: 'stuck', leaves: 'everything' }, web());
   played.restart();
   return played;
 }
@@ -31,7 +29,7 @@ describe('src/engine/operator/decide.ts: the new server of a replacement', () =>
     ) as [string, string];
     const spec = large.replace('ubuntu-24.04', 'debian-13');
     const played = await applied(small);
-    played.fail({ path: 'create_server', nth: 1 }, { do: 'task', outcome: 'stuck', leaves: 'everything' });
+    played.fail('create_server', { do: 'task', outcome: 'stuck', leaves: 'everything' });
     const { blocked } = await played.apply(spec);
     played.emulator.setFaults([]);
     played.restart();
@@ -67,7 +65,7 @@ describe('src/engine/operator/decide.ts: resolve --absent', () => {
     'abandon',
   ] as const)('is refused as long as the write may still be on its way (%s)', async (type) => {
     const played = await applied(head);
-    played.fail({ path: 'create_server', nth: 1 }, { do: 'late', ms: 20_000 });
+    played.fail('create_server', { do: 'late', ms: 20_000 });
     await played.apply(web(), { halt: played.signalAfter(5_000) }).catch(() => undefined);
     played.restart();
 
@@ -84,7 +82,7 @@ describe('src/engine/operator/decide.ts: a purchase in doubt, and its server del
 
   test('ends with its server, though the entry names another one that is not managed', async () => {
     const played = await applied(spec.split('servers:')[0] ?? '');
-    played.fail({ path: 'create_server', nth: 1 }, { do: 'reset', effect: 'done', stored: false });
+    played.fail('create_server', { do: 'reset', effect: 'done', stored: false });
     await played.apply(spec);
     const other = `${spec.split('servers:')[0]}servers: {web: {managed: false, id: 2002}}\n`;
     played.emulator.mutate({ do: 'add_server', name: 'other', server_type_id: 3, public: true });
@@ -163,10 +161,8 @@ describe('src/engine/operator/decide.ts: resolve --abandon', () => {
 
   test('names what may be it, where several things came or nobody has said which is it', async () => {
     const played = rig();
-    played.fail({ path: 'allocate_ip', nth: 1 }, { do: 'reset', effect: 'done', stored: false });
     const file = 'ips:\n  web: {}\n';
-    const report = await played.apply(file);
-    played.emulator.setFaults([]);
+    const report = await played.failing('allocate_ip', { do: 'reset', effect: 'done', stored: false }, file);
 
     const said = await played.resolve(file, 'ips.web', { type: 'abandon' });
 
@@ -181,10 +177,8 @@ describe('src/engine/operator/decide.ts: resolve --abandon', () => {
 describe('src/engine/operator/decide.ts: resolve --retry', () => {
   test('sends no creation again that may have had an effect, and names the other answers', async () => {
     const played = rig();
-    played.fail({ path: 'allocate_ip', nth: 1 }, { do: 'reset', effect: 'done', stored: false });
     const file = 'ips:\n  web: {}\n';
-    await played.apply(file);
-    played.emulator.setFaults([]);
+    await played.failing('allocate_ip', { do: 'reset', effect: 'done', stored: false }, file);
 
     const retried = resolve(played, file, { type: 'retry' }, 'ips.web' as ResourceKey);
 
@@ -265,36 +259,12 @@ describe('src/engine/operator/decide.ts: what came since a lost answer', () => {
   });
 });
 
-const named = `settings: {prune: true}\nips:\n  web: {}\nservers:\n  web: {${size}, public_ipv4: {ip: web}}\n`;
-
-/** The answer to the first such write is lost; it had its effect. */
-async function lost(path: string, before?: string): Promise<Rig> {
-  const played = rig();
-  if (before !== undefined) await played.apply(before);
-  played.fail({ path, nth: 1 }, { do: 'reset', effect: 'done', stored: false });
-  await played.apply(named);
-  played.emulator.setFaults([]);
-  played.restart();
-  return played;
-}
-
-describe('src/engine/operator/decide.ts: an address in doubt, and one that tells where its server is', () => {
-  test('what waits for an address that is in doubt says so, and does not have it released', async () => {
-    const plan = await (await lost('allocate_ip')).plan(named);
-
-    expect(plan.blocked).toMatchObject([
-      { key: 'ips.web', code: 'outcome_unknown' },
-      { key: 'servers.web', code: 'dependency_blocked', remedies: resolving('resolve ips.web first') },
-    ]);
-  });
-});
-
 describe('src/engine/operator/decide.ts: a key that the spec has not', () => {
   test('is answered by one that is near, or by some of its kind', async () => {
-    const { engine, clock } = rig();
+    const played = rig();
     const names = Array.from({ length: 12 }, (_, at) => `app-${at + 10}: {id: ${2001 + at}}`).join(', ');
-    const desired = load(`networks: {a: {cidr: 10.1.0.0/24}}\nservers: {${names}}\n`);
-    const adopt = (key: string) => clock.run(engine.adopt(desired, key as ResourceKey, '2012'));
+    const spec = `networks: {a: {cidr: 10.1.0.0/24}}\nservers: {${names}}\n`;
+    const adopt = (key: string) => played.adopt(spec, key, '2012');
 
     await expect(adopt('servers.app10')).rejects.toThrow(
       'The spec has no servers.app10; did you mean `servers.app-10`?',
@@ -308,11 +278,10 @@ describe('src/engine/operator/decide.ts: a key that the spec has not', () => {
 
 describe('src/engine/operator/decide.ts: an address', () => {
   test('is adopted by its id, or by itself', async () => {
-    const { engine, clock, emulator, store } = rig();
+    const { emulator, store, project, ...played } = rig();
     const { id } = emulator.mutate({ do: 'add_ip' }) as { id: number };
-    const address = emulator.world.projects[0]?.ips[0]?.address ?? '';
-    const adopt = (named: string) =>
-      clock.run(engine.adopt(load('ips: {web: {}}\n'), 'ips.web' as ResourceKey, named));
+    const address = project.ips[0]?.address ?? '';
+    const adopt = (named: string) => played.adopt('ips: {web: {}}\n', 'ips.web', named);
 
     await expect(adopt('203.0.113.250')).rejects.toThrow('The project has no address 203.0.113.250.');
     await adopt(address);
