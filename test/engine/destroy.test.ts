@@ -2,10 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { codesOf } from '../reconcilers/support.ts';
 import { resolveOf } from '../support/resolve.ts';
-import { applied, type Rig } from '../support/rig.ts';
+import { applied, type Rig, sliders } from '../support/rig.ts';
 
-const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
-const own = `${size}, public_ipv4: {new: true}`;
+const own = `${sliders}, public_ipv4: {new: true}`;
 const head = 'settings: {max_deletions: 10}\n';
 const web = (more = '') => `${head}servers:\n  web: {${own}${more}}\n`;
 const shop = (more: string) => web(more).replace('web:', 'shop:');

@@ -1,14 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import type { Plan } from '../../src/core/plan.ts';
-import { applied, around, type Rig, rig } from '../support/rig.ts';
+import { applied, around, type Rig, rig, sliders } from '../support/rig.ts';
 
-const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const file = (ips: string, web: string, db: string) =>
   `settings: {prune: true, max_deletions: 9}
 ips: {${ips}}
 servers:
-  db: {${size}, replace: {order: delete_first}, public_ipv4: ${db}}
-  web: {${size}, replace: {order: delete_first}, public_ipv4: ${web}}
+  db: {${sliders}, replace: {order: delete_first}, public_ipv4: ${db}}
+  web: {${sliders}, replace: {order: delete_first}, public_ipv4: ${web}}
 `;
 /** The address that `web` is to have is in use until `db` has been made anew. */
 const before = file('a: {}, b: {}', '{ip: a}', '{ip: b}');
@@ -91,10 +90,10 @@ describe('src/engine/run/plan.ts: what the first plan asked about', () => {
   });
 
   test('is bought where it only waited for another change of the run', async () => {
-    const db = (address: string) => `  db: {${size}, replace: allowed, public_ipv4: ${address}}\n`;
+    const db = (address: string) => `  db: {${sliders}, replace: allowed, public_ipv4: ${address}}\n`;
     const head = 'settings: {prune: true}\nips: {a: {}}\nservers:\n';
     const played = await applied(head + db('{ip: a}'));
-    const spec = `${head}${db('{new: true}')}  web: {${size}, public_ipv4: {ip: a}}\n`;
+    const spec = `${head}${db('{new: true}')}  web: {${sliders}, public_ipv4: {ip: a}}\n`;
     const { blocked } = await played.plan(spec);
     expect(blocked).toMatchObject([{ key: 'servers.web', code: 'dependency_blocked' }]);
 

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { memoryState } from '../../src/state/sqlite-driver.ts';
-import { applied, type Rig } from '../support/rig.ts';
+import { applied, type Rig, sliders as size } from '../support/rig.ts';
 
 const head = 'settings: {prune: true, max_deletions: 9}\n';
-const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const own = `${size}, public_ipv4: {new: true}`;
 const servers = (entries: Readonly<Record<string, string>>) =>
   `${head}servers: {${Object.entries(entries)

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { faultRule } from '../../src/emulator/faults.ts';
 import { profiled } from '../support/profiled.ts';
-import { applied, type Rig, rig } from '../support/rig.ts';
+import { applied, type Rig, rig, sliders } from '../support/rig.ts';
 
-const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const base = 'settings: {exclusive: true}\nips:\n  a: {}\n  b: {}\n  c: {}\n';
 const iso = (name: string) => `  ${name}: {url: "https://mirror.example.com/${name}.iso"}\n`;
 
@@ -15,7 +14,7 @@ describe('src/engine: a list that ends early proves nothing', () => {
     ['an address', `${base}  d: {}\n`, 'allocate_ip', 'ip', 4],
     [
       'a server',
-      `${base}servers:\n  web: {${size}, public_ipv4: {new: true}}\n`,
+      `${base}servers:\n  web: {${sliders}, public_ipv4: {new: true}}\n`,
       'create_server',
       'server',
       1,
@@ -39,12 +38,12 @@ describe('src/engine: a list that ends early proves nothing', () => {
     ['without', 3, ''],
   ])('a server behind a server error that only a network counts, beside one %s an address, is asked about, not bought again', async (_old, pageSize, address) => {
     const played = rig({ emulator: { readings: { pageSize, defaultNetworkCard: true } } });
-    const one = `${base}servers:\n  old: {${size}${address}}\n`;
+    const one = `${base}servers:\n  old: {${sliders}${address}}\n`;
     await played.apply(one);
     const fault = faultRule({ path: 'create_server', nth: 1 }, { do: 'answer', status: 500, effect: 'done' });
     played.emulator.setFaults([fault]);
 
-    const report = await played.apply(`${one}  web: {${size}, public_ipv4: {new: true}}\n`);
+    const report = await played.apply(`${one}  web: {${sliders}, public_ipv4: {new: true}}\n`);
 
     expect(report.blocked).toMatchObject([{ key: 'servers.web', code: 'outcome_unknown' }]);
     expect(bought(played, 'server')).toBe(2);
@@ -55,7 +54,7 @@ describe('src/engine: a list that ends early proves nothing', () => {
     const cut = faultRule({ path: 'list_servers' }, { do: 'truncate_list', keep: 0 });
     const servers = (...names: string[]) =>
       `settings: {exclusive: true}\nnetworks:\n  a: {cidr: 10.1.0.0/24}\nservers:\n${names
-        .map((name) => `  ${name}: {${size}, network_interfaces: [a]}\n`)
+        .map((name) => `  ${name}: {${sliders}, network_interfaces: [a]}\n`)
         .join('')}`;
 
     test('without one that is there, a server behind a server error is asked about, not bought again', async () => {

@@ -3,7 +3,7 @@ import { loadProfile } from '../../src/cli/settings/profile.ts';
 import type { Plan } from '../../src/core/plan.ts';
 import { asksForApproval } from '../../src/engine/run/approval.ts';
 import { exampleProfile, profiled } from '../support/profiled.ts';
-import { load, type Rig, rig } from '../support/rig.ts';
+import { load, type Rig, rig, sliders as small } from '../support/rig.ts';
 
 const head = 'settings: {max_monthly_increase: 1000, unmanaged: ignore}\n';
 const gpu = 'server_type: gpu-fixed, image: ubuntu-24.04';
@@ -69,7 +69,6 @@ function priced(): Rig {
 
 const capped = (limit: number, entry: string) =>
   `settings: {prune: true, max_deletions: 9, max_monthly_increase: ${limit}}\nservers:\n  web: {${entry}}\n`;
-const small = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const large = small.replace('cores: 1', 'cores: 64');
 
 describe('src/engine: what a change in place adds to the bill', () => {

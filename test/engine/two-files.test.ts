@@ -1,7 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { rig } from '../support/rig.ts';
-
-const slider = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+import { rig, sliders } from '../support/rig.ts';
 
 describe('src/engine/run/unreached-keys.ts', () => {
   /** No request reserves a key. */
@@ -9,7 +7,7 @@ describe('src/engine/run/unreached-keys.ts', () => {
 
   test('the plan says that the keys of young servers belong to the earlier scope, for a day', async () => {
     const played = rig(unstored);
-    const file = (scope: string, entry = `web: {${slider}}`) =>
+    const file = (scope: string, entry = `web: {${sliders}}`) =>
       `version: 1\nproject: {id: 4711, scope: ${scope}}\nservers: {${entry}}\n`;
     const warned = async (scope: string, entry?: string) =>
       (await played.plan(file(scope, entry))).warnings.map(({ code, message }) => `${code} ${message}`);
@@ -21,7 +19,7 @@ describe('src/engine/run/unreached-keys.ts', () => {
     expect(await warned('green')).toEqual([
       expect.stringMatching(/^key_not_derived .* of servers\.web belong to the earlier scope/),
     ]);
-    expect(await warned('green', `www: {${slider}, name: web, moved: {from: servers.web}}`)).toContainEqual(
+    expect(await warned('green', `www: {${sliders}, name: web, moved: {from: servers.web}}`)).toContainEqual(
       expect.stringMatching(/^key_not_derived .* of servers\.www belong to the earlier scope/),
     );
     await played.clock.advance(24 * 3_600_000);

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { sliders } from '../reconcilers/support.ts';
-import { applied, rig } from '../support/rig.ts';
+import { applied, rig, sliders } from '../support/rig.ts';
 
 const head = 'version: 1\nproject: {id: 4711}\n';
 const web = (more: string) =>

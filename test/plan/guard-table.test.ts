@@ -7,8 +7,7 @@ import type { Binding } from '../../src/core/state.ts';
 import type { Draft } from '../../src/plan/draft.ts';
 import { guards, impactOf } from '../../src/plan/guards.ts';
 import { kinds } from '../../src/reconcilers/registry.ts';
-import { sliders } from '../reconcilers/support.ts';
-import { load } from '../support/rig.ts';
+import { load, sliders } from '../support/rig.ts';
 import { asLines, Texts } from '../support/texts.ts';
 import { worldOf } from './support.ts';
 

@@ -24,8 +24,7 @@ import {
   unmanaged,
 } from '../../src/plan/purchases.ts';
 import { kinds } from '../../src/reconcilers/registry.ts';
-import { sliders } from '../reconcilers/support.ts';
-import { load } from '../support/rig.ts';
+import { load, sliders } from '../support/rig.ts';
 import { asLines, Texts } from '../support/texts.ts';
 import { bound, worldOf } from './support.ts';
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
-import { sliders } from '../reconcilers/support.ts';
-import { applied } from '../support/rig.ts';
+import { applied, sliders } from '../support/rig.ts';
 
 const both = `settings: {prune: true}\nservers:
   a: {${sliders}, public_ipv4: {new: true}, keep_ip: true}

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { folderWith, inProcess } from '../cli/run.ts';
-import { sliders } from '../reconcilers/support.ts';
-import { applied, rig } from '../support/rig.ts';
+import { applied, rig, sliders } from '../support/rig.ts';
 
 const web = `servers: {web: {${sliders}, public_ipv4: {new: true}}}\n`;
 

@@ -20,8 +20,7 @@ import {
   type Register,
   unlisted,
 } from '../../src/plan/unmanaged.ts';
-import { sliders } from '../reconcilers/support.ts';
-import { load } from '../support/rig.ts';
+import { load, sliders } from '../support/rig.ts';
 import { bound, worldOf } from './support.ts';
 
 const address = (last: number, server: number | null = null) =>

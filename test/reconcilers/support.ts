@@ -33,4 +33,4 @@ export function countOf(emulator: Emulator, operation: string): number {
   return emulator.requests.filter((request) => request.operation === operation && !isProbe(request)).length;
 }
 
-export const sliders = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+export { sliders } from '../support/rig.ts';

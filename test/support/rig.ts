@@ -26,6 +26,9 @@ import { loadSpec } from '../../src/spec/load.ts';
 import { memoryState } from '../../src/state/sqlite-driver.ts';
 import { documented } from './documented.ts';
 
+/** The fields of the smallest server. */
+export const sliders = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
+
 export interface RigOptions {
   readonly emulator?: Partial<EmulatorOptions>;
   readonly profile?: ApiProfile;

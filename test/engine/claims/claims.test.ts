@@ -11,8 +11,7 @@ import {
 } from '../../../src/engine/claims/claims.ts';
 import { kinds } from '../../../src/reconcilers/registry.ts';
 import { worldOf } from '../../plan/support.ts';
-import { sliders } from '../../reconcilers/support.ts';
-import { load } from '../../support/rig.ts';
+import { load, sliders } from '../../support/rig.ts';
 import { Texts } from '../../support/texts.ts';
 import { asRun } from '../intents/stub-run.ts';
 

@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { warnedBy } from '../../support/resolve.ts';
-import { applied, type Rig, rig } from '../../support/rig.ts';
+import { applied, type Rig, rig, sliders } from '../../support/rig.ts';
 
-const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const head = 'settings: {prune: true, max_deletions: 10}\n';
-const web = (address: string) => `servers:\n  web: {${size}, public_ipv4: ${address}}\n`;
+const web = (address: string) => `servers:\n  web: {${sliders}, public_ipv4: ${address}}\n`;
 const one = `${head}ips:\n  one: {}\n`;
 
 /** A project with an address that its server left behind. */
@@ -64,7 +63,7 @@ describe('src/plan/warnings.ts: an address that is free while another is bought'
     ]);
     const asked = web('{new: true}').replace(
       'servers:\n',
-      `servers:\n  b: {${size}, public_ipv4: {ip: two}}\n`,
+      `servers:\n  b: {${sliders}, public_ipv4: {ip: two}}\n`,
     );
     expect(await told(played, two + asked), 'another server waits for one of them').toEqual([]);
   });

@@ -2,13 +2,12 @@ import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import type { Binding } from '../../../src/core/state.ts';
 import { faultRule } from '../../../src/emulator/faults.ts';
-import { applied, load, type Rig, rig } from '../../support/rig.ts';
+import { applied, load, type Rig, rig, sliders } from '../../support/rig.ts';
 
 const head = 'settings: {prune: true, max_deletions: 10, unmanaged: ignore}\n';
-const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const x = 'ips.x' as ResourceKey;
 const web = 'servers.web' as ResourceKey;
-const bought = `${head}ips:\n  x: {}\nservers:\n  web: {${size}, public_ipv4: {new: true}}\n`;
+const bought = `${head}ips:\n  x: {}\nservers:\n  web: {${sliders}, public_ipv4: {new: true}}\n`;
 
 const endEarly = ({ emulator }: Rig) =>
   emulator.setFaults([faultRule({ path: 'list_ips' }, { do: 'truncate_list', keep: 0 })]);
@@ -77,7 +76,7 @@ describe.each([
 
   test('a server that had no address is not deleted where a card of it shows one', async () => {
     const it = played();
-    await it.apply(`${head}servers:\n  web: {${size}}\n`);
+    await it.apply(`${head}servers:\n  web: {${sliders}}\n`);
     it.emulator.mutate({ do: 'delete_server', id: 2001 });
     Object.assign(it.emulator.world.nextId, { server: 2001 });
     it.emulator.mutate({ do: 'add_server', name: 'theirs', public: true });

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { around, type Rig, rig } from '../../support/rig.ts';
+import { around, type Rig, rig, sliders } from '../../support/rig.ts';
 
-const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const head = 'settings: {prune: true, max_deletions: 10, unmanaged: ignore}\n';
-const web = `${head}servers:\n  web: {${size}, public_ipv4: {new: true}, replace: allowed}\n`;
+const web = `${head}servers:\n  web: {${sliders}, public_ipv4: {new: true}, replace: allowed}\n`;
 
 describe('src/engine/claims: an id that is used again', () => {
   test.each([

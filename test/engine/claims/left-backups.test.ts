@@ -2,13 +2,12 @@ import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import { leftBackups } from '../../../src/engine/claims/release.ts';
 import { saidBy } from '../../support/resolve.ts';
-import { applied, around, type Rig, rig } from '../../support/rig.ts';
+import { applied, around, type Rig, rig, sliders } from '../../support/rig.ts';
 
 const head = 'settings: {prune: true}\n';
-const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const nothing = `${head}networks: {default: {managed: false}}\n`;
 const key = 'servers.web' as ResourceKey;
-const web = (more: string) => `${head}servers:\n  web: {${size}, ${more}}\n`;
+const web = (more: string) => `${head}servers:\n  web: {${sliders}, ${more}}\n`;
 
 describe('src/engine/claims/release.ts: what stays billed after its server', () => {
   test('what an operator released is named, and told of once its server is gone', async () => {

@@ -7,9 +7,8 @@ import type { Plan } from '../../../src/core/plan.ts';
 import type { ApplyReport } from '../../../src/core/progress.ts';
 import type { Binding } from '../../../src/core/state.ts';
 import { Lines } from '../../../src/engine/claims/line.ts';
-import { applied, type Rig } from '../../support/rig.ts';
+import { applied, type Rig, sliders } from '../../support/rig.ts';
 
-const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const hour = 3_600_000;
 
 function codesOf({ blocked }: Pick<Plan | ApplyReport, 'blocked'>) {
@@ -29,7 +28,7 @@ function made({ project }: Rig) {
 describe('src/engine/claims/line.ts: a server that two keys name', () => {
   test('is counted once beside a server that no read shows', async () => {
     const networks = 'networks: {n: {cidr: 10.20.0.0/24}}\n';
-    const entry = (name: string, more = '') => `  ${name}: {${size}, network_interfaces: [n]${more}}\n`;
+    const entry = (name: string, more = '') => `  ${name}: {${sliders}, network_interfaces: [n]${more}}\n`;
     const world = await applied(`${networks}servers:\n${entry('one')}${entry('lost')}`);
     world.loseState();
     const named = (name: string) => `${networks}servers:\n${entry(name, ', id: 2001')}`;
@@ -47,7 +46,7 @@ describe('src/engine/claims/line.ts: a server that two keys name', () => {
 describe('src/engine/claims/line.ts: addresses', () => {
   test('that both are free are given to the servers that name them', async () => {
     const world = await applied('ips: {a: {}, b: {}}\n');
-    const spec = `ips: {a: {}, b: {}}\nservers:\n  one: {${size}, public_ipv4: {ip: b}}\n  two: {${size}, public_ipv4: {ip: a}}\n`;
+    const spec = `ips: {a: {}, b: {}}\nservers:\n  one: {${sliders}, public_ipv4: {ip: b}}\n  two: {${sliders}, public_ipv4: {ip: a}}\n`;
     const planned = await world.plan(spec);
     const report = await world.apply(spec);
     expect(planned.warnings.map(({ code }) => code)).toContain('addresses_may_exchange');

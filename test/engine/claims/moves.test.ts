@@ -1,19 +1,18 @@
 import { describe, expect, test } from 'vitest';
 import { resolving, warnedBy } from '../../support/resolve.ts';
-import { applied, load } from '../../support/rig.ts';
+import { applied, load, sliders } from '../../support/rig.ts';
 
-const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const before = `settings: {prune: true, max_deletions: 9}
 networks: {backend: {cidr: 10.20.0.0/24}}
 ips: {web: {}}
 servers:
-  web-1: {${size}, public_ipv4: {ip: web}, network_interfaces: [backend], firewall: {enabled: true, policy_in: drop, rules: []}}
+  web-1: {${sliders}, public_ipv4: {ip: web}, network_interfaces: [backend], firewall: {enabled: true, policy_in: drop, rules: []}}
 `;
 const after = `settings: {prune: true, max_deletions: 9}
 networks: {back: {cidr: 10.20.0.0/24, moved: {from: networks.backend}}}
 ips: {www: {moved: {from: ips.web}}}
 servers:
-  web: {${size}, moved: {from: servers.web-1}, public_ipv4: {ip: www}, network_interfaces: [back], firewall: {enabled: true, policy_in: drop, rules: []}}
+  web: {${sliders}, moved: {from: servers.web-1}, public_ipv4: {ip: www}, network_interfaces: [back], firewall: {enabled: true, policy_in: drop, rules: []}}
 `;
 
 describe('src/engine/claims/moves.ts', () => {
@@ -65,7 +64,7 @@ describe('src/engine/claims/moves.ts', () => {
 
   test('a retiring server has the name of its entry', async () => {
     const file = (key: string, cores: number) =>
-      `settings: {prune: true}\nservers: {${key}: {${size.replace('cores: 1', `cores: ${cores}`)}, replace: allowed}}\n`;
+      `settings: {prune: true}\nservers: {${key}: {${sliders.replace('cores: 1', `cores: ${cores}`)}, replace: allowed}}\n`;
     const world = await applied(file('a', 1));
     const refusal = { do: 'answer', status: 403, code: 'insufficient_privileges' } as const;
     world.fail({ path: 'delete_server' }, refusal);
@@ -78,7 +77,7 @@ describe('src/engine/claims/moves.ts', () => {
 
   test('so is an ISO, and a network whose server gets a network interface in the new one', async () => {
     const file = (net: string, iso: string) =>
-      `settings: {prune: true}\nnetworks: {${net}: {cidr: 10.1.0.0/24}}\nisos: {${iso}: {url: "https://example.com/x.iso"}}\nservers: {x: {${size}, network_interfaces: [${net}]}}\n`;
+      `settings: {prune: true}\nnetworks: {${net}: {cidr: 10.1.0.0/24}}\nisos: {${iso}: {url: "https://example.com/x.iso"}}\nservers: {x: {${sliders}, network_interfaces: [${net}]}}\n`;
     const world = await applied(file('n', 'r'));
 
     const { warnings } = await world.plan(file('m', 'q'));

@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { applied, type Rig } from '../../support/rig.ts';
+import { applied, type Rig, sliders } from '../../support/rig.ts';
 
-const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
-const web = `servers:\n  web: {${size}, public_ipv4: {new: true}}\n`;
+const web = `servers:\n  web: {${sliders}, public_ipv4: {new: true}}\n`;
 
 const bound = async ({ store }: Rig) =>
   Object.fromEntries((await store.bindings()).map(({ key, id }) => [key as string, id]));

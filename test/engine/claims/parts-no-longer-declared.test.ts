@@ -1,16 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import { warnedBy } from '../../support/resolve.ts';
-import { applied } from '../../support/rig.ts';
+import { applied, sliders } from '../../support/rig.ts';
 
-const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const parts = {
   'servers.web.backup': 'backup: {max_age: 24h, keep: 1}',
   'servers.web.firewall': 'firewall: {enabled: true, policy_in: drop, rules: []}',
   'servers.web.network_interfaces.a': 'network_interfaces: [a]',
 };
 const file = (...more: readonly string[]) =>
-  `settings: {prune: true}\nnetworks: {a: {cidr: 10.1.0.0/24}}\nservers:\n  web: {${[size, 'public_ipv4: {new: true}', ...more].join(', ')}}\n`;
+  `settings: {prune: true}\nnetworks: {a: {cidr: 10.1.0.0/24}}\nservers:\n  web: {${[sliders, 'public_ipv4: {new: true}', ...more].join(', ')}}\n`;
 
 describe('src/engine/claims: a part that has left the entry of its server', () => {
   test('stays, is told until it is released by the command that is named, and not after that', async () => {

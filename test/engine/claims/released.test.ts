@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Plan } from '../../../src/core/plan.ts';
-import { applied, type Rig } from '../../support/rig.ts';
+import { applied, type Rig, sliders } from '../../support/rig.ts';
 
-const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const head = 'settings: {prune: true, max_deletions: 10}\n';
 
 const addresses = ({ emulator }: Rig) =>
@@ -11,7 +10,7 @@ const boundKeys = async ({ store }: Rig) => (await store.bindings()).map((each) 
 
 describe('src/engine/claims: `keep_ip` in the edit that replaces a server', () => {
   const file = (cores: number, keep: boolean) =>
-    `${head}servers:\n  web: {${size.replace('cores: 1', `cores: ${cores}`)}, replace: {order: delete_first}, public_ipv4: {new: true}, keep_ip: ${keep}}\n`;
+    `${head}servers:\n  web: {${sliders.replace('cores: 1', `cores: ${cores}`)}, replace: {order: delete_first}, public_ipv4: {new: true}, keep_ip: ${keep}}\n`;
   const planned = (plan: Plan) => plan.operations.map(({ id }) => id as string);
 
   test('taken out, lets the address go', async () => {

@@ -2,13 +2,12 @@ import { describe, expect, test } from 'vitest';
 import type { ApplyOptions } from '../../../src/engine/deps.ts';
 import { codesOf } from '../../reconcilers/support.ts';
 import { isProbe } from '../../support/invariants.ts';
-import { around, load, type RigOptions, rig } from '../../support/rig.ts';
+import { around, load, type RigOptions, rig, sliders } from '../../support/rig.ts';
 
 const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
-const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const servers = (...entries: readonly string[]) => `${head}servers:\n  ${entries.join('\n  ')}\n`;
-const web = (more = '', sized = size) => `web: {${sized}, public_ipv4: {new: true}${more}}`;
-const shop = (more = '') => `shop: {${size}, public_ipv4: {new: true}, moved: {from: servers.web}${more}}`;
+const web = (more = '', sized = sliders) => `web: {${sized}, public_ipv4: {new: true}${more}}`;
+const shop = (more = '') => `shop: {${sliders}, public_ipv4: {new: true}, moved: {from: servers.web}${more}}`;
 
 /** A process that is killed as soon as a write to the path has been answered, or its answer lost. */
 function killable(options: RigOptions = {}) {
@@ -88,7 +87,7 @@ describe('src/plan/waits.ts: a rename onto the key of another server', () => {
     const spec = (...entries: readonly string[]) =>
       servers(...entries).replace('prune: true', `prune: ${prune}`);
     const { world, bound, deletions } = killable();
-    await world.apply(spec(web(), `shop: {${size}, public_ipv4: {new: true}}`));
+    await world.apply(spec(web(), `shop: {${sliders}, public_ipv4: {new: true}}`));
     world.emulator.mutate({ do: 'delete_server', id: 2001 });
 
     const plan = await world.plan(spec(shop()));
@@ -102,7 +101,7 @@ describe('src/plan/waits.ts: a rename onto the key of another server', () => {
 });
 
 describe('src/engine/claims/release.ts: the address of a server whose deletion was interrupted', () => {
-  const left = `shop: {${size}, public_ipv4: {new: true}}`;
+  const left = `shop: {${sliders}, public_ipv4: {new: true}}`;
 
   test('with `keep_ip` goes back to its entry if that returns before the deletion', async () => {
     const { world, bound } = killable();

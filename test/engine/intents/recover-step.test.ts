@@ -16,8 +16,7 @@ import {
 } from '../../../src/engine/run/recover.ts';
 import { kinds } from '../../../src/reconcilers/registry.ts';
 import { worldOf } from '../../plan/support.ts';
-import { sliders } from '../../reconcilers/support.ts';
-import { load } from '../../support/rig.ts';
+import { load, sliders } from '../../support/rig.ts';
 import { Texts } from '../../support/texts.ts';
 import { answer, asRun, fresh, intentOf, lost, replayed, reused, sentAt, stubRun } from './stub-run.ts';
 

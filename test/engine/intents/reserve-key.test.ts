@@ -4,9 +4,8 @@ import type { ResourceKey } from '../../../src/core/keys.ts';
 import { memoryState } from '../../../src/state/sqlite-driver.ts';
 import { crashable } from '../../support/crashable.ts';
 import { profiled } from '../../support/profiled.ts';
-import { applied, type Rig, type RigOptions, rig } from '../../support/rig.ts';
+import { applied, type Rig, type RigOptions, rig, sliders as size } from '../../support/rig.ts';
 
-const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const large = size.replace('cores: 1', 'cores: 2');
 const servers = (entries: Readonly<Record<string, string>>) =>
   `servers: {${Object.entries(entries)

@@ -1,6 +1,6 @@
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import { profiled } from '../../support/profiled.ts';
-import { rig } from '../../support/rig.ts';
+import { rig, sliders as slider } from '../../support/rig.ts';
 
 /** One operation of each sort, in the smallest spec that asks for it. */
 export interface Scene {
@@ -19,7 +19,6 @@ export interface Scene {
 
 const settings = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
 const network = 'networks:\n  backend: {cidr: 10.20.0.0/24}\n';
-const slider = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const nothing = settings;
 const server = (more = '') =>
   `${settings}servers:\n  web: {${slider}, public_ipv4: {new: true}${more === '' ? '' : `, ${more}`}}\n`;

@@ -1,11 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { profiled } from '../../support/profiled.ts';
 import { saidBy } from '../../support/resolve.ts';
-import { applied } from '../../support/rig.ts';
+import { applied, sliders } from '../../support/rig.ts';
 
 const profile = 'operations: {list_servers: {}, take_server_image: {}}';
 const settings = 'settings: {prune: true, max_deletions: 9, unmanaged: ignore}\n';
-const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const url = 'url: "https://mirror.example.com/rescue.iso"';
 
 /** What one state makes under one name, and what another one calls it; `ID` is its id. */
@@ -17,11 +16,15 @@ const kinds = {
   },
   ip: { made: 'ips: {web: {}}\n', key: 'ips.mine', entry: 'ips: {mine: {}}\n' },
   iso: { made: `isos: {rescue: {${url}}}\n`, key: 'isos.mine', entry: `isos: {mine: {${url}}}\n` },
-  server: { made: `servers: {web: {${size}}}\n`, key: 'servers.mine', entry: `servers: {mine: {${size}}}\n` },
-  'server with an address': {
-    made: `servers: {web: {${size}, public_ipv4: {new: true}}}\n`,
+  server: {
+    made: `servers: {web: {${sliders}}}\n`,
     key: 'servers.mine',
-    entry: `servers: {mine: {${size}, public_ipv4: {new: true}}}\n`,
+    entry: `servers: {mine: {${sliders}}}\n`,
+  },
+  'server with an address': {
+    made: `servers: {web: {${sliders}, public_ipv4: {new: true}}}\n`,
+    key: 'servers.mine',
+    entry: `servers: {mine: {${sliders}, public_ipv4: {new: true}}}\n`,
   },
 } as const;
 

@@ -2,11 +2,10 @@ import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import type { Resolution } from '../../../src/engine/deps.ts';
 import { resolveOf, resolving, saidBy } from '../../support/resolve.ts';
-import { applied, type Rig, rig } from '../../support/rig.ts';
+import { applied, type Rig, rig, sliders } from '../../support/rig.ts';
 
-const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
 const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
-const web = (more = '') => `${head}${more}servers:\n  web: {${size}, public_ipv4: {new: true}}\n`;
+const web = (more = '') => `${head}${more}servers:\n  web: {${sliders}, public_ipv4: {new: true}}\n`;
 const key = 'servers.web' as ResourceKey;
 
 const resolve = (played: Rig, spec: string, resolution: Resolution, of = key) =>
@@ -105,7 +104,7 @@ describe('src/engine/operator/decide.ts: a purchase in doubt, and its server del
 
 describe('src/engine/operator/adopt-key.ts', () => {
   test('says where entry and server do not fit, and how to take it back', async () => {
-    const spec = `${head}ips:\n  www: {}\nservers:\n  a: {${size}, public_ipv4: {ip: www}}\n  b: {${size}}\n`;
+    const spec = `${head}ips:\n  www: {}\nservers:\n  a: {${sliders}, public_ipv4: {ip: www}}\n  b: {${sliders}}\n`;
     const played = await applied(spec);
     await played.store.change(
       (await played.store.bindings()).map((each) => ({
@@ -201,7 +200,7 @@ describe('src/engine/operator/decide.ts: resolve --retry', () => {
 
 describe('src/engine/operator/decide.ts: resolve --retry of a paused replacement', () => {
   const entry = (name: string, cores: number) =>
-    `  ${name}: {${size.replace('cores: 1', `cores: ${cores}`)}, public_ipv4: {new: true}, replace: {order: delete_first, at_once: 2}}\n`;
+    `  ${name}: {${sliders.replace('cores: 1', `cores: ${cores}`)}, public_ipv4: {new: true}, replace: {order: delete_first, at_once: 2}}\n`;
   const pair = (cores: number) => `${head}servers:\n${entry('web', cores)}${entry('db', cores)}`;
   const retry = (played: Rig, name: string) => played.resolve(pair(2), `servers.${name}`, { type: 'retry' });
 

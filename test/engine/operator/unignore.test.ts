@@ -3,10 +3,9 @@ import type { Plan } from '../../../src/core/plan.ts';
 import type { Ip } from '../../../src/core/resources.ts';
 import { ignoredObjects } from '../../../src/view/bill.ts';
 import { saidBy } from '../../support/resolve.ts';
-import { applied, type Rig, rig } from '../../support/rig.ts';
+import { applied, type Rig, rig, sliders } from '../../support/rig.ts';
 
-const size = 'server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20';
-const web = `servers:\n  web: {${size}, public_ipv4: {new: true}}\n`;
+const web = `servers:\n  web: {${sliders}, public_ipv4: {new: true}}\n`;
 const one = 'ips:\n  one: {}\n';
 
 const codes = ({ blocked }: Plan) => Object.fromEntries(blocked.map(({ key, code }) => [key, code]));
