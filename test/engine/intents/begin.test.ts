@@ -163,57 +163,26 @@ describe('src/engine/intents/begin.ts', () => {
   const retired = { ...priced, subjects: [{ ...serverX, key: 'servers.x~1' }] };
   const third = { incarnation: '3' };
   const beside = { ...third, elsewhere: 2 };
-  const inX = { parentId: '1' };
+  const inX = (incarnation: string) => ({ incarnation, parentId: '1' });
+  const fifth = { incarnation: '0', elsewhere: 5, replaces: '9' };
+  const parts = { parts: [firewallX.key, 'servers.x.iso'] };
+  const goes = { ...deletion, ...created, key: 'servers.x~1' };
+  const makes = { ...put, verb: 'create' };
+  const makesCard = { key: cardX.key, kind: cardX.kind };
   test.each<[string, NonNullable<Parameters<typeof beginning>[0]>, object, object, object]>([
-    [
-      'that replaces another, under a key that was never sent',
-      unsent,
-      replacement,
-      {},
-      { incarnation: '0', elsewhere: 5, replaces: '9' },
-    ],
+    ['that replaces another, under a key that was never sent', unsent, replacement, {}, fifth],
     ['that has waited', {}, {}, { queuedAt: sentAt + 99_000 }, { queuedAt: sentAt + 99_000 }],
     ['that has hardly waited', {}, {}, { queuedAt: sentAt + 99_001 }, {}],
-    [
-      'of a server, with the parts that it gets',
-      { subjects: withParts },
-      created,
-      {},
-      { parts: [firewallX.key, 'servers.x.iso'] },
-    ],
-    [
-      'of a later incarnation inside a server',
-      ofWall,
-      { ...put, verb: 'create' },
-      { ahead: 1 },
-      { ...inX, incarnation: '3.3' },
-    ],
+    ['of a server, with the parts that it gets', { subjects: withParts }, created, {}, parts],
+    ['of a later incarnation inside a server', ofWall, makes, { ahead: 1 }, inX('3.3')],
     ['of a replaced one', { bound: ['9'] }, { ...replacement, verb: 'delete' }, {}, { incarnation: '0' }],
-    [
-      'of another incarnation than the state has counted',
-      { attempts: 4 },
-      {},
-      { numbered: third },
-      { ...third, attempt: 5 },
-    ],
+    ['of an incarnation that is given', { attempts: 4 }, {}, { numbered: third }, { ...third, attempt: 5 }],
     ['of an incarnation with others in another scope', {}, {}, { numbered: beside }, beside],
-    [
-      'of a creation inside a server that has the key of another one',
-      ofCard,
-      { key: cardX.key, kind: cardX.kind },
-      {},
-      { ...inX, incarnation: '3.2' },
-    ],
+    ['of a creation inside a server that has the key of another one', ofCard, makesCard, {}, inX('3.2')],
     ['of a deletion that a creation follows', priced, deletion, {}, { freed: '17.00' }],
     ['of a creation that follows a deletion', priced, replacement, {}, {}],
     ['of a deletion that no creation follows', priced, { verb: 'delete' }, {}, {}],
-    [
-      'of the deletion of a retiring server',
-      retired,
-      { ...deletion, ...created, key: 'servers.x~1' },
-      {},
-      {},
-    ],
+    ['of the deletion of a retiring server', retired, goes, {}, {}],
     ['without an entry', { subjects: none }, {}, {}, { basis: digestOf(null) }],
   ])('the record %s', async (_name, given, operation, more, expected) => {
     const { intent } = await begin(given, operation, more);

@@ -229,7 +229,12 @@ describe('src/engine/run/recover.ts', () => {
   const gones = [gone, gone];
   const reserved = [taken, taken, fenced];
   const [thrice, refusals] = [Array(3).fill(taken), Array(3).fill(unpaid)];
-  const certain = { ...live, certain: true };
+  const [certain, uncertain] = [true, false].map((is) => ({ ...live, certain: is }));
+  const nameless = { answers: [taken, made(undefined)] };
+  const [silent, goneThen] = [
+    [...reserved, ...refusals],
+    [taken, made('7'), ...unused],
+  ];
   const earlierHas = { line: ['ips.z'], answers: [...reserved, ...unused, taken, made('7')], seen: [live] };
   const secondNext = [...reserved, fenced, taken, taken, made('7')];
   const withoutId = { answers: [...reserved, taken, taken, made(undefined)], seen: [undefined] };
@@ -248,14 +253,8 @@ describe('src/engine/run/recover.ts', () => {
     ['no read', { answers: [taken, made('7')], seen: [undefined] }],
     ['no second read', { answers: [taken, made('7')], seen: [gone] }],
     ['the answer of one whose task is stuck', { answers: [taken, withTask], seen: [gone], stuck: true }],
-    [
-      'an answer without an id, and a resource that reads show',
-      { answers: [taken, made(undefined)], seen: [certain, live] },
-    ],
-    [
-      'an answer without an id, and reads that show no certain resource',
-      { answers: [taken, made(undefined)], seen: [{ ...live, certain: false }] },
-    ],
+    ['an answer without an id, and a resource that reads show', { ...nameless, seen: [certain, live] }],
+    ['an answer without an id, and reads that show no certain resource', { ...nameless, seen: [uncertain] }],
     ['a stored refusal', { answers: [taken, refused, ...unused] }],
     ['a key that refuses the original too', { answers: [...thrice, ...unused] }],
     [
@@ -266,10 +265,7 @@ describe('src/engine/run/recover.ts', () => {
     ['that it is reserved', { ...leftEntry, answers: [taken, taken, fenced, ...unused] }],
     ['that it is reserved, and an earlier key the resource', { ...leftEntry, ...earlierHas }],
     ['that it is reserved, and the key after the next one the resource', { ...isLive, answers: secondNext }],
-    [
-      'that it is reserved, and of the next key nothing',
-      { ...leftEntry, answers: [...reserved, ...refusals] },
-    ],
+    ['that it is reserved, and of the next key nothing', { ...leftEntry, answers: silent }],
     ['that it is reserved, and the next key a resource without an id', { ...leftEntry, ...withoutId }],
     ['no replay', { answers: [taken, made('7', null, false)], seen: [live] }],
     ['a lost replay', { answers: [taken, lost] }],
@@ -281,10 +277,7 @@ describe('src/engine/run/recover.ts', () => {
     ['spending that is paused', { answers: [taken, taken, taken], held: (spend) => spend === 'adds' }],
     ['an API that stores no refusals', { storesRefusals: false }],
     ['eight keys that earlier states fenced', { answers: Array(9).fill(fenced) }],
-    [
-      'the answer of a resource that another entry names',
-      { ...named(', b: {id: 7}}'), answers: [taken, made('7'), ...unused] },
-    ],
+    ['the answer of a resource that another entry names', { ...named(', b: {id: 7}}'), answers: goneThen }],
     [
       'the answer of a resource whose id a resource of another kind has',
       { ...isLive, ...named('}\nnetworks: {n: {id: 7}}') },
@@ -394,6 +387,7 @@ describe('src/engine/run/recover.ts', () => {
   });
 
   const asking = { open: [open({ sends: 0 })], answers: unused };
+  const answeredLive = { answers: [taken, made('7')], seen: [live] };
   const earlierAsked = { open: [open({ key: 'ips.z', sends: 0 })], answers: [...unused, ...unused] };
   const sentOnce = { open: [open({ phase: 'sending' })] };
   const doubted = { why: 'conflict', question: { stage: 'taken', probes: 1, conflict: true } };
@@ -402,10 +396,7 @@ describe('src/engine/run/recover.ts', () => {
     ['a question in an empty project', { ...asking, ips: [] }],
     ['a question whose request was sent', { ...sentOnce, answers: unused }],
     ['a question that was sent under a fenced key', { ...sentOnce, answers: [fenced] }],
-    [
-      'a question whose request was sent, and that has an answer',
-      { ...sentOnce, answers: [taken, made('7')], seen: [live] },
-    ],
+    ['a question whose request was sent, and that has an answer', { ...sentOnce, ...answeredLive }],
     ['a conflict', { open: [open({ unconfirmed: doubted })] }],
     ['an old question', { open: [open({ firstSentAt: sentAt - 24 * hour })] }],
     ['accepted', { open: [open({ phase: 'accepted', answer: { id: '7', facts: {} } })] }],

@@ -155,15 +155,17 @@ describe('src/engine/intents/transfer.ts', () => {
     open: [intentOf({ ...ip, ...created('7'), key: 'ips.y', ...more })],
   });
   const later = { firstSentAt: sentAt + 1 };
+  const serverBy = (to: string) => ({ ...server, ...sent(to) });
   const server7 = has('servers.x', 'server', '7');
   const ignoredServer = keeps('server', '7', ofOperator);
   const usedAgain = { ...ignoredServer, ips: [{ id: 1, address: 'a1', server_id: 7 }] };
   const unanswered = { ...ip, phase: 'unknown', answer: undefined };
+  const bindsServer = 'bind servers.x 7';
+  const replayed = { ...serverBy('unknown_send'), replaces: '7' };
   const takesOver = 'done, release servers.x, bind servers.x~8 8, bind servers.x 7';
   const bindsX = 'done, bind ips.x 7';
   const takesY = 'done, release ips.y gone, bind ips.x 7';
   const replay = { ...ip, ...sent('earlier_send') };
-  const serverBy = (to: string) => ({ ...server, ...sent(to) });
   test.each<[string, object, Given, string]>([
     ['a question', { ...ip, recovers: 'ips.x' }, {}, 'absent, claim ip 7 found'],
     ['an id that an update found', { ...ip, verb: 'update' }, y7(), bindsX],
@@ -176,14 +178,9 @@ describe('src/engine/intents/transfer.ts', () => {
       'a replacement with the same id',
       { ...server, replaces: '7' },
       server7,
-      'done, next servers.x, bind servers.x 7',
+      `done, next servers.x, ${bindsServer}`,
     ],
-    [
-      'a replacement whose key was answered with the replaced one',
-      { ...serverBy('unknown_send'), replaces: '7' },
-      server7,
-      'void, next servers.x',
-    ],
+    ['a replacement whose key was answered with the replaced one', replayed, server7, 'void, next servers.x'],
     ['an answer to another key', ip, answeredY(later), 'again 5000 ips.y'],
     ['a question about another key', ip, answeredY({ ...later, phase: 'blocked' }), 'bound_already'],
     ['a replay', replay, y7({ identity: a7, ...earlier }), takesY],
@@ -197,12 +194,7 @@ describe('src/engine/intents/transfer.ts', () => {
     ['an ignored address without an answer', unanswered, keeps('ip', '7', ofOperator, a7), bindsX],
     ['an address that no read shows', unknown, { isUnnamed: true }, bindsX],
     ['an ignored server', serverBy('unknown_send'), ignoredServer, 'key_conflict, claim server 7 ignored'],
-    [
-      'an ignored server whose id is used again',
-      serverBy('unknown_send'),
-      usedAgain,
-      'done, bind servers.x 7',
-    ],
+    ['an ignored server whose id is used again', serverBy('unknown_send'), usedAgain, `done, ${bindsServer}`],
   ])('%s', async (_name, write, given, expected) => {
     expect((await settle(write, given)).text).toBe(expected);
   });
