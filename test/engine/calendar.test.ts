@@ -150,15 +150,6 @@ describe('src/plan/flags.ts', () => {
     expect([servers.length, ips.length]).toEqual([0, 1]);
   });
 
-  test('`protect` counts although it was added only after the end', async () => {
-    const played = rig();
-    const spec = (more = '') => `${head}ips: {a: {${more}expires: "${at(played, 0)}"}}\n`;
-    const file = spec();
-    await played.apply(file.replace(/expires: "[^"]*"/, ''));
-    const { blocked } = await played.plan(file.replace('{a: {', '{a: {protect: true, '));
-    expect(blocked.map(({ code }) => code)).toEqual(['protected']);
-  });
-
   test('an entry that uses one that expires earlier is an error of the spec', () => {
     const spec = (end: string) =>
       `networks: {n: {cidr: 10.1.0.0/24, expires: 2028-02-29T00:00:00Z}}\nservers: {web: {${size(1)}, network_interfaces: [n]${end}}}\n`;
