@@ -30,7 +30,7 @@ async function usedAgain(played: Rig): Promise<void> {
 describe.each([
   'addresses',
   'objects',
-] as const)('engine: a list that ends early, where cards show %s', (cardIps) => {
+] as const)('src/engine/operator/adopt-key.ts: a list that ends early, where cards show %s', (cardIps) => {
   const played = () => rig({ emulator: { readings: { cardIps, reuseIds: true } } });
   const named = `${head}ips:\n  x: {id: 5001}\nservers:\n  web: {id: 2001, public_ipv4: {ip: x}}\n`;
 
@@ -87,16 +87,18 @@ describe.each([
   });
 });
 
-test('engine: an address of which the state knows nothing but the id is asked about before it is released', async () => {
-  const played = await applied(`${head}ips:\n  x: {}\n`);
-  const [binding] = await played.store.bindings();
-  const change = { type: 'bind', binding: { ...(binding as Binding), identity: {} } } as const;
-  await played.store.change([change], played.clock.now());
+describe('src/reconcilers/existence.ts', () => {
+  test('an address of which the state knows nothing but the id is asked about before it is released', async () => {
+    const played = await applied(`${head}ips:\n  x: {}\n`);
+    const [binding] = await played.store.bindings();
+    const change = { type: 'bind', binding: { ...(binding as Binding), identity: {} } } as const;
+    await played.store.change([change], played.clock.now());
 
-  const [blocked] = (await played.apply(head)).blocked;
-  expect(blocked).toMatchObject({ key: x, code: 'identity_changed' });
-  await played.adopt(head, x, '5001');
+    const [blocked] = (await played.apply(head)).blocked;
+    expect(blocked).toMatchObject({ key: x, code: 'identity_changed' });
+    await played.adopt(head, x, '5001');
 
-  expect((await played.apply(head)).outcome).toBe('converged');
-  expect(played.project.ips).toEqual([]);
+    expect((await played.apply(head)).outcome).toBe('converged');
+    expect(played.project.ips).toEqual([]);
+  });
 });

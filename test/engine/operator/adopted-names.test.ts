@@ -37,7 +37,7 @@ async function madeElsewhere(spec: string) {
 
 describe.each(
   Object.entries(kinds),
-)('engine: a %s that goes by another name in the project', (_kind, each) => {
+)('src/engine/operator/adopt-key.ts: a %s that goes by another name in the project', (_kind, each) => {
   test.each(['adopt', 'id:'])('is the same in each later run, and may go (%s)', async (how) => {
     const { played, store, id } = await madeElsewhere(each.made);
     const given = `id: ${id}, `;
