@@ -79,6 +79,7 @@ export async function beginIntent(
       ? run.bindings.get(operation.key)?.id
       : undefined;
   const freed = freedBy(run, operation, world);
+  const parts = partsIn(world, operation);
   const beside = replaces === undefined ? 0 : 1;
   const numbers = await numbersOf(run, operation, subject.parent, { ahead, beside, numbered });
   const id = randomId(random.next);
@@ -109,7 +110,7 @@ export async function beginIntent(
     ...(subject.desired === undefined || operation.verb === 'delete'
       ? {}
       : { entry: entryOf(subject.desired) }),
-    ...partsIn(world, operation),
+    ...parts,
     preimage,
     ...(parentId === undefined ? {} : { parentId }),
     ...(replaces === undefined ? {} : { replaces }),

@@ -51,10 +51,11 @@ export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Prog
   if (held.is === 'taken' || (held.is === 'accepted' && held.answer.replayed)) {
     // The server of the present incarnation may still exist: no answer names it.
     const left = factsOf(intent.kind).container ? [unidentified(run, intent)] : [];
+    // The next creation is sent under this key, and gets its answer.
     return close(
       run,
       asking,
-      { outcome: 'void', because: 'taken', text: 'an earlier state used this idempotency key' },
+      { outcome: 'void', text: 'an earlier state used this idempotency key' },
       { changes: [{ type: 'next_incarnation', key }, ...left], retryAfterMs: 0 },
     );
   }

@@ -65,10 +65,10 @@ async function beginAndSend(run: Run, operation: Operation, queuedAt: number): P
   const { windows } = world.settings;
   const openNow = () => windows && openWindows(windows, clock.now());
   const opened = openNow();
-  const not = await revalidate(run, world, operation);
-  if (not !== undefined) return not;
   const stopped = stoppedBy(run, operation);
   if (stopped !== undefined) return stopped;
+  const not = await revalidate(run, world, operation);
+  if (not !== undefined) return not;
   const unresolved = (await unresolvedCreate(run, operation)) ?? (await unprovenLine(run, operation));
   if (unresolved !== undefined) return unresolved;
   const token = await run.fence.check();
