@@ -47,7 +47,9 @@ export async function tryNextIncarnation(run: Run, intent: Intent): Promise<Prog
     because: 'taken',
     text: 'its idempotency key holds the answer to another request',
   });
-  const { held, asking } = await askNext(run, operation, request, begun, (_intent, probe) => probe());
+  // A process that ends here leaves a question about the key of another state, and no creation of its own.
+  const question = { ...begun, recovers: recovers ?? key };
+  const { held, asking } = await askNext(run, operation, request, question, (_intent, probe) => probe());
   if (held.is === 'taken' || (held.is === 'accepted' && held.answer.replayed)) {
     // The server of the present incarnation may still exist: no answer names it.
     const left = factsOf(intent.kind).container ? [unidentified(run, intent)] : [];
