@@ -15,8 +15,8 @@ async function tainted() {
   return world;
 }
 
-describe('src/plan/objections.ts: what needs an operator', () => {
-  test('what a failed task left is tainted: its address is not lost, and nothing is put into it', async () => {
+describe('src/plan/objections.ts: blocked resources', () => {
+  test('a server of a failed task is tainted: it keeps its address, and gets no parts', async () => {
     const { plan, store } = await tainted();
     expect((await store.bindings()).map(({ key, identity }) => [key, identity])).toEqual([
       ['servers.web', { ipv4: '203.0.113.10' }],
@@ -35,7 +35,7 @@ describe('src/plan/objections.ts: what needs an operator', () => {
     );
   });
 
-  test('a resource that is another one now is bound again by the command', async () => {
+  test('the command in the message binds a key again whose resource is now another one', async () => {
     const text = 'networks: {a: {cidr: 10.1.0.0/24}}\n';
     const { apply, plan, adopt, emulator } = await applied(text);
     const [, live] = projectOf(emulator).networks;
@@ -58,7 +58,7 @@ describe('src/plan/objections.ts: what needs an operator', () => {
     expect((await apply(text)).outcome).toBe('converged');
   });
 
-  test('an image name that several have is told with the ids', () => {
+  test('an ambiguous image name is reported with the ids', () => {
     const desired = load(`servers: {web: {${sliders}}}\n`);
     const twice = [1, 2].map((id) => ({ id: `os-${id}`, name: 'ubuntu-24.04', type: 'os' }));
     const images = new Map([[3, twice]]);
@@ -77,7 +77,7 @@ describe('src/plan/objections.ts: what needs an operator', () => {
     ]);
   });
 
-  test('every entry says what to do, and stands beside no operation of its key', async () => {
+  test('every blocked entry names a remedy, and its key has no operation', async () => {
     const { apply, plan, emulator } = rig();
     await apply(`networks: {a: {cidr: 10.1.0.0/24}, b: {cidr: 10.2.0.0/24}}\nips: {x: {}}\n${web}`);
     emulator.mutate({ do: 'add_network', name: 'c', cidr: '10.3.0.0/24' });

@@ -19,20 +19,24 @@ const ids = (found: ReadonlySet<string>) => all.flatMap(({ id }) => (found.has(i
 
 describe('src/plan/order.ts', () => {
   test.each([
-    ['what depends on a network, and the other half', network, [network, remove, address, create, card]],
+    [
+      'the dependents of a network, and the other half of a replacement',
+      network,
+      [network, remove, address, create, card],
+    ],
     ['a deletion that makes room for an impossible creation', create, [remove, address, create, card]],
-    ['nothing beside an operation that nothing needs', card, [card]],
-    ['nothing of another server', other, [other]],
-  ])('contains %s', (_what, seed, expected) => {
+    ['only the operation, if no other operation needs it', card, [card]],
+    ['no operation of another server', other, [other]],
+  ])('a closure contains %s', (_what, seed, expected) => {
     expect(ids(closure(all, ({ id }) => id === seed.id))).toEqual(expected.map(({ id }) => id));
   });
 
-  test('contains, as requirements, both halves of a replacement and their needs', () => {
+  test('the requirements contain both halves of a replacement and their needs', () => {
     const found = closure(all, ({ id }) => id === card.id, 'requirements');
     expect(ids(found)).toEqual([network, remove, create, card].map(({ id }) => id));
   });
 
-  test('contains no operation that the plan does not have', () => {
+  test('a closure contains no operation that the plan lacks', () => {
     expect(closure([card], () => true, 'requirements')).toEqual(new Set([card.id]));
   });
 });

@@ -15,7 +15,7 @@ describe('src/plan/totals.ts', () => {
     ['one network', 'networks: {a: {cidr: 10.1.0.0/24}}\n'],
     ['ten servers', servers(10)],
     ['forty servers', servers(40)],
-  ])('%s: the writes that it took, no more reads and no more time than it took', async (_name, text) => {
+  ])('%s: the plan shows the exact writes, and no more reads or time than the run takes', async (_name, text) => {
     const { apply, plan, emulator } = rig();
     for (const step of [text, prune]) {
       const { effort } = await plan(step);

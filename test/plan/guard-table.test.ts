@@ -115,7 +115,7 @@ const gone = (more: object = {}): Given => ({
 const retired = (more: object = {}) => bound('servers.web~1', '1', more);
 
 describe('src/plan/guards.ts: one guard each', () => {
-  test('each has its code, the most fundamental first', () => {
+  test('each guard has a code, and the most fundamental guard comes first', () => {
     expect(guards.map(({ code }) => code)).toEqual([
       ...['moved_onto_bound', 'moved_from_unknown', 'moved_in_flight'],
       undefined,

@@ -10,7 +10,7 @@ const networks = (...names: readonly string[]) =>
   `networks: {${names.map((name, at) => `${name}: {cidr: 10.${at + 1}.0.0/24}`).join(', ')}}\n`;
 
 describe('src/plan/guards.ts', () => {
-  test('max_deletions: over it all are held, replacements counted, children not', async () => {
+  test('max_deletions blocks all deletions of a larger plan; replacements count, parts do not', async () => {
     const { apply, plan } = rig();
     await apply(`${networks('a', 'b')}servers: {web: {${sliders}, public_ipv4: {new: true}}}\n`);
     const left = 'networks: {b: {cidr: 10.9.0.0/24}}\n';
@@ -39,7 +39,7 @@ describe('src/plan/guards.ts', () => {
     expect((await apply(`settings: {prune: true, max_deletions: 3}\n${left}`)).outcome).toBe('converged');
   });
 
-  test('max_deletions counts what would be done: not what waits for something that stays, or is left out', async () => {
+  test('max_deletions does not count deletions that wait or are left out', async () => {
     const { apply, plan, emulator } = rig();
     const inside = `public_ipv4: {ip: web}, network_interfaces: [a]`;
     await apply(
@@ -60,14 +60,14 @@ describe('src/plan/guards.ts', () => {
     expect(projectOf(emulator).networks).toHaveLength(2);
   });
 
-  test('max_deletions: of a plan for one resource, the others do not count', async () => {
+  test('max_deletions counts only the deletions of a plan for one resource', async () => {
     const { plan } = await applied(networks('a', 'b', 'c'));
     const selection = { targets: ['networks.a' as ResourceKey], excludes: [] };
     const planned = await plan('settings: {prune: true}\n', { selection });
     expect(idsOf(planned)).toEqual(['delete:networks.a']);
   });
 
-  test('max_deletions: a replacement that it holds counts once what is in its way stays as well', async () => {
+  test('max_deletions counts a replacement, also if the old server keeps a network in use', async () => {
     const web = (cores: number, card: string) =>
       `servers: {web: {${sliders.replace(/cores: \d+/, `cores: ${cores}`)}, replace: allowed${card}}}\n`;
     const { plan } = await applied(`${networks('a', 'b')}${web(1, ', network_interfaces: [a]')}`);
@@ -96,7 +96,7 @@ describe('src/plan/guards.ts', () => {
     expect(countOf(emulator, 'delete_network') + countOf(emulator, 'delete_server')).toBeLessThanOrEqual(2);
   });
 
-  test('max_monthly_increase: known prices only; what goes makes room', async () => {
+  test('max_monthly_increase counts known prices only, and deletions make room', async () => {
     const { apply, plan } = rig();
     const ai = (name: string, key: string) =>
       `${name}: {server_type: gpu-fixed, image: debian-13, replace: allowed, gpu_package: ${key}}`;
@@ -123,7 +123,7 @@ describe('src/plan/guards.ts', () => {
     expect((await plan(`${limit(800)}servers: {${ai('a', 'l40s-2')}}\n`)).blocked).toEqual([]);
   });
 
-  test('what waits for something blocked is blocked with it, down the chain, and resolved with it', async () => {
+  test('an operation that waits for a blocked one is blocked with it, down the chain, and resolved with it', async () => {
     const { plan, emulator } = rig();
     const net = emulator.mutate({ do: 'add_network', name: 'a', cidr: '10.7.0.0/24' }) as { id: number };
     const text = `${networks('a', 'b')}servers:

@@ -21,18 +21,18 @@ describe('src/plan/totals.ts', () => {
   const replace = { verdict: 'replace', changes, reason: '', allowed: true, order: 'delete_first' } as const;
   const changeOf = (diff: Diff) => priceChanges({ subject, diff }).map(({ change }) => change);
 
-  test('a replacement is what comes less what goes', () => {
+  test('a replacement costs the new price less the old price', () => {
     expect(changeOf({ verdict: replace, price: { known: '10' }, freed: { known: '12.50' } })).toEqual([
       { known: '-2.50' },
     ]);
   });
 
-  test('where either is unknown the change is, and never counted in part', () => {
+  test('a replacement with an unknown price has an unknown cost, and is never counted in part', () => {
     const diff = { verdict: replace, price: { known: '10' }, freed: { unknown: 'not shown' } };
     expect(changeOf(diff)).toEqual([{ unknown: 'not shown' }]);
   });
 
-  test('a price says nothing where nothing is bought', () => {
+  test('a price has no effect without a purchase', () => {
     expect(changeOf({ verdict: { verdict: 'unchanged' }, price: { known: '10' } })).toEqual([]);
   });
 });

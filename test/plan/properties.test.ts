@@ -53,7 +53,7 @@ function reorder(seed: number) {
 }
 
 describe('src/plan/build.ts', () => {
-  test('the order of what goes in makes no difference', () => {
+  test('the order of the input makes no difference', () => {
     fc.assert(
       fc.property(resources, fc.nat(), (text, seed) => {
         const world = worldOf(load(text));
@@ -68,7 +68,7 @@ describe('src/plan/build.ts', () => {
     );
   });
 
-  test('the digest tells every difference of what would be done', () => {
+  test('the digest shows every difference of the operations', () => {
     fc.assert(
       fc.property(resources, resources, (a, b) => {
         const [one, other] = [planOf(worldOf(load(a))), planOf(worldOf(load(b)))];
@@ -83,7 +83,7 @@ describe('src/plan/build.ts', () => {
     );
   });
 
-  test('the project comes to be what the spec says, from nothing and from one spec to the next', async () => {
+  test('apply makes the project match the spec, from nothing and from one spec to the next', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(resources, { minLength: 1, maxLength: 3 }), async (files) => {
         const { apply, plan, emulator } = rig();

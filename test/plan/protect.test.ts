@@ -10,7 +10,7 @@ async function run(played: Rig, command: string, spec: string) {
   return played.apply(spec, { destroy: verb === 'destroy', ...selection });
 }
 
-describe('src/plan/guards.ts: the way to delete what is protected', () => {
+describe('src/plan/guards.ts: the deletion of protected resources', () => {
   test('an apply with --target records the end of the protection of its targets alone', async () => {
     const two = (protect: boolean) =>
       `networks:\n  a: {cidr: 10.1.0.0/24, protect: ${protect}}\n  b: {cidr: 10.2.0.0/24, protect: ${protect}}\n`;

@@ -12,10 +12,7 @@ const entries: Readonly<Record<string, (name: string, more: string) => string>> 
 
 describe('src/plan/draft.ts: a rename by the same id', () => {
   describe.each(Object.entries(entries))('of %s', (_what, entry) => {
-    test.each([
-      'prune: false',
-      'prune: true',
-    ])('with %s: plan and apply agree that nothing is blocked', async (prune) => {
+    test.each(['prune: false', 'prune: true'])('with %s: plan and apply block nothing', async (prune) => {
       const spec = (name: string, more = '') => `settings: {${prune}, exclusive: true}\n${entry(name, more)}`;
       const played = await applied(spec('a'));
       const bound = (await played.store.bindings()).find(({ key }) => /^\w+\.a$/.test(key));
@@ -37,7 +34,7 @@ describe('src/plan/draft.ts: a rename by the same id', () => {
     });
   });
 
-  test('an entry that cannot adopt it keeps it from being deleted', async () => {
+  test('an entry that cannot adopt the resource prevents its deletion', async () => {
     const played = await applied('networks: {a: {cidr: 10.1.0.0/24}}\n');
     const [bound] = await played.store.bindings();
     const other = `settings: {prune: true}\nnetworks: {b: {id: ${bound?.id}, cidr: 10.9.0.0/24}}\n`;
@@ -47,7 +44,7 @@ describe('src/plan/draft.ts: a rename by the same id', () => {
     expect(played.writes().slice(from)).toEqual([]);
   });
 
-  test('an entry that is bound to another resource keeps the one that it names from being deleted', async () => {
+  test('an entry that is bound to another resource prevents the deletion of the one that it names', async () => {
     const pruning = 'settings: {prune: true}\n';
     const played = await applied(`${pruning}networks: {a: {cidr: 10.1.0.0/24}, b: {cidr: 10.2.0.0/24}}\n`);
     const bound = (await played.store.bindings()).find(({ key }) => key === 'networks.a');

@@ -9,7 +9,7 @@ describe('src/plan/moved-from.ts: a new entry that may be a renamed one', () => 
   test.each([
     ['networks', 'cidr: 10.20.0.0/24'],
     ['isos', 'url: "https://mirror.example.com/a.iso"'],
-  ])('of %s, has the name of a resource, which is not deleted while the operator is asked', async (section, body) => {
+  ])('of %s, has the name of a resource, which is not deleted before the operator decides', async (section, body) => {
     const { apply, plan, emulator } = await applied(`${head}${section}: {a: {${body}}}\n`);
     const made = emulator.world.executions.length;
     const renamed = (more = '') => `${head}${section}: {b: {${body}, name: a${more}}}\n`;

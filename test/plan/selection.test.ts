@@ -6,8 +6,8 @@ const both = `settings: {prune: true}\nservers:
   a: {${sliders}, public_ipv4: {new: true}, keep_ip: true}
   b: {${sliders}}\n`;
 
-describe('src/plan/order.ts: a part of it', () => {
-  test('tells nothing of the rest, but that there is one', async () => {
+describe('src/plan/order.ts: a selection of a plan', () => {
+  test('shows nothing of the rest, except that there is a rest', async () => {
     const { plan } = await applied(both);
     const without = `settings: {prune: true}\nservers: {b: {${sliders}}}\n`;
     const part = (targets: string[]) =>
@@ -20,7 +20,7 @@ describe('src/plan/order.ts: a part of it', () => {
     expect(other.warnings.map(({ code }) => code)).toEqual(['left_out']);
   });
 
-  test('what is left out is neither unchanged nor warned of', async () => {
+  test('counts and warns about no resource outside it', async () => {
     const open = `public_ipv4: {new: true}, firewall: {enabled: true, policy_in: accept, rules: []}`;
     const file = (firewall: string) => `servers:\n  a: {${sliders}, ${firewall}}\n  b: {${sliders}}\n`;
     const { plan } = await applied(`servers:\n  a: {${sliders}, ${open}}\n`);
@@ -35,7 +35,7 @@ describe('src/plan/order.ts: a part of it', () => {
     expect(whole.warnings.map(({ code }) => code)).toEqual(['firewall_lockout']);
   });
 
-  test('what a server releases when it goes is not released where that is left out', async () => {
+  test('releases no part of a server whose deletion is outside it', async () => {
     const one = (rest: string) => `servers: {a: {${sliders}, keep_ip: true, replace: allowed, ${rest}}}\n`;
     const { plan, apply, store } = await applied(one('public_ipv4: {new: true}'));
     const other = `ips: {x: {}}\n${one('public_ipv4: {ip: x}')}`;
@@ -53,7 +53,7 @@ describe('src/plan/order.ts: a part of it', () => {
   test.each([
     'allowed',
     '{order: delete_first}',
-  ])('replacements wait for each other, and need each other not: replace: %s', async (replace) => {
+  ])('replacements wait for each other, and do not need each other: replace: %s', async (replace) => {
     const file = (cores: number) =>
       `servers:\n${['a', 'b', 'c'].map((name) => `  ${name}: {${sliders.replace('cores: 1', `cores: ${cores}`)}, replace: ${replace}}\n`).join('')}`;
     const { plan } = await applied(file(1));

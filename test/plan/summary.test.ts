@@ -5,8 +5,8 @@ import { applied, rig, sliders } from '../support/rig.ts';
 
 const web = `servers: {web: {${sliders}, public_ipv4: {new: true}}}\n`;
 
-describe('src/plan/totals.ts: what is counted and told', () => {
-  test('an address that comes with its server is never counted beside it', async () => {
+describe('src/plan/totals.ts: counts', () => {
+  test('an address that comes with its server is not counted separately', async () => {
     const { apply, plan } = rig();
 
     expect((await plan(web)).summary).toMatchObject({ create: 1, unchanged: 0 });
@@ -23,7 +23,7 @@ describe('src/plan/totals.ts: what is counted and told', () => {
     expect(stdout).toContain(`, ${create + unchanged + blocked} resources.`);
   });
 
-  test('drift that is only reported says what is and what should be', async () => {
+  test('drift that is only reported shows the actual and the desired value', async () => {
     const spec = `settings: {drift: report}\n${web.replace('}}}', '}, firewall: {enabled: true, policy_in: drop, rules: []}}}')}`;
     const { plan, emulator } = await applied(spec);
     emulator.mutate({ do: 'set_firewall', server_id: 2001, policy_in: 'accept', rules: [] });

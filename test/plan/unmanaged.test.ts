@@ -46,7 +46,7 @@ describe('src/plan/unmanaged.ts: unmanaged objects in a message', () => {
       unmanaged([2001, 2002, 2003], [address(10, 2002), address(11), address(12)]),
       'servers 2001, 2002 (203.0.113.10) and 2003, and addresses 203.0.113.11 and 203.0.113.12',
     ],
-  ])('each noun is said once', (found, text) => {
+  ])('each noun occurs once', (found, text) => {
     expect(described(found)).toBe(text);
   });
 });
@@ -135,7 +135,7 @@ describe('src/plan/unmanaged.ts: servers that only a network counts', () => {
   const networks = (...counts: readonly number[]) =>
     counts.map((server_count, at) => ({ id: at + 1, name: `n${at + 1}`, server_count })) as never;
   test.each<[string, Partial<WorldParts>, object?]>([
-    ['no server more', { networks: networks(1) }],
+    ['no more servers', { networks: networks(1) }],
     ['the most of two networks', { networks: networks(2, 3) }, { network: 'n2', servers: 3 }],
     ['servers that are listed', { networks: networks(2), servers: [{ id: 1, name: 'web' }] as never }],
   ])('%s', (_name, parts, expected) => {
@@ -158,7 +158,7 @@ describe('src/plan/unmanaged.ts: servers that only a network counts', () => {
   });
 });
 
-describe('src/plan/unmanaged.ts: the ways out', () => {
+describe('src/plan/unmanaged.ts: the remedies', () => {
   const two = unmanaged([2001], [address(10, 2001), address(11), address(12, 2002)]);
   test('the command names each server, and each address beside them', () => {
     expect(resolveText([ignoring(two)])).toBe('vdcsync ignore 2001 203.0.113.11 203.0.113.12');
@@ -206,8 +206,13 @@ describe('src/plan/unmanaged.ts: the ways out', () => {
   const two2 = `ips: {a: {}, b: {}}\nservers: {web: {${sliders}}, db: {${sliders}, public_ipv4: {ip: a}}, pub: {${sliders}, public_ipv4: {new: true}}}\n`;
   test.each<[string, Given, readonly string[], object]>([
     ['two addresses', { parts: { ips: [address(10), address(11)] } }, ['ips.a'], {}],
-    ['a server of the name', listed('x', ' web '), ['servers.web'], { 'servers.web': '2002' }],
-    ['a server of the name, and one without an address', oneBare, ['servers.web'], { 'servers.web': '2002' }],
+    ['a server with the name', listed('x', ' web '), ['servers.web'], { 'servers.web': '2002' }],
+    [
+      'a server with the name, and one without an address',
+      oneBare,
+      ['servers.web'],
+      { 'servers.web': '2002' },
+    ],
     ['a server without an address', listed('x'), ['servers.web'], { 'servers.web': '2001' }],
     ['a server with an address', held, ['servers.web'], {}],
     ['a server with an address, for an entry with one', held, ['servers.pub'], { 'servers.pub': '2001' }],

@@ -24,8 +24,10 @@ async function adopted(entry: string, { address = false, profile = '' } = {}) {
   return { ...world, adopt };
 }
 
-describe('src/reconcilers/server: an adopted server whose entry is corrected', () => {
-  test.each(Object.entries(corrections))('in %s is the same, and is told as unchecked', async (_field, [
+describe('src/reconcilers/server: a corrected entry of an adopted server', () => {
+  test.each(
+    Object.entries(corrections),
+  )('a correction of %s plans no operation, and warns that the value is unchecked', async (_field, [
     from,
     to,
   ]) => {
@@ -40,7 +42,7 @@ describe('src/reconcilers/server: an adopted server whose entry is corrected', (
     expect(projectOf(emulator).servers).toMatchObject([{ id: 2001 }]);
   });
 
-  test('is told until an operator says that it is so, and is then made anew for an edit', async () => {
+  test('a confirmed correction warns no more, and a later edit replaces the server', async () => {
     const { plan, adopt } = await adopted(sliders);
     const right = file(sliders.replace('cores: 1', 'cores: 2'));
 
@@ -54,7 +56,7 @@ describe('src/reconcilers/server: an adopted server whose entry is corrected', (
     ]);
   });
 
-  test('is not told as unchecked beside what makes it anew, nor for what is written otherwise alone', async () => {
+  test('the warning excludes confirmed values and another notation, and ends where the server is replaced', async () => {
     const { plan, adopt } = await adopted(sliders);
     await adopt(file(sliders));
     const keys = `${sliders}, ssh_keys: [101]`;
@@ -75,7 +77,7 @@ describe('src/reconcilers/server: an adopted server whose entry is corrected', (
     expect(warningsOf(renewed)).toEqual(['billed_twice']);
   });
 
-  test('is not told as unchecked where a new value is asked about that was confirmed otherwise', async () => {
+  test('an edit of a confirmed value is blocked, without a warning', async () => {
     const { plan, adopt } = await adopted(sliders);
     const bound = (entry: string) => file(`id: 2001, ${entry}`);
     await adopt(bound(sliders));
@@ -86,7 +88,7 @@ describe('src/reconcilers/server: an adopted server whose entry is corrected', (
     expect(warningsOf(edited)).toEqual([]);
   });
 
-  test('is the same where the address of its entry was a mistake, and the list of addresses says so', async () => {
+  test('a correction of public_ipv4 follows the list of addresses, and replaces no server', async () => {
     const without = await adopted(`${sliders}, public_ipv4: {new: true}`);
     const one = await adopted(sliders, { address: true });
 
@@ -96,7 +98,7 @@ describe('src/reconcilers/server: an adopted server whose entry is corrected', (
     ]);
   });
 
-  test('knows of its size, once that is changed in place, and of nothing else', async () => {
+  test('a resize in place confirms the size, and no other value', async () => {
     const profile = 'operations: {list_servers: {}, resize_server: {}}';
     const { apply, plan } = await adopted(sliders, { profile });
     await apply(file(sliders.replace('cores: 1', 'cores: 4')));
@@ -109,7 +111,7 @@ describe('src/reconcilers/server: an adopted server whose entry is corrected', (
     expect(warningsOf(edited)).toEqual(['server_unchecked']);
   });
 
-  test('in its disk, which a resize would cut down, is asked about', async () => {
+  test('a correction to a smaller disk is blocked until the operator confirms the entry', async () => {
     const { plan, adopt } = await adopted(sliders, { profile: 'operations: {resize_server: {}}' });
     const right = file(sliders.replace('disk_gb: 20', 'disk_gb: 10')).replace('allowed', 'never');
     const [held] = (await plan(right)).blocked;
@@ -122,16 +124,16 @@ describe('src/reconcilers/server: an adopted server whose entry is corrected', (
     expect(await plan(right)).toMatchObject({ operations: [], blocked: [] });
   });
 
-  describe('and of whose disk nothing shows the size', () => {
+  describe('with a disk of unknown size', () => {
     const profile = 'operations: {resize_server: {}}';
     const edits = {
-      'another size beside it': ['cores: 1', 'cores: 4'],
-      'a larger one': ['disk_gb: 20', 'disk_gb: 40'],
+      'another number of cores': ['cores: 1', 'cores: 4'],
+      'a larger disk': ['disk_gb: 20', 'disk_gb: 40'],
     } as const;
     const withDisk = ({ emulator }: Pick<Rig, 'emulator'>, diskGb: number) =>
       Object.assign(projectOf(emulator).servers[0] ?? {}, { diskGb });
 
-    test.each(Object.entries(edits))('is not resized to %s without a word', async (_name, [from, to]) => {
+    test.each(Object.entries(edits))('a resize to %s is blocked', async (_name, [from, to]) => {
       const world = await adopted(sliders, { profile });
       withDisk(world, 80);
       const edited = file(sliders.replace(from, to)).replace('allowed', 'never');
@@ -150,7 +152,7 @@ describe('src/reconcilers/server: an adopted server whose entry is corrected', (
       expect(allowed.operations).toMatchObject([{ id: 'update:servers.old', risk: 'destructive' }]);
     });
 
-    test('is resized once an operator has said that the entry is right', async () => {
+    test('a resize succeeds once the operator confirms the entry', async () => {
       const world = await adopted(sliders, { profile });
       withDisk(world, 20);
       const right = file(sliders).replace('allowed', 'never');
@@ -162,7 +164,7 @@ describe('src/reconcilers/server: an adopted server whose entry is corrected', (
       expect(projectOf(world.emulator).servers).toMatchObject([{ diskGb: 20, cores: 4 }]);
     });
 
-    test('is resized in no size that nothing shows, and nobody has asked for, without a word', async () => {
+    test('a resize that also sends an unconfirmed size is blocked', async () => {
       const entry = 'id: 2001, server_type: sliders-1, memory_mb: 1024';
       const world = await adopted(`${entry}, cores: 1`, { profile });
       Object.assign(projectOf(world.emulator).servers[0] ?? {}, { memoryMb: 8192 });
@@ -182,7 +184,7 @@ describe('src/reconcilers/server: an adopted server whose entry is corrected', (
       expect(projectOf(world.emulator).servers).toMatchObject([{ memoryMb: 8192, cores: 4 }]);
     });
 
-    test('sends what an operator has confirmed, or the spec allows', async () => {
+    test('a resize sends sizes that the operator confirms or the spec allows', async () => {
       const entry = 'id: 2001, server_type: sliders-1, memory_mb: 1024';
       const world = await adopted(`${entry}, cores: 1`, { profile });
       const edited = file(`${entry}, cores: 4`);
@@ -194,7 +196,7 @@ describe('src/reconcilers/server: an adopted server whose entry is corrected', (
       expect((await world.plan(edited.replace('allowed', 'never'))).operations).toMatchObject(update);
     });
 
-    test('has a plan of which nobody knows whether another has a smaller disk', async () => {
+    test('another plan is blocked, because its disk may be smaller', async () => {
       const world = await adopted('server_type: plans-1, image: ubuntu-24.04, plan_id: 51', { profile });
       withDisk(world, 160);
       const edited = 'server_type: plans-1, image: ubuntu-24.04, plan_id: 52, protect: true';

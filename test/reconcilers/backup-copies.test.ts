@@ -28,7 +28,7 @@ function taken({ emulator }: Rig): string[] {
 }
 
 describe('src/reconcilers/backup/copies.ts', () => {
-  test('those beyond `keep` are deleted, the oldest first, each once', async () => {
+  test('backups beyond `keep` are deleted, the oldest first, each once', async () => {
     const world = profiled();
     const outcomes = await days(world, file(', keep: 2'), 5);
 
@@ -42,7 +42,7 @@ describe('src/reconcilers/backup/copies.ts', () => {
     await expectInvariants(world);
   });
 
-  test('the plan of taking one says which one goes for it', async () => {
+  test('the plan of a new backup shows the backup that is deleted for it', async () => {
     const world = profiled();
     await days(world, file(', keep: 2'), 2);
     const [oldest] = taken(world);
@@ -55,7 +55,7 @@ describe('src/reconcilers/backup/copies.ts', () => {
     expect(taken(world)).not.toContain(oldest);
   });
 
-  test('what a schedule or somebody else took is left alone, and does not count', async () => {
+  test('backups of a schedule or of another client stay, and do not count', async () => {
     const world = profiled();
     await world.apply(file(', keep: 1'));
     const project = projectOf(world.emulator);
@@ -76,7 +76,7 @@ describe('src/reconcilers/backup/copies.ts', () => {
     expect(project.backups).toHaveLength(3);
   });
 
-  test('without `keep` none goes, and the surplus goes once it is written, as the plan shows', async () => {
+  test('without `keep`, all backups stay; with `keep`, the plan deletes the surplus', async () => {
     const world = profiled();
     await days(world, file(', keep: 9').replace(', keep: 9', ''), 3);
     expect(taken(world)).toHaveLength(3);
@@ -89,7 +89,7 @@ describe('src/reconcilers/backup/copies.ts', () => {
     expect(taken(world)).toHaveLength(1);
   });
 
-  test('where the operation is not enabled they stay, and that is told', async () => {
+  test('without the delete operation, surplus backups stay, and the plan warns', async () => {
     const world = rig();
     await days(world, file(', keep: 1'), 3);
     const plan = await world.plan(file(', keep: 1').replace('24h', '90d'));
@@ -100,7 +100,7 @@ describe('src/reconcilers/backup/copies.ts', () => {
     expect(taken(world)).toHaveLength(3);
   });
 
-  test('those of a protected server stay, and that is told', async () => {
+  test('surplus backups of a protected server stay, and the plan warns', async () => {
     const world = profiled();
     const spec = file(', keep: 1', ', protect: true');
     await days(world, spec, 3);
@@ -111,7 +111,7 @@ describe('src/reconcilers/backup/copies.ts', () => {
     expect(taken(world)).toHaveLength(1);
   });
 
-  test('a slip in `keep` is caught by the cap on deletions', async () => {
+  test('max_deletions blocks the deletions of a wrong `keep`', async () => {
     const world = profiled();
     await days(world, file(', keep: 9'), 5);
     const plan = await world.plan(file(', keep: 1').replace('24h', '90d'));
@@ -121,7 +121,7 @@ describe('src/reconcilers/backup/copies.ts', () => {
     expect(plan.blocked).toHaveLength(4);
   });
 
-  test('it says what goes, and that it cannot be had back', async () => {
+  test('the plan shows the deletion of a backup as destructive', async () => {
     const world = profiled();
     await days(world, file(', keep: 9'), 2);
     const plan = await world.plan(file(', keep: 1').replace('24h', '90d'));
@@ -131,7 +131,7 @@ describe('src/reconcilers/backup/copies.ts', () => {
     ]);
   });
 
-  test('one that somebody deleted is released', async () => {
+  test('a backup that another client deleted is released', async () => {
     const world = profiled();
     await days(world, file(', keep: 3'), 3);
     const project = projectOf(world.emulator);
@@ -146,7 +146,7 @@ describe('src/reconcilers/backup/copies.ts', () => {
   test.each([
     'the oldest',
     'the newest',
-  ] as const)('those that a list cut short lacks (%s) are known still, and go in their turn', async (what) => {
+  ] as const)('backups that a truncated list lacks (%s) remain known, and are deleted in order', async (what) => {
     const world = profiled();
     const spec = file(', keep: 3');
     await days(world, spec, 4);
@@ -166,7 +166,7 @@ describe('src/reconcilers/backup/copies.ts', () => {
     expect(taken(world)).not.toContain(before[0]);
   });
 
-  test('the oldest, deleted elsewhere, stays known until it is released as the warning says', async () => {
+  test('the oldest backup, deleted elsewhere, remains known until the command in the warning releases it', async () => {
     const world = profiled();
     const spec = file(', keep: 3').replace('24h', '90d');
     await days(world, file(', keep: 3'), 3);
@@ -183,7 +183,7 @@ describe('src/reconcilers/backup/copies.ts', () => {
     expect((await world.store.bindings()).filter(({ kind }) => kind === 'backup')).toHaveLength(2);
   });
 
-  test('what goes with its server stays billed, and the plan says what to do before', async () => {
+  test('backups of a deleted server stay billed, and the plan names a remedy before', async () => {
     const world = profiled();
     await days(world, file(', keep: 3'), 2);
     const plan = await world.plan('settings: {prune: true}\n');

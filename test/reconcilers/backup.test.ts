@@ -10,7 +10,7 @@ const file = (more: string) => `servers: {web: {${sliders}, ${more}}}\n`;
 const daily = file('backup: {max_age: 24h}');
 
 describe('src/reconcilers/backup.ts', () => {
-  test('is shown as the spec writes it', async () => {
+  test('a plan shows a backup in the notation of the spec', async () => {
     for (const max_age of ['24h', '7d', '90m', '36h']) {
       const { operations } = await rig().plan(file(`backup: {max_age: ${max_age}, keep: 3}`));
       expect(operations.find(({ kind }) => kind === 'backup')?.changes).toEqual([
@@ -20,7 +20,7 @@ describe('src/reconcilers/backup.ts', () => {
     }
   });
 
-  test('of a server that is replaced in the same run is taken anew', async () => {
+  test('a run takes a backup again if it replaces the server', async () => {
     const { apply } = rig();
     const small = (ips: string, more: string) =>
       `settings: {prune: true, max_deletions: 9}\nips: {${ips}: {}}\n${file(`replace: allowed${more}`)}`;
@@ -43,16 +43,16 @@ describe('src/reconcilers/backup.ts', () => {
     new Date(Date.parse(date) + hours * 3_600_000).toUTCString();
 
   test.each([
-    ['a right date', (answer: HttpResponse) => answer],
+    ['the correct date', (answer: HttpResponse) => answer],
     [
       'a date two days ahead',
       (answer) => ({ ...answer, headers: { ...answer.headers, date: dated(answer.headers, 48) } }),
     ],
-    ['one moment for all of them', (answer) => ({ ...answer, body: stamped(answer.body) })],
+    ['the same time for all backups', (answer) => ({ ...answer, body: stamped(answer.body) })],
   ] satisfies [
     string,
     (answer: HttpResponse) => HttpResponse,
-  ][])('with %s is taken once a day, through a week of passes', async (_name, change) => {
+  ][])('with %s, a week of runs takes one backup a day', async (_name, change) => {
     const { apply, clock, emulator, restart } = rig({
       wrap: (inner) => ({
         close: () => inner.close(),
@@ -75,7 +75,7 @@ describe('src/reconcilers/backup.ts', () => {
     ['2026-01-01T12:00:00Z', 'unchanged'],
     ['2026-01-01T14:00:00+02:00', 'unchanged'],
     ['2027-01-01T00:00:00Z', 'unchanged'],
-  ])('one of %s, seen at the noon of the API after: %s', (created_at, verdict) => {
+  ])('a backup of %s, at 2026-01-02T12:00:00Z: %s', (created_at, verdict) => {
     const live = { id: created_at, server_id: 2001 as ServerId, size_bytes: 1, created_at };
     const backups = [{ ...live, status: 'available' }];
     const desired = { value: { max_age: '24h' }, managed: true };
@@ -89,7 +89,7 @@ describe('src/reconcilers/backup.ts', () => {
 
   const slow = { durations: { backup: [5_000, 6_000] } } as const;
 
-  test('a list that is behind the times does not have a second one taken', async () => {
+  test('a stale list does not cause a second backup', async () => {
     // What may be answered later is kept from the start.
     const faults = [faultRule({ method: 'PATCH' }, { do: 'stale', ms: 1 })];
     const { apply, clock, emulator, restart } = rig({ emulator: { ...slow, faults } });
@@ -104,7 +104,7 @@ describe('src/reconcilers/backup.ts', () => {
     expect(projectOf(emulator).backups).toHaveLength(2);
   });
 
-  test('one that a list lacks for a moment is not taken again, and one that is gone is', async () => {
+  test('a backup that one list lacks is not taken again, and a deleted backup is', async () => {
     const { apply, clock, emulator, restart } = rig({ emulator: slow });
     await apply(daily);
     await clock.advance(3_600_000);
@@ -121,7 +121,7 @@ describe('src/reconcilers/backup.ts', () => {
     expect(projectOf(emulator).backups).toHaveLength(1);
   });
 
-  test('while one is being taken no other is', async () => {
+  test('no backup is taken while another one is in creation', async () => {
     const { apply, plan, emulator } = rig();
     await apply(daily);
     const [live] = projectOf(emulator).backups;
@@ -133,9 +133,9 @@ describe('src/reconcilers/backup.ts', () => {
   });
 
   test.each([
-    ['status is not known', { status: 'verifying' }],
-    ['age cannot be read', { fields: { created_at: 'yesterday', id: 'b-1' } }],
-  ])('none is bought beside one whose %s', async (_what, odd) => {
+    ['an unknown status', { status: 'verifying' }],
+    ['an unreadable age', { fields: { created_at: 'yesterday', id: 'b-1' } }],
+  ])('no backup is bought beside one with %s', async (_what, odd) => {
     const { apply, plan, emulator } = rig();
     await apply(daily);
     emulator.setFaults([faultRule({ path: 'list_backups' }, { do: 'decorate', ...odd })]);
@@ -149,7 +149,7 @@ describe('src/reconcilers/backup.ts', () => {
 describe('src/reconcilers/backup-policy.ts', () => {
   const policy = file('backup_policy: {enabled: true, days: [sun, mon], hour: 3}');
 
-  test('is compared and reported, and never written by the document alone', async () => {
+  test('a backup policy is compared and reported, and never written without its operation', async () => {
     const { apply, plan, emulator } = rig();
     await apply(policy);
 

@@ -16,8 +16,8 @@ const planned = (plan: number, more = '') =>
   `servers: {one: {server_type: plans-1, image: ubuntu-24.04, plan_id: ${plan}${more}}}\n`;
 const allowed = ', replace: allowed';
 
-describe('src/reconcilers/server/resize.ts: a disk that a resize makes smaller', () => {
-  test('takes a word of the spec, and is told and judged as data that goes', async () => {
+describe('src/reconcilers/server/resize.ts: a resize to a smaller disk', () => {
+  test('needs `replace: allowed`, and the plan shows and guards it as loss of data', async () => {
     const world = played();
     await world.apply(file(80));
 
@@ -39,7 +39,7 @@ describe('src/reconcilers/server/resize.ts: a disk that a resize makes smaller',
     expect(projectOf(world.emulator).servers).toMatchObject([{ diskGb: 40 }]);
   });
 
-  test('is no word for one that is protected', async () => {
+  test('is blocked for a protected server despite `replace: allowed`', async () => {
     const world = played();
     await world.apply(file(80));
 
@@ -51,7 +51,7 @@ describe('src/reconcilers/server/resize.ts: a disk that a resize makes smaller',
   test.each([
     '',
     allowed,
-  ])('is left where somebody made it larger, whatever the spec allows (%s)', async (word) => {
+  ])('is blocked after another client enlarged the disk, even if the spec allows it (%s)', async (word) => {
     const world = played();
     await world.apply(file(80, word));
     Object.assign(projectOf(world.emulator).servers[0] ?? {}, { diskGb: 160 });
@@ -66,7 +66,7 @@ describe('src/reconcilers/server/resize.ts: a disk that a resize makes smaller',
     expect((await world.apply(file(160, word))).outcome).toBe('converged');
   });
 
-  test('is told where drift is only reported, and held where an edit would send it along', async () => {
+  test('is a drift warning with `drift: report`, and blocks an edit that would include it', async () => {
     const world = played();
     const spec = `settings: {drift: report}\n${file(80)}`;
     await world.apply(spec);
@@ -83,7 +83,7 @@ describe('src/reconcilers/server/resize.ts: a disk that a resize makes smaller',
   test.each([
     ['shown', 52, 51, 'the data beyond 40 GB on its disk of 80 GB'],
     ['hidden', 51, 52, 'it is not known whether the disk gets smaller'],
-  ] as const)('may come with another plan (plans %s: %i → %i)', async (planList, from, to, loses) => {
+  ] as const)('may result from another plan (plans %s: %i → %i)', async (planList, from, to, loses) => {
     const world = played({ planList });
     await world.apply(planned(from));
 
@@ -94,7 +94,7 @@ describe('src/reconcilers/server/resize.ts: a disk that a resize makes smaller',
     expect(projectOf(world.emulator).servers).toMatchObject([{ planId: to }]);
   });
 
-  test('does not come with a larger plan', async () => {
+  test('does not result from a larger plan', async () => {
     const world = played();
     await world.apply(planned(51));
 

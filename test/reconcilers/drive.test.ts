@@ -20,7 +20,7 @@ const fields = ['none', 'iso_id', 'iso'] as const;
 describe.each(fields)('src/reconcilers/drive.ts: (the read shows: %s)', (driveField) => {
   const readings = { driveField };
 
-  test('a new server gets its ISO once that is there, and keeps it', async () => {
+  test('a new server gets its ISO once the ISO exists, and keeps it', async () => {
     const world = profiled({ emulator: { readings } });
     const planned = await world.plan(file('rescue'));
     const report = await world.apply(file('rescue'));
@@ -32,7 +32,7 @@ describe.each(fields)('src/reconcilers/drive.ts: (the read shows: %s)', (driveFi
     expect(countOf(world.emulator, 'insert_iso')).toBe(1);
   });
 
-  test('another takes its place, null takes it out, and once more puts it in again', async () => {
+  test('the drive follows the spec: another ISO, null, and the first ISO again', async () => {
     const world = profiled({ emulator: { readings } });
     const both = ['rescue', 'tools'];
     const seen: unknown[] = [];
@@ -44,7 +44,7 @@ describe.each(fields)('src/reconcilers/drive.ts: (the read shows: %s)', (driveFi
     expect((await world.plan(file('', both))).operations).toEqual([]);
   });
 
-  test('an ISO that leaves the spec leaves the drive first', async () => {
+  test('an ISO that leaves the spec is removed from the drive before its deletion', async () => {
     const world = profiled({ emulator: { readings } });
     await world.apply(file('rescue'));
     const planned = await world.plan(file('null', []));
@@ -57,7 +57,7 @@ describe.each(fields)('src/reconcilers/drive.ts: (the read shows: %s)', (driveFi
     expect(countOf(world.emulator, 'delete_iso')).toBe(1);
   });
 
-  test('one that nothing takes out is not deleted, and not replaced either', async () => {
+  test('an ISO that stays in a drive is neither deleted nor replaced', async () => {
     const world = profiled({ emulator: { readings } });
     await world.apply(file('rescue'));
     const left = await world.plan(file('', []));
@@ -70,7 +70,7 @@ describe.each(fields)('src/reconcilers/drive.ts: (the read shows: %s)', (driveFi
     expect([...left.operations, ...other.operations]).toEqual([]);
   });
 
-  test('an ISO that is not managed, and was not downloaded, is not sent', async () => {
+  test('an unmanaged ISO whose download failed is not inserted', async () => {
     const world = profiled({ emulator: { readings } });
     await world.apply(file('null'));
     const [iso] = projectOf(world.emulator).isos;
@@ -82,7 +82,7 @@ describe.each(fields)('src/reconcilers/drive.ts: (the read shows: %s)', (driveFi
     expect(countOf(world.emulator, 'insert_iso')).toBe(0);
   });
 
-  test('with its server it goes in order', async () => {
+  test('a deletion of a server precedes the deletion of its ISO', async () => {
     const world = profiled({ emulator: { readings } });
     await world.apply(file('rescue'));
     const report = await world.apply('settings: {prune: true, max_deletions: 5}\n');
@@ -93,7 +93,7 @@ describe.each(fields)('src/reconcilers/drive.ts: (the read shows: %s)', (driveFi
     ]);
   });
 
-  test('a server that is made anew gets it again', async () => {
+  test('a replaced server gets its ISO again', async () => {
     const world = profiled({ emulator: { readings } });
     await world.apply(file('rescue'));
     const image = file('rescue')
@@ -107,7 +107,7 @@ describe.each(fields)('src/reconcilers/drive.ts: (the read shows: %s)', (driveFi
 });
 
 describe('src/reconcilers/drive.ts', () => {
-  test('what somebody else put in is seen where the read shows it, and put right', async () => {
+  test('a change of the drive by another client is repaired if the read shows the drive', async () => {
     const world = profiled({ emulator: { readings: { driveField: 'iso_id' } } });
     await world.apply(file('rescue'));
     Object.assign(projectOf(world.emulator).servers[0] ?? {}, { isoInDrive: null });
@@ -117,7 +117,7 @@ describe('src/reconcilers/drive.ts', () => {
     expect(inDrive(world)).toBe('rescue');
   });
 
-  test('without the operations it is told, and nothing is sent', async () => {
+  test('without the operations, the plan warns, and nothing is sent', async () => {
     const world = rig();
     const report = await world.apply(file('rescue'));
     expect(report.outcome).toBe('converged');
@@ -126,7 +126,7 @@ describe('src/reconcilers/drive.ts', () => {
     expect(countOf(world.emulator, 'insert_iso')).toBe(0);
   });
 
-  test('an ISO may be named by its id, and an unknown name is an error of the spec', async () => {
+  test('the spec may name an ISO by its id, and an unknown name is an error', async () => {
     const world = profiled();
     await world.apply(file(''));
     const [iso] = projectOf(world.emulator).isos;
@@ -135,7 +135,7 @@ describe('src/reconcilers/drive.ts', () => {
     await expect(async () => world.plan(file('resque'))).rejects.toThrow('unknown iso');
   });
 
-  test('a drive that nobody knows of is emptied once', async () => {
+  test('a drive with unknown content is emptied once', async () => {
     const world = profiled();
     const other = world.emulator.mutate({ do: 'add_server', name: 'one' }) as { id: number };
     const taken = `servers: {one: {id: ${other.id}, iso: null}}\n`;

@@ -18,7 +18,7 @@ describe('src/reconcilers/firewall/checks.ts', () => {
     ['enabeld: true', 'enabeld', 'enabled'],
     ['comment: ssh', 'comment', 'description'],
     ['directoin: in', 'directoin', 'direction'],
-  ])('the misspelled field of {%s} is an error where it stands', (field, name, meant) => {
+  ])('a misspelled field is an error at its position: {%s}', (field, name, meant) => {
     const before = 'servers: {web: {id: 3, firewall: {rules: [{direction: in, ';
     expect(errorsIn(file(`{rules: [{direction: in, ${field}}]}`))).toEqual([
       `a.yaml:${at}:${before.length + 1}: unknown field \`${name}\`; did you mean \`${meant}\`?`,
@@ -49,7 +49,7 @@ describe('src/reconcilers/firewall/checks.ts', () => {
     expect(errors.join()).not.toContain('secret-port');
   });
 
-  test('fields that the document does not show, and that resemble none, pass as they are', () => {
+  test('unknown fields that resemble no documented field are accepted unchanged', () => {
     const rule = {
       ...{ direction: 'in', source: '10.0.0.0/8', source_port: '1024', destination: '10.0.0.9' },
       ...{ destination_ip: '10.0.0.9', position: 3, log: true, icmp_type: 8, interface: 'net0' },

@@ -20,7 +20,7 @@ const ssh = rule('22');
 const off = { enabled: false, policy_in: 'drop', rules: [] };
 
 describe('src/reconcilers/firewall/traffic.ts', () => {
-  test('a port more, a port less', () => {
+  test('an added port is opened, and a removed port is closed', () => {
     expect(trafficOf(filter(rule('22,443')), filter(rule('22'), rule('80')))).toEqual({
       opened: ['tcp 80'],
       closed: ['tcp 443'],
@@ -28,14 +28,14 @@ describe('src/reconcilers/firewall/traffic.ts', () => {
     });
   });
 
-  test('what is let in stands in the order of the spec', () => {
+  test('open ports keep the order of the spec', () => {
     const after = filter(rule('22,80,443'));
     const open = ['tcp 22', 'tcp 80', 'tcp 443'];
     expect(trafficOf(filter(rule('22,443')), after).open).toEqual(open);
     expect(trafficOf(off, after).open).toEqual(open);
   });
 
-  test('switched on it closes all but what its rules let in', () => {
+  test('enabling a firewall closes everything that its rules do not accept', () => {
     expect(trafficOf(off, filter(rule('22')))).toEqual({
       opened: [],
       closed: ['everything else'],
@@ -44,12 +44,12 @@ describe('src/reconcilers/firewall/traffic.ts', () => {
     expect(trafficOf(filter(rule('22')), off)).toMatchObject({ opened: ['everything else'] });
   });
 
-  test('where no rule says anything, it is everything, and else than nothing', () => {
+  test('without rules, a disabled firewall opens everything, and an enabled one closes everything', () => {
     expect(trafficOf(filter(), off)).toEqual({ opened: ['everything'], closed: [], open: ['everything'] });
     expect(trafficOf(off, filter()).closed).toEqual(['everything']);
   });
 
-  test('the first rule that matches decides; a disabled one does not', () => {
+  test('the first matching rule decides, and a disabled rule never matches', () => {
     const before = filter(
       rule('1000-2000', { action: 'drop' }),
       rule('1500'),
@@ -60,7 +60,7 @@ describe('src/reconcilers/firewall/traffic.ts', () => {
     expect(trafficOf(before, swapped)).toMatchObject({ opened: ['tcp 1500'], closed: [] });
   });
 
-  test('where it comes from is told', () => {
+  test('an open port shows its source', () => {
     const office = rule('22', { source: '198.51.100.0/24' });
     expect(trafficOf(filter(rule('22')), filter(office))).toEqual({
       opened: [],
@@ -71,18 +71,18 @@ describe('src/reconcilers/firewall/traffic.ts', () => {
   });
 
   test.each([
-    ['an action', { ...ssh, action: 'ACCEPT' }, 'unknown: tcp 22'],
-    ['a direction', { ...ssh, direction: 'IN' }, 'unknown: tcp 22'],
-    ['a protocol', { ...ssh, protocol: '6' }, 'unknown: protocol "6" 22'],
-    ['a port', { ...ssh, destination_port: 'ssh' }, 'unknown: tcp port "ssh"'],
-    ['no action', { ...ssh, action: undefined }, 'unknown: tcp 22'],
-    ['whether the rule is enabled', { ...ssh, enabled: 'yes' }, 'unknown: tcp 22'],
-  ])('%s leaves the traffic of the rule unknown', (_what, odd, text) => {
+    ['an unknown action', { ...ssh, action: 'ACCEPT' }, 'unknown: tcp 22'],
+    ['an unknown direction', { ...ssh, direction: 'IN' }, 'unknown: tcp 22'],
+    ['an unknown protocol', { ...ssh, protocol: '6' }, 'unknown: protocol "6" 22'],
+    ['an unknown port', { ...ssh, destination_port: 'ssh' }, 'unknown: tcp port "ssh"'],
+    ['a missing action', { ...ssh, action: undefined }, 'unknown: tcp 22'],
+    ['an unknown `enabled`', { ...ssh, enabled: 'yes' }, 'unknown: tcp 22'],
+  ])('%s makes the traffic of the rule unknown', (_what, odd, text) => {
     const { open, opened } = trafficOf(filter(), filter(odd));
     expect([open, opened]).toEqual([[text], [text]]);
   });
 
-  test('an unknown policy leaves everything else unknown, and is never closed', () => {
+  test('an unknown policy makes everything else unknown, and closes nothing', () => {
     const after = { ...filter(ssh), policy_in: 'deny' };
     expect(trafficOf(off, after)).toEqual({
       opened: [],
@@ -91,25 +91,25 @@ describe('src/reconcilers/firewall/traffic.ts', () => {
     });
   });
 
-  test('a drop that may not act closes nothing', () => {
+  test('a drop rule that may not act closes nothing', () => {
     const uncertain = { ...ssh, action: 'drop', direction: 'inbound' };
     expect(trafficOf(off, filter(uncertain, ssh)).open).toEqual(['unknown: tcp 22']);
     const certain = { ...ssh, action: 'drop' };
     expect(trafficOf(off, filter(certain, ssh)).open).toEqual([]);
   });
 
-  test('a text in a rule cannot end the list of its fields', () => {
+  test('text in a rule cannot end the list of its fields', () => {
     const odd = { ...ssh, 'x) everything (y': 'a, b)' };
     expect(trafficOf(off, filter(odd)).open).toEqual(['tcp 22 ("x) everything (y" "a, b)")']);
   });
 
-  test('more rules than can be compared are unknown', () => {
+  test('more than 1000 ports and rules are unknown', () => {
     const many = Array.from({ length: 1001 }, (_, at) => ({ ...ssh, destination_port: String(at + 1) }));
     const text = 'unknown: more than 1000 ports and rules';
     expect(trafficOf(off, filter(...many))).toEqual({ opened: [text], closed: [], open: [text] });
   });
 
-  test('rules that never act are found, whatever they would do', () => {
+  test('rules that never act are found, whatever their action', () => {
     const rules = [
       rule('20-30'),
       rule('22', { action: 'drop' }),
@@ -120,7 +120,7 @@ describe('src/reconcilers/firewall/traffic.ts', () => {
     expect(shadowedRules([{ direction: 'in', action: 'drop' }, rule('22')])).toEqual([{ rule: 2, by: 1 }]);
   });
 
-  test('closing ssh on a server that is there is warned of; on one that is made it is not', async () => {
+  test('a plan warns before it closes ssh on an existing server, and not on a new one', async () => {
     const world = rig();
     const spec = (rules: string) =>
       `servers: {one: {${sliders}, public_ipv4: {new: true}, firewall: {enabled: true, policy_in: drop, rules: ${rules}}}}\n`;

@@ -19,7 +19,7 @@ const applied = { ...entry, ruleFields: {} };
 const source = { ...ssh, source: '10.0.0.1' };
 
 describe('src/reconcilers/firewall/undocumented.ts', () => {
-  test('a field blocks if the rules of the last write came back without it', () => {
+  test('a field blocks if the API returned the last written rules without it', () => {
     const foreign = ['source', '10.0.0.1'];
     expect(undocumentedFields(entry, live([source, https]), applied)).toMatchObject({ foreign });
     // The firewall has another policy or another port as well.
@@ -44,7 +44,7 @@ describe('src/reconcilers/firewall/undocumented.ts', () => {
     expect(sendable(live([source]), fields).rules).toEqual([ssh]);
   });
 
-  test('a field that rules came back with blocks nothing; another text in it is reported', () => {
+  test('a field that the API returned before blocks nothing, and its changed value is reported', () => {
     const before = { ...entry, ruleFields: { position: [0], source: ['any'] } };
     const moved = live([
       { ...https, position: 0, source: 'any' },
@@ -61,7 +61,7 @@ describe('src/reconcilers/firewall/undocumented.ts', () => {
     });
   });
 
-  test('a field without a value says nothing', () => {
+  test('a field without a value has no effect', () => {
     const before = { ...entry, ruleFields: returnedFields(entry, live([{ ...ssh, source: null, id: 7 }])) };
     expect(before.ruleFields).toEqual({ id: [7] });
     const fields = undocumentedFields(entry, live([{ ...https, source: '', id: 8 }]), before);
@@ -70,7 +70,7 @@ describe('src/reconcilers/firewall/undocumented.ts', () => {
     expect(undocumentedFields(entry, narrowed, before)).toMatchObject({ foreign: ['source', '10.0.0.1'] });
   });
 
-  test('a field that the spec declared before is no change by others', () => {
+  test('a field that the spec declared before is no change by another client', () => {
     const before = { ...entry, rules: [source], ruleFields: {} };
     const fields = undocumentedFields({ ...entry, rules: [ssh, https] }, live([source]), before);
     expect(fields).toEqual({ added: new Set(), doubtful: new Map() });
@@ -120,7 +120,7 @@ describe('src/reconcilers/firewall.ts', () => {
     expect(planned.operations[0]?.changes).toMatchObject([{ path: 'rules', from: [source] }]);
   });
 
-  test('a replaced server had a field that was set outside: the plan warns of its loss', async () => {
+  test('a replacement drops a field that another client set, and the plan warns', async () => {
     const { apply, plan, emulator } = rig({ emulator: { readings: { ruleFields: 'any' } } });
     await apply(file());
     emulator.mutate({ do: 'set_firewall', server_id: 2001, rules: [source, https] });

@@ -9,7 +9,7 @@ const file = (firewall: string, address = 'public_ipv4: {new: true}, ') =>
   `servers: {web: {${sliders}, ${address}firewall: {${firewall}}}}\n`;
 
 describe('src/reconcilers/firewall.ts', () => {
-  test('is replaced as a whole, in its order', async () => {
+  test('a write replaces the whole firewall, and keeps the order of rules', async () => {
     const { apply, plan, emulator } = rig();
     const planned = await plan(file(`enabled: true, policy_in: drop, rules: [${ssh}, ${web}]`));
     await apply(file(`enabled: true, policy_in: drop, rules: [${ssh}, ${web}]`));
@@ -45,7 +45,7 @@ describe('src/reconcilers/firewall.ts', () => {
     expect((await plan(file(`policy_in: accept, rules: [${web}]`))).operations).toEqual([]);
   });
 
-  test('what the spec does not declare stays as it is', async () => {
+  test('fields that the spec does not declare stay unchanged', async () => {
     const { apply, emulator } = rig();
     await apply(file(`enabled: true, rules: [${ssh}]`));
 
@@ -58,7 +58,7 @@ describe('src/reconcilers/firewall.ts', () => {
     });
   });
 
-  test('drift is repaired; reported only, where that is asked, while edits of the spec are applied', async () => {
+  test('drift is repaired, or only reported with `drift: report`, which still applies edits', async () => {
     const { apply, plan, emulator } = rig();
     await apply(file(`enabled: true, rules: [${ssh}]`));
     const report = 'settings: {drift: report}\n';
@@ -72,7 +72,7 @@ describe('src/reconcilers/firewall.ts', () => {
     expect(projectOf(emulator).servers[0]?.firewall.enabled).toBe(true);
   });
 
-  test('without a public card enabling is blocked before the server is bought; each way out is one', async () => {
+  test('without a public interface, enabling blocks before the purchase, and each remedy works', async () => {
     const { apply, plan, emulator } = rig();
 
     const planned = await plan(file('enabled: true', ''));
@@ -85,7 +85,7 @@ describe('src/reconcilers/firewall.ts', () => {
     expect((await rig().plan(file('enabled: true'))).blocked).toEqual([]);
   });
 
-  test('waits for the public card where no task tells when the server is finished', async () => {
+  test('a firewall waits for the public interface if no task shows the end of the creation', async () => {
     const { apply } = rig({ emulator: { readings: { publicCardAt: 'taskDone', omitTaskField: true } } });
 
     const report = await apply(file('enabled: true'));
@@ -94,7 +94,7 @@ describe('src/reconcilers/firewall.ts', () => {
     expect(report.results.every(({ outcome }) => outcome === 'done')).toBe(true);
   });
 
-  test('what live rules carry and cannot be sent back blocks a replacement, until it is gone', async () => {
+  test('a live field that cannot be sent back blocks a write until the field is gone', async () => {
     const { apply, plan, emulator } = rig();
     await apply(file(`enabled: true, rules: [${ssh}]`));
     const plain = { direction: 'in', action: 'accept', enabled: true, protocol: 'udp' };
@@ -109,7 +109,7 @@ describe('src/reconcilers/firewall.ts', () => {
     expect((await apply(file(`enabled: true, rules: [${ssh}]`))).outcome).toBe('converged');
   });
 
-  test('so it does where the spec was only compared with it', async () => {
+  test('a field that cannot be sent back also blocks an entry that was only compared', async () => {
     const { apply, plan, emulator, store } = rig();
     await apply(file(`enabled: true, rules: [${ssh}]`));
     const [rule] = projectOf(emulator).servers[0]?.firewall.rules ?? [];
@@ -135,7 +135,7 @@ describe('src/reconcilers/firewall.ts', () => {
     expect((await plan(file(`enabled: true, rules: [${named}, ${web}]`))).blocked).toEqual([]);
   });
 
-  test('a policy_out that a replacement would lose blocks it, also where all else is as it was left', async () => {
+  test('a policy_out that a write would lose blocks the write, also if nothing else changed', async () => {
     const { apply, plan, emulator } = rig();
     await apply(file(`enabled: true, rules: [${ssh}]`));
     emulator.mutate({ do: 'set_firewall', server_id: 2001, policy_out: 'drop' });
@@ -170,7 +170,7 @@ describe('src/reconcilers/firewall.ts', () => {
     expect(projectOf(emulator).servers[0]?.firewall.rules).toMatchObject([{ destination_port: '22' }]);
   });
 
-  test('fields that the server adds block nothing on a server that was just taken over', async () => {
+  test('fields that the server adds block nothing on a server that was just adopted', async () => {
     const { apply, plan, emulator } = rig({ emulator: { readings: { ruleDecoration: 'position and id' } } });
     emulator.mutate({ do: 'add_server', name: 'web', public: true });
     const theirs = ['22', '25'].map((destination_port) => ({
@@ -191,7 +191,7 @@ describe('src/reconcilers/firewall.ts', () => {
     expect((await apply(taken)).outcome).toBe('converged');
   });
 
-  test('a field that others set on a rule of theirs blocks beside fields that the server adds', async () => {
+  test('a field that another client set blocks beside fields that the server adds', async () => {
     const { apply, plan, emulator } = rig({ emulator: { readings: { ruleDecoration: 'position' } } });
     await apply(file(`enabled: true, rules: [${ssh}]`));
     const theirs = { direction: 'in', action: 'accept', source: '10.0.0.0/8' };
@@ -208,7 +208,7 @@ describe('src/reconcilers/firewall.ts', () => {
     expect(held?.reason).not.toContain('position');
   });
 
-  test('fields that are not shown are passed through; a refusal is put to the spec', async () => {
+  test('undocumented fields are sent, and a refusal names the field', async () => {
     const rule = '{direction: in, action: accept, source: 10.0.0.0/8}';
     const open = rig({ emulator: { readings: { ruleFields: 'any' } } });
     const strict = rig();
@@ -229,7 +229,7 @@ describe('src/reconcilers/firewall.ts', () => {
   test.each([
     ['ip: one', 'keeps its address'],
     ['new: true', 'may get another address'],
-  ])('beside a server that is replaced it is shown from old to new, with {%s}', async (address, told) => {
+  ])('a plan with a replaced server shows the firewall from old to new, with {%s}', async (address, told) => {
     const { apply, plan, emulator } = rig();
     const of = (memory: number, rules: string) =>
       `ips: {one: {}}\nservers: {web: {${sliders.replace(/memory_mb: \d+/, `memory_mb: ${memory}`)}, replace: allowed, public_ipv4: {${address}}, firewall: {enabled: true, policy_in: drop, rules: [${rules}]}}}\n`;

@@ -8,7 +8,7 @@ import { added, codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from '
 const prune = 'settings: {prune: true}\n';
 
 describe('src/reconcilers/ip.ts', () => {
-  test('is taken from the pool that serves a type, and bound', async () => {
+  test('an address is allocated from the pool that serves its type, and bound', async () => {
     const { apply, plan, emulator } = rig();
     const text = 'ips: {web: {server_type_id: 8}, spare: {}}\n';
 
@@ -26,7 +26,7 @@ describe('src/reconcilers/ip.ts', () => {
   test.each([
     'new',
     'reuse',
-  ])('is not released if its adopted server asks for any address: %s', async (any) => {
+  ])('an address is not released if its adopted server asks for any address: %s', async (any) => {
     const { plan, engine, clock, emulator } = rig();
     const id = added(emulator, { do: 'add_server', name: 'one', public: true });
     const named = load(`ips: {web: {}}\nservers: {one: {${sliders}, public_ipv4: {ip: web}}}\n`);
@@ -39,7 +39,7 @@ describe('src/reconcilers/ip.ts', () => {
     expect(codesOf(planned)).toEqual({ 'ips.web': 'ip_in_use' });
   });
 
-  test('of an adopted one, the pool is believed as it was adopted, and an edit of it is told until an operator confirms that', async () => {
+  test('an edit of the pool of an adopted address warns until the operator confirms the pool', async () => {
     const { plan, apply, engine, emulator, clock } = rig();
     emulator.mutate({ do: 'add_ip' });
     const id = String(projectOf(emulator).ips[0]?.id);
@@ -64,7 +64,7 @@ describe('src/reconcilers/ip.ts', () => {
     expect(warningsOf((await apply(of8)).plan)).toEqual(['address_unchecked']);
   });
 
-  test('stays in its pool: another one is blocked, and following the message resolves it', async () => {
+  test('an address stays in its pool: another pool is blocked, and the remedy works', async () => {
     const { apply, plan } = rig();
     await apply('ips: {web: {server_type_id: 3}, own: {}}\n');
 
@@ -79,7 +79,7 @@ describe('src/reconcilers/ip.ts', () => {
     expect((await plan('ips: {web: {}, own: {}}\n')).blocked).toEqual([]);
   });
 
-  test('a list that leaves it out buys nothing while a read by id shows it', async () => {
+  test('a list without an address causes no purchase while a read by id shows the address', async () => {
     const { apply, emulator } = rig();
     await apply('ips: {web: {}}\n');
     emulator.setFaults([faultRule({ path: 'list_ips' }, { do: 'truncate_list', keep: 0 })]);
@@ -91,7 +91,7 @@ describe('src/reconcilers/ip.ts', () => {
     expect(emulator.billed()).toHaveLength(1);
   });
 
-  test('`id:` binds it and is never made again', async () => {
+  test('`id:` binds an address, which is never created again', async () => {
     const { apply, plan, emulator } = rig();
     const id = added(emulator, { do: 'add_ip' });
     const text = `ips: {web: {id: ${id}}}\n`;

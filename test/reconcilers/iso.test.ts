@@ -11,7 +11,7 @@ describe('src/reconcilers/iso.ts', () => {
   test.each([
     'status/error',
     'download_status/reason',
-  ] as const)('a failed download is told with its reason, and made again by a later run (%s)', async (isoFields) => {
+  ] as const)('a failed download is reported with its reason, and a later run repeats it (%s)', async (isoFields) => {
     const { apply, plan, emulator } = rig({ emulator: { readings: { isoFields } } });
 
     // A failed download is not tried again in a further round of the run.
@@ -31,7 +31,7 @@ describe('src/reconcilers/iso.ts', () => {
     expect(projectOf(emulator).isos).toMatchObject([{ name: 'rescue', status: 'available' }]);
   });
 
-  test('in a drive it is not deleted, and the outcome says so', async () => {
+  test('an ISO in a drive is not deleted, and the outcome is blocked', async () => {
     const { apply, emulator } = rig();
     await apply(`${rescue}servers: {web: {${sliders}}}\n`);
     const [server] = projectOf(emulator).servers;
@@ -51,7 +51,7 @@ describe('src/reconcilers/iso.ts', () => {
     expect(projectOf(emulator).isos).toHaveLength(1);
   });
 
-  test('a name that exists is adopted by the command in the message', async () => {
+  test('the command in the message adopts an ISO whose name exists', async () => {
     const { apply, plan, clock, engine, emulator } = rig();
     await apply(rescue);
     const { id } = projectOf(emulator).isos[0] ?? { id: '' };
@@ -70,7 +70,7 @@ describe('src/reconcilers/iso.ts', () => {
     expect((await plan(own.replace('rescue.iso', 'other.iso'))).summary.replace).toBe(1);
   });
 
-  test('one whose download failed is left alone while it is not managed, and needs a url once it is adopted', async () => {
+  test('an ISO with a failed download is not deleted while unmanaged, and needs a url once adopted', async () => {
     const { apply, plan, emulator } = rig();
     await apply(failing);
     const { id } = projectOf(emulator).isos[0] ?? { id: '' };

@@ -9,7 +9,7 @@ const file = (cards: string, more = '') =>
 servers: {web: {${sliders}, network_interfaces: [${cards}]${more}}}\n`;
 
 describe('src/reconcilers/network-interface.ts', () => {
-  test('a lasting 409 about a card that the list cuts off ends the run, and nothing stays open', async () => {
+  test('a lasting 409 about a network interface that the list lacks ends the run without an open write', async () => {
     const readings = { defaultNetworkCard: true, duplicateCards: 409, pageSize: 1 } as const;
     const { apply, store } = rig({ emulator: { readings } });
 
@@ -20,7 +20,7 @@ describe('src/reconcilers/network-interface.ts', () => {
     expect((await store.openIntents()).map((each) => each.key)).not.toContain(key);
   });
 
-  test('one too many is reported, and not removed', async () => {
+  test('a surplus network interface is reported, and not removed', async () => {
     const { apply, plan, emulator } = rig({ emulator: { readings: { defaultNetworkCard: true } } });
     await apply(file('a'));
 
@@ -31,7 +31,7 @@ describe('src/reconcilers/network-interface.ts', () => {
     expect(projectOf(emulator).servers[0]?.cards).toHaveLength(2);
   });
 
-  test('a spec that names no networks minds no card but those that it added', async () => {
+  test('a spec without networks reports only the network interfaces that vdcsync added', async () => {
     const { apply, plan } = rig({ emulator: { readings: { defaultNetworkCard: true } } });
     await apply(file('a'));
 
@@ -42,7 +42,7 @@ describe('src/reconcilers/network-interface.ts', () => {
     ]);
   });
 
-  test('one that another entry of its network adopts is not removed', async () => {
+  test('a network interface that another entry of its network adopts is not removed', async () => {
     const profile = 'operations: {remove_network_interface: {}}';
     const { apply, plan, emulator } = profiled({}, profile);
     const network = (name: string, entry: string) =>
@@ -62,7 +62,7 @@ describe('src/reconcilers/network-interface.ts', () => {
     'net0',
     'net2',
     'net9',
-  ])('adopt refuses %s, which is in no or in another network', async (id) => {
+  ])('adopt refuses %s, which is in another network or in none', async (id) => {
     const { apply, engine, clock, store } = rig();
     const spec = file('a, b', ', public_ipv4: {new: true}');
     await apply(spec);
@@ -76,7 +76,7 @@ describe('src/reconcilers/network-interface.ts', () => {
     expect(await store.bindings()).toEqual(before);
   });
 
-  test('one that somebody took off is put back after a second look; reported only, where drift is', async () => {
+  test('a missing network interface is added again after a second read, or reported with `drift: report`', async () => {
     const { apply, plan, emulator } = rig();
     await apply(file('a'));
     const [server] = projectOf(emulator).servers;

@@ -9,7 +9,7 @@ import { added, codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from '
 const backend = 'networks: {backend: {cidr: 10.20.0.0/24}}\n';
 
 describe('src/reconcilers/network.ts', () => {
-  test('a network is not replaced under a name that an unmanaged network has', async () => {
+  test('a network is not replaced if an unmanaged network has its new name', async () => {
     const { apply, emulator } = rig();
     await apply(backend);
     emulator.mutate({ do: 'add_network', name: 'back', cidr: '10.30.0.0/24' });
@@ -46,7 +46,7 @@ describe('src/reconcilers/network.ts', () => {
     expect(projectOf(emulator).networks.slice(1)).toMatchObject([{ name: 'back', cidr: '10.21.0.0/24' }]);
   });
 
-  test('with servers on it that stay it does, and they are named', async () => {
+  test('a network with remaining servers stays, and the message names the servers', async () => {
     const { apply, plan, engine, clock } = rig();
     const server = (networks: string) => `{${sliders}, network_interfaces: [${networks}]}`;
     await apply(`${backend}servers: {web: ${server('backend')}, db: ${server('backend')}}\n`);
@@ -61,7 +61,7 @@ describe('src/reconcilers/network.ts', () => {
     ]);
   });
 
-  test('with servers on it a replacement is blocked, until the cidr is restored', async () => {
+  test('a replacement of a network with servers is blocked until the spec restores the cidr', async () => {
     const { apply, plan, emulator } = rig();
     const servers = `servers: {web: {${sliders}, network_interfaces: [backend]}}\n`;
     await apply(backend + servers);
@@ -83,7 +83,7 @@ describe('src/reconcilers/network.ts', () => {
     expect((await plan(backend + servers)).blocked).toEqual([]);
   });
 
-  test('a server on it is not replaced meanwhile: the new one would be on the network as it is', async () => {
+  test('a server on a network whose replacement is blocked is not replaced either', async () => {
     const { apply, plan } = rig();
     const file = (subnet: string, more = '') =>
       `networks: {backend: {cidr: ${subnet}}, other: {cidr: 10.30.0.0/24}}\nservers: {web: {${sliders.replace('cores: 1', 'cores: 2')}, replace: allowed, network_interfaces: [${more || 'backend'}]}}\n`;
@@ -99,7 +99,7 @@ describe('src/reconcilers/network.ts', () => {
     });
   });
 
-  test('an operator removes the servers from it only if nothing else blocks the replacement', async () => {
+  test('the remedy removes the servers from a network only if nothing else blocks the replacement', async () => {
     const { apply, plan } = rig();
     const servers = `servers: {web: {${sliders}, network_interfaces: [backend]}}\n`;
     await apply(`networks: {backend: {cidr: 10.20.0.0/24, protect: true}}\n${servers}`);
@@ -109,7 +109,7 @@ describe('src/reconcilers/network.ts', () => {
     expect(codesOf(await plan(changed('')))).toEqual({ 'networks.backend': 'network_in_use' });
   });
 
-  test('with servers on it, a wrong binding is corrected by the command in the message', async () => {
+  test('the command in the message corrects the wrong binding of a network with servers', async () => {
     const { apply, plan, engine, clock, emulator } = rig();
     const servers = `servers: {web: {${sliders}, network_interfaces: [backend]}}\n`;
     await apply(backend + servers);
@@ -125,7 +125,7 @@ describe('src/reconcilers/network.ts', () => {
     expect(codesOf(await plan(renamed))).toEqual({});
   });
 
-  test('is not deleted while a server on it stays, whoever owns that', async () => {
+  test('a network is not deleted while a server on it stays, managed or not', async () => {
     const { apply, plan } = rig();
     await apply(`${backend}servers: {web: {protect: true, ${sliders}, network_interfaces: [backend]}}\n`);
 
@@ -140,7 +140,7 @@ describe('src/reconcilers/network.ts', () => {
     expect(codesOf(await plan(kept))).toEqual({ 'networks.backend': 'network_in_use' });
   });
 
-  test('a name that exists is not made again, but adopted by the command in the message', async () => {
+  test('a network whose name exists is not created, and the command in the message adopts it', async () => {
     const { apply, plan, engine, clock, emulator } = rig();
     const found = added(emulator, { do: 'add_network', name: 'backend', cidr: '10.20.0.0/24' });
 
@@ -156,7 +156,7 @@ describe('src/reconcilers/network.ts', () => {
     expect(countOf(emulator, 'create_network')).toBe(0);
   });
 
-  test('a key that is bound to the wrong network adopts the network of its name by the command in the message', async () => {
+  test('the command in the message corrects a key that is bound to a network of another name', async () => {
     const { apply, plan, engine, clock, emulator } = rig();
     const wrong = added(emulator, { do: 'add_network', name: 'other', cidr: '10.21.0.0/24' });
     const right = added(emulator, { do: 'add_network', name: 'backend', cidr: '10.20.0.0/24' });
@@ -172,7 +172,7 @@ describe('src/reconcilers/network.ts', () => {
     expect(countOf(emulator, 'create_network') + countOf(emulator, 'delete_network')).toBe(0);
   });
 
-  test('one of that name with another subnet is adopted as a last resort, and told to be replaced', async () => {
+  test('adoption of a network with another subnet is the last remedy, and warns of its replacement', async () => {
     const { plan, engine, clock, emulator } = rig();
     const id = added(emulator, { do: 'add_network', name: 'backend', cidr: '10.50.0.0/24' });
 
@@ -187,7 +187,7 @@ describe('src/reconcilers/network.ts', () => {
     );
   });
 
-  test('one that is not managed is looked up by name and has to exist', async () => {
+  test('an unmanaged network is found by its name, and has to exist', async () => {
     const { apply, plan, emulator } = rig();
     const text = 'networks: {shared: {managed: false}}\n';
 
@@ -205,7 +205,7 @@ describe('src/reconcilers/network.ts', () => {
     expect(projectOf(emulator).networks.map(({ name }) => name)).toEqual(['default', 'shared']);
   });
 
-  test('of two with one name an id has to say which is meant', async () => {
+  test('an ambiguous network name needs an `id`', async () => {
     const { plan, emulator } = rig();
     emulator.mutate({ do: 'add_network', name: 'shared', cidr: '10.50.0.0/24' });
     const second = added(emulator, { do: 'add_network', name: 'shared', cidr: '10.51.0.0/24' });
@@ -217,7 +217,7 @@ describe('src/reconcilers/network.ts', () => {
     expect((await plan(`networks: {shared: {managed: false, id: ${second}}}\n`)).blocked).toEqual([]);
   });
 
-  test.each(['409', '422'])('the default network is never touched, adopted or not (%s)', async (status) => {
+  test.each(['409', '422'])('the default network is never changed, adopted or not (%s)', async (status) => {
     const { apply, plan, clock, engine, emulator } = rig({
       emulator: { readings: { defaultNetworkDelete: Number(status) as 409 | 422 } },
     });
@@ -250,7 +250,7 @@ describe('src/reconcilers/network.ts', () => {
     expect(normalCidr(given)).toBe(normal);
   });
 
-  test('a cidr is refused with what was meant', () => {
+  test('the error about a wrong cidr shows a correct value', () => {
     expect(cidrProblem('10.20.0.1/24')).toContain('10.20.0.0/24');
     expect(cidrProblem('10.20.0.256/24')).toContain('up to 255');
     expect(cidrProblem('10.20.0.0/33')).toContain('up to 32');
@@ -258,9 +258,9 @@ describe('src/reconcilers/network.ts', () => {
   });
 
   test.each([
-    ['not even the default one', 0],
-    ['none that a server has a card in', 1],
-  ])('is not made again because a list is cut short: it shows %s', async (_what, keep) => {
+    ['no network', 0],
+    ['only the default network', 1],
+  ])('a truncated list does not create a network again: the list shows %s', async (_what, keep) => {
     const spec = `${backend}servers: {web: {${sliders}, network_interfaces: [backend]}}\n`;
     const { apply, plan, emulator } = rig({ emulator: { readings: { uniqueNetworkNames: false } } });
     await apply(spec);

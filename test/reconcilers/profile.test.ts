@@ -28,7 +28,7 @@ describe('src/reconcilers: reading servers', () => {
     expect(countOf(world.emulator, 'create_server')).toBe(1);
   });
 
-  test('where others create too, and another one has its name, both are offered and none is taken', async () => {
+  test('if another client creates a server of the same name, the plan offers both and adopts neither', async () => {
     const world = profiled({ emulator: { faults: lost('create_server', 'done') } });
     const theirs = { do: 'add_server', name: 'one', public: false } as const;
     void world.clock.sleep(20_000).then(() => world.emulator.mutate(theirs));
@@ -41,7 +41,7 @@ describe('src/reconcilers: reading servers', () => {
     expect(countOf(world.emulator, 'create_server')).toBe(1);
   });
 
-  test('a server that somebody renamed or resized is told', async () => {
+  test('a server that another client renamed or resized is reported', async () => {
     const world = profiled({ emulator: { readings: { serverFields: 'sizes' } } }, listing);
     const spec = `servers: {one: {${sliders}}}\n`;
     await world.apply(spec);
@@ -55,7 +55,7 @@ describe('src/reconcilers: reading servers', () => {
 });
 
 describe('src/reconcilers: writing', () => {
-  test('a card goes with its network, and then the network', async () => {
+  test('a network interface is removed before its network', async () => {
     const world = profiled();
     await world.apply(two('network_interfaces: [a, b]'));
     const without = two('network_interfaces: [a]').replace(', b: {cidr: 10.2.0.0/24}', '');
@@ -72,7 +72,7 @@ describe('src/reconcilers: writing', () => {
     expect(project.servers[0]?.cards).toHaveLength(2);
   });
 
-  test('a backup policy is written, and written back when somebody changes it', async () => {
+  test('a backup policy is written, and repaired after another client changes it', async () => {
     const world = profiled();
     const spec = two('backup_policy: {enabled: true, days: [mon, thu], hour: 3}');
     expect(idsOf(await world.plan(spec))).toContain('create:servers.one.backup_policy');
@@ -91,7 +91,7 @@ describe('src/reconcilers: writing', () => {
   test.each([
     'documented',
     'sizes',
-  ] as const)('a resize is done in place (server fields: %s)', async (serverFields) => {
+  ] as const)('a resize happens in place (server fields: %s)', async (serverFields) => {
     const world = profiled({ emulator: { readings: { serverFields } } });
     await world.apply(two('public_ipv4: {new: true}'));
     const bigger = two('public_ipv4: {new: true}').replace('cores: 1', 'cores: 4');

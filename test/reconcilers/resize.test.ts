@@ -22,8 +22,8 @@ function adopted(readings: Partial<Readings>) {
   return { ...world, entry };
 }
 
-describe('src/reconcilers/server/resize.ts: the sizes of a server that somebody else made', () => {
-  test('that the profile’s reads do not show are believed, and told as such', async () => {
+describe('src/reconcilers/server/resize.ts: the sizes of an adopted server', () => {
+  test('are unchecked if no read shows them, and the plan warns', async () => {
     const { apply, plan, entry } = adopted({ serverFields: 'documented' });
     await apply(entry(''));
 
@@ -32,7 +32,7 @@ describe('src/reconcilers/server/resize.ts: the sizes of a server that somebody 
     ]);
   });
 
-  test('that they show are compared, and changed in place without type or image in the entry', async () => {
+  test('are compared if a read shows them, and change in place without type or image in the entry', async () => {
     const { apply, plan, emulator, entry } = adopted({ serverFields: 'sizes' });
     await apply(entry(''));
     const planned = await plan(entry(', cores: 4'));
@@ -45,7 +45,7 @@ describe('src/reconcilers/server/resize.ts: the sizes of a server that somebody 
     expect(projectOf(emulator).servers).toMatchObject([{ cores: 4, memoryMb: 4096 }]);
   });
 
-  test('confirm nothing else that the entry says once they are changed', async () => {
+  test('confirm no other value of the entry once they are changed', async () => {
     const { apply, plan, entry } = adopted({ serverFields: 'sizes' });
     await apply(entry(''));
     const said = ', server_type: sliders-1, image: debian-13, ssh_keys: [101], cores: 4';
@@ -57,7 +57,7 @@ describe('src/reconcilers/server/resize.ts: the sizes of a server that somebody 
     ]);
   });
 
-  test('cost before a change what they cost now', async () => {
+  test('have their present cost before a change', async () => {
     const { apply, plan, entry } = adopted({ serverFields: 'sizes' });
     const of = (cores: number) => entry(`, server_type: sliders-1, cores: ${cores}`);
     await apply(of(2));
@@ -71,7 +71,7 @@ describe('src/reconcilers/server/resize.ts: the sizes of a server that somebody 
     expect((await plan(of(4))).cost.monthly?.known_before).toBe(bigger.monthly?.known_after);
   });
 
-  test('that somebody has changed to what the spec asks for are as they should be', async () => {
+  test('need no change after another client sets them to the values of the spec', async () => {
     const { apply, plan, emulator, entry } = adopted({ serverFields: 'sizes' });
     await apply(entry(', cores: 2'));
     Object.assign(projectOf(emulator).servers[0] ?? {}, { cores: 4 });
@@ -82,11 +82,11 @@ describe('src/reconcilers/server/resize.ts: the sizes of a server that somebody 
   });
 });
 
-describe('src/reconcilers/server/resize.ts: a server that has to be made anew', () => {
+describe('src/reconcilers/server/resize.ts: the replacement of a server', () => {
   const one = (fields: string) => `servers: {one: {${fields}, replace: allowed}}\n`;
   const other = sliders.replace('ubuntu-24.04', 'debian-13').replace('cores: 1', 'cores: 2');
 
-  test('is so for what cannot be changed in place, whatever else changes with it', async () => {
+  test('is needed for a value that cannot change in place, whatever else changes', async () => {
     const world = adopted({ serverFields: 'documented' });
     await world.apply(`settings: {unmanaged: ignore}\n${one(sliders)}`);
     const planned = await world.plan(`settings: {unmanaged: ignore}\n${one(other)}`);
@@ -96,7 +96,7 @@ describe('src/reconcilers/server/resize.ts: a server that has to be made anew', 
     expect(deletion?.reason).toBe('image cannot be changed in place');
   });
 
-  test('without the operation, sizes are among it', async () => {
+  test('is needed for sizes without the resize operation', async () => {
     const { apply, plan } = rig();
     await apply(one(sliders));
     const { operations } = await plan(one(other));

@@ -20,7 +20,7 @@ async function boundTo(world: ReturnType<typeof rig>, key: string): Promise<numb
 }
 
 describe('src/reconcilers/server/address.ts', () => {
-  test('waits for its address where that is held back itself: the free one may be just that', async () => {
+  test('a server waits while its address is blocked, because a free address may be that address', async () => {
     const { plan, emulator, engine, clock } = rig();
     const id = added(emulator, { do: 'add_ip' });
     const spec = `ips: {web: {}}\nservers: {one: {${sliders}, public_ipv4: {ip: web}}}\n`;
@@ -34,7 +34,7 @@ describe('src/reconcilers/server/address.ts', () => {
     expect(codesOf(await plan(spec))).toEqual({});
   });
 
-  test('one that is free already is claimed before others are taken', async () => {
+  test('a free address of the spec is claimed before other addresses are allocated', async () => {
     const world = rig();
     await world.apply('ips: {z: {}}\n');
     const text = `ips: {a: {}, z: {}}
@@ -52,14 +52,14 @@ servers:
     });
   });
 
-  describe('a server that is to be made anew with it, beside what the old one leaves free', () => {
+  describe('a replacement that gets an address, beside the address that the old server frees', () => {
     const text = (address: string, ips: string) =>
       `settings: {prune: true}\nips: {${ips}}\nservers: {one: {${sliders}, replace: {order: delete_first}, keep_ip: true, public_ipv4: ${address}}}\n`;
 
     test.each([
       ['an address that the spec keeps', '{new: true}', 'b: {}', 'b: {}'],
       ['another entry of the spec', '{ip: a}', 'a: {}', 'a: {}, b: {}'],
-    ])('%s: nothing is deleted, and each way out that is named is one', async (_case, address, ips, more) => {
+    ])('%s: nothing is deleted, and each remedy in the message works', async (_case, address, ips, more) => {
       const world = rig();
       await world.apply(text(address, ips));
       const next = text('{ip: b}', more);
@@ -78,7 +78,7 @@ servers:
     });
   });
 
-  test('of servers that leave the spec: each is deleted directly before the server that gets its address', async () => {
+  test('each server that leaves the spec is deleted directly before the server that gets its address', async () => {
     const world = rig();
     const text = (...names: readonly string[]) =>
       `settings: {prune: true, max_deletions: 10}\nips: {a: {}, b: {}}\nservers:\n${names
@@ -100,7 +100,7 @@ servers:
   test.each([
     ['that is protected', ', protect: true', 'prune: true'],
     ['without `prune`', '', 'prune: false'],
-  ])('of a server that leaves the spec %s: nothing is created', async (_case, more, settings) => {
+  ])('the address of a server that leaves the spec %s: no server is created', async (_case, more, settings) => {
     const world = rig();
     const text = (server: string) =>
       `settings: {${settings}}\nips: {a: {}}\nservers: {${server}: {${sliders}, public_ipv4: {ip: a}${more}}}\n`;
@@ -115,7 +115,7 @@ servers:
     ]);
   });
 
-  test('that servers exchange in a circle: one block names all edits, and they lead there', async () => {
+  test('servers exchange addresses in a circle: one message names all edits, and the edits work', async () => {
     const world = rig();
     const text = (of: readonly string[], more = '') =>
       `ips: {a: {}, b: {}, c: {}}\nservers:\n${of
@@ -150,7 +150,7 @@ servers:
   test.each([
     'taskDone',
     'accepted',
-  ] as const)('what is made anew gets no address from who takes any free one (detached: %s)', async (detachAt) => {
+  ] as const)('a replaced server gets no address from a server that takes any free one (detached: %s)', async (detachAt) => {
     const world = rig({ emulator: { readings: { detachAt } } });
     const file = (cores: number, more: string, added = '') =>
       `settings: {prune: true, max_deletions: 10}\nservers:\n  a: {${sliders}, replace: {order: delete_first}${more}}\n  b: {${sliders.replace('cores: 1', `cores: ${cores}`)}, replace: {order: delete_first}, public_ipv4: {new: true}}\n${added}`;
@@ -168,7 +168,7 @@ servers:
     expect(Object.keys(holders(world.emulator)).sort()).toEqual(['a', 'b', 'c']);
   });
 
-  test('an address that leaves the spec is released before one is taken, and the plan counts the other', async () => {
+  test('an address that leaves the spec is released before another is taken, and the plan counts that one', async () => {
     const world = rig({
       profile: { ...documentedProfile, prices: loadPrices('currency: EUR\naddress: 3.00\n', 'prices') },
     });
@@ -185,7 +185,7 @@ servers:
     expect(holders(world.emulator)).toEqual({ new: [5002] });
   });
 
-  test('a former address is claimed before a server that holds a deleted address goes', async () => {
+  test('a former address is claimed before the deletion of a server that holds a deleted address', async () => {
     const world = rig();
     const both = `settings: {exclusive: true}\nips: {x: {}}\nservers: {gone: {${sliders}, public_ipv4: {ip: x}}, stays: {${sliders}, public_ipv4: {reuse: true}}}\n`;
     await world.apply(both);
@@ -243,7 +243,7 @@ servers:
     ['{server_type_id: 8}', sliders, ['servers.one']],
     ['{}', gpu, ['servers.one']],
     ['{server_type_id: 3}', gpu, ['servers.one']],
-  ])('an address taken as %s for a server of %s: where no read shows whether it serves that, the plan says so', async (address, type, told) => {
+  ])('an address of %s for a server of %s: the plan warns if no read shows that the pool serves the type', async (address, type, told) => {
     const { warnings } = await rig().plan(
       `ips: {web: ${address}}\nservers: {one: {${type}, public_ipv4: {ip: web}}}\n`,
     );
@@ -254,7 +254,7 @@ servers:
       expect(message).toContain(type === gpu ? '`server_type_id: 8`' : '`server_type_id: 3`');
   });
 
-  test('a replacement that keeps type and address rests on nothing unknown, another type does', async () => {
+  test('a replacement with the same type and address has no unchecked pool, another type has', async () => {
     const { apply, plan } = rig();
     const file = (type: string) =>
       `ips: {web: {}}\nservers: {one: {${type}, replace: {order: delete_first}, public_ipv4: {ip: web}}}\n`;
@@ -267,7 +267,7 @@ servers:
     expect(await told(gpu)).toEqual(['address_pool_unchecked']);
   });
 
-  test('with the named form in the profile no order is needed', async () => {
+  test('with named_address in the profile, no order is needed', async () => {
     const operations = { named_address: { body: { ip_id: '{ip_id}' } } };
     const world = rig({
       profile: { ...documentedProfile, operations },
@@ -287,7 +287,7 @@ servers:
     });
   });
 
-  test('an adopted server that holds the named address has it', async () => {
+  test('an adopted server that holds the named address needs no change', async () => {
     const world = rig();
     const id = added(world.emulator, { do: 'add_server', name: 'web' });
     const ip = projectOf(world.emulator).ips[0]?.id;
@@ -300,7 +300,7 @@ servers:
     expect([planned.operations, planned.blocked, planned.warnings]).toEqual([[], [], []]);
   });
 
-  test('a server that has exchanged its address gets the new one bound, and the old one is reported', async () => {
+  test('a server with an exchanged address gets the new address bound, and the old one is reported', async () => {
     const world = rig();
     const spec = `servers: {one: {${sliders}, public_ipv4: {new: true}, keep_ip: true}}\n`;
     await world.apply(spec);

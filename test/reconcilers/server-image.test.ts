@@ -16,7 +16,7 @@ describe('src/reconcilers/server-image.ts', () => {
   test.each([
     'id',
     'bare',
-  ] as const)('is taken once its server is there, and once only (answer: %s)', async (imageAnswer) => {
+  ] as const)('an image is taken once, after its server exists (answer: %s)', async (imageAnswer) => {
     const world = profiled({ emulator: { readings: { imageAnswer } } });
     const planned = await world.plan(file());
     expect(idsOf(planned)).toContain('create:server_images.golden');
@@ -31,7 +31,7 @@ describe('src/reconcilers/server-image.ts', () => {
     await expectInvariants(world);
   });
 
-  test('a packaged graphics-card server is refused before anything is sent', async () => {
+  test('an image of a GPU package server is refused before anything is sent', async () => {
     const world = profiled();
     const gpu =
       'servers: {ai: {server_type: gpu-fixed, image: debian-13, gpu_package: l40s-1}}\nserver_images: {golden: {server: ai}}\n';
@@ -40,7 +40,7 @@ describe('src/reconcilers/server-image.ts', () => {
     expect(countOf(world.emulator, 'take_server_image')).toBe(0);
   });
 
-  test('of a server that a new state has adopted none is taken unasked, as it may be there', async () => {
+  test('an image of a server that a new state adopted may exist, and is not taken without a decision', async () => {
     const world = profiled();
     await world.apply(file());
     world.loseState();
@@ -61,7 +61,7 @@ describe('src/reconcilers/server-image.ts', () => {
     expect(countOf(world.emulator, 'take_server_image')).toBe(1);
   });
 
-  test('is managed again by the spec of before, once it was not managed', async () => {
+  test('an unmanaged image is managed again by its former spec', async () => {
     const world = profiled();
     await world.apply(file());
     await world.apply(file('{id: img-1, managed: false}'));
@@ -73,7 +73,7 @@ describe('src/reconcilers/server-image.ts', () => {
     expect(countOf(world.emulator, 'take_server_image')).toBe(2);
   });
 
-  test('is managed again once it is adopted, or once its entry returns after the operator released it', async () => {
+  test('an image is managed again once adopted, or once its entry returns after a release', async () => {
     const world = profiled();
     const golden = 'server_images.golden' as ResourceKey;
     await world.apply(file());
@@ -89,7 +89,7 @@ describe('src/reconcilers/server-image.ts', () => {
     expect(countOf(world.emulator, 'take_server_image')).toBe(1);
   });
 
-  test('edited while it is being taken, it is what was asked for, and another one is refused', async () => {
+  test('an edit during the creation of an image keeps the requested image and refuses another one', async () => {
     const killed = new AbortController();
     const world = profiled({
       wrap: around(async (request, send) => {
@@ -108,7 +108,7 @@ describe('src/reconcilers/server-image.ts', () => {
     expect((await world.apply(file())).outcome).toBe('converged');
   });
 
-  test('without the operation it is told, and nothing is sent', async () => {
+  test('without the operation, the plan warns, and nothing is sent', async () => {
     const world = rig();
     const report = await world.apply(file());
     expect(report.outcome).toBe('converged');
@@ -119,7 +119,7 @@ describe('src/reconcilers/server-image.ts', () => {
     expect(countOf(world.emulator, 'take_server_image')).toBe(0);
   });
 
-  test('another server or name would be another image', async () => {
+  test('another server or name of an image is refused as immutable', async () => {
     const world = profiled();
     await world.apply(file());
     for (const image of ['{server: two}', '{server: one, name: silver}']) {
@@ -130,7 +130,7 @@ describe('src/reconcilers/server-image.ts', () => {
   test.each([
     ['renamed', 'three: {', 'moved: {from: servers.one}, ', 'write `server: three`'],
     ['removed', undefined, '', 'write `id: img-1` and remove `server`'],
-  ])('its server was %s, and the remedy names what the spec has', async (_, key, moved, way) => {
+  ])('after the server of an image was %s, the remedy names the values of the spec', async (_, key, moved, way) => {
     const world = profiled();
     await world.apply(file());
     const one = `one: {${sliders}, public_ipv4: {new: true}}, `;
@@ -140,7 +140,7 @@ describe('src/reconcilers/server-image.ts', () => {
     expect(image.map(({ remedies }) => resolveText(remedies))).toEqual([expect.stringContaining(way)]);
   });
 
-  test('a released image stays in the list of what is billed', async () => {
+  test('a released image stays in the list of billed resources', async () => {
     const world = profiled();
     await world.apply(file());
     const key = 'server_images.golden' as ResourceKey;
@@ -151,7 +151,7 @@ describe('src/reconcilers/server-image.ts', () => {
     expect(billOf(facts as never).billed).toMatchObject([{ what: `server image ${released[0]?.id}` }]);
   });
 
-  test('it stays when its server is made anew, and when it has left the spec', async () => {
+  test('an image stays after its server is replaced, and after the image leaves the spec', async () => {
     const world = profiled();
     await world.apply(file());
     await world.apply(
@@ -167,7 +167,7 @@ describe('src/reconcilers/server-image.ts', () => {
     expect(warningsOf(report.plan)).toContain('no_longer_declared');
   });
 
-  test('a destroy that is held lets go of no image, which would be taken again', async () => {
+  test('a blocked destroy releases no image, which a later run would take again', async () => {
     const world = profiled();
     const guarded = file().replace('{new: true}}', '{new: true}, protect: true}');
     await world.apply(guarded);
@@ -178,7 +178,7 @@ describe('src/reconcilers/server-image.ts', () => {
     expect(countOf(world.emulator, 'take_server_image')).toBe(1);
   });
 
-  test('one that goes by its name is not gone because another one is called so', async () => {
+  test('an image that is bound by its name remains bound when another image has that name', async () => {
     const world = profiled({ emulator: { readings: { imageAnswer: 'bare' } } });
     await world.apply(`${servers}server_images: {a: {server: one, name: n}}\n`);
     const spec = `${servers}server_images: {a: {server: one, name: m}, b: {server: two, name: n}}\n`;
@@ -191,13 +191,13 @@ describe('src/reconcilers/server-image.ts', () => {
     expect(projectOf(world.emulator).images).toHaveLength(2);
   });
 
-  test('one that was taken elsewhere is bound by its id', async () => {
+  test('an image that was taken elsewhere is bound by its id', async () => {
     const world = profiled();
     expect((await world.apply(file('{id: img-77}'))).outcome).toBe('converged');
     expect(countOf(world.emulator, 'take_server_image')).toBe(0);
   });
 
-  test('a suspended project: held back', async () => {
+  test('a suspended project blocks an image', async () => {
     const world = profiled();
     await world.apply(servers);
     world.emulator.mutate({ do: 'set_standing', standing: 'suspended' });

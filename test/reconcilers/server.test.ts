@@ -15,7 +15,7 @@ function servers(entries: Readonly<Record<string, string>>): string {
 }
 
 describe('src/reconcilers/server.ts: creation', () => {
-  test('in each of the three pricing modes, by id or by name', async () => {
+  test('a server has one of three pricing modes, by id or by name', async () => {
     const { apply, plan, emulator } = rig();
     const image = projectOf(emulator) && emulator.world.serverTypes[1]?.images[1]?.id;
     const text = servers({
@@ -35,7 +35,7 @@ describe('src/reconcilers/server.ts: creation', () => {
     expect((await plan(text)).operations).toEqual([]);
   });
 
-  test('another notation for the same is no change', async () => {
+  test('another notation of the same values is no change', async () => {
     const { apply, plan, emulator } = rig();
     await apply(servers({ web: `${sliders}, ssh_keys: [101, 102]` }));
     const id = emulator.world.serverTypes[0]?.images[0]?.id;
@@ -76,7 +76,7 @@ describe('src/reconcilers/server.ts: creation', () => {
     expect(emulator.requests.filter(({ method }) => method !== 'GET')).toEqual([]);
   });
 
-  test("the project's own ISO is no image; a system image of that name is", async () => {
+  test('an ISO of the project is no image, and a system image of the same name is one', async () => {
     const { apply, plan, emulator } = rig();
     const isos =
       'isos: {own: {url: "https://mirror.example.com/own.iso"}, ubuntu: {name: ubuntu-24.04, url: "https://mirror.example.com/u.iso"}}\n';
@@ -91,7 +91,7 @@ describe('src/reconcilers/server.ts: creation', () => {
     expect((await apply(isos + system)).outcome).toBe('converged');
   });
 
-  test('a list of packages is an order of preference: what is not sold is told, what has no capacity skipped', async () => {
+  test('a list of packages is an order of preference: unsold packages warn, full packages are skipped', async () => {
     const { apply, plan, emulator } = rig();
     emulator.mutate({ do: 'withdraw_package', package: 'h100-1' });
     emulator.mutate({ do: 'set_capacity', package: 'l40s-2', capacity: 0 });
@@ -121,14 +121,14 @@ describe('src/reconcilers/server.ts: creation', () => {
   });
 });
 
-describe('src/reconcilers/server.ts: what cannot be changed in place', () => {
+describe('src/reconcilers/server.ts: values that cannot change in place', () => {
   test.each([
     ['cores: 2', 'cores'],
     ['image: debian-13', 'image'],
     ['name: other', 'name'],
     ['ssh_keys: [101]', 'ssh_keys'],
     ['public_ipv4: {new: true}', 'public_ipv4'],
-  ])('%s needs a replacement, and that a word', async (change, path) => {
+  ])('%s needs a replacement, which the spec has to allow', async (change, path) => {
     const { apply, plan, emulator } = rig();
     await apply(servers({ web: sliders }));
     const [field = ''] = change.split(':');
@@ -155,7 +155,7 @@ servers:
      public_ipv4: {new: true}, network_interfaces: [backend], firewall: {enabled: true, rules: []}, backup: {max_age: 24h}${more}}
 `;
 
-  test('keep_ip leaves the address with the project, and the plan says that it is billed', async () => {
+  test('keep_ip keeps the address in the project, and the plan shows that the address is billed', async () => {
     const { apply, plan, emulator } = rig();
     await apply(whole(1, ', keep_ip: true'));
     const [kept] = projectOf(emulator).ips;
@@ -200,7 +200,7 @@ servers:
       [`${gpu}, gpu_package: l40s-1`, sliders],
       'unproven: `cores: 1`, `memory_mb: 1024`, `disk_gb: 20`, payment and quota.',
     ],
-  ])('a replacement that only the API can refuse, by its %s, is told of', async (_, entry, [
+  ])('the plan warns of a replacement that only the API can refuse, by its %s', async (_, entry, [
     from,
     to,
   ], says) => {
@@ -215,7 +215,7 @@ servers:
     ]);
   });
 
-  test('a replacement of another pricing mode names the size that the old server has', async () => {
+  test('a replacement with another pricing mode names the size of the old server', async () => {
     const { apply, plan } = rig();
     await apply(servers({ one: 'server_type: 5, image: debian-13, plan_id: 51' }));
 
@@ -228,7 +228,7 @@ servers:
     });
   });
 
-  test('an address of the spec that no server asks for any more is told of before the server goes', async () => {
+  test('the plan warns before an address of the spec loses its last server', async () => {
     const { apply, plan } = rig();
     const file = (address: string, settings = 'prune: true') =>
       `settings: {${settings}, max_deletions: 9}\nips: {web: {}}\nservers: {one: {${sliders}, replace: {order: delete_first}${address}}}\n`;
@@ -246,7 +246,7 @@ servers:
     expect(await told('settings: {prune: true}')).toEqual([]);
   });
 
-  test('a new one with a public address and no firewall in the spec is told, once', async () => {
+  test('the plan warns once of a new server with a public address and no firewall', async () => {
     const { apply, plan } = rig();
     const entry = (more: string) => `servers: {one: {${sliders}${more}}}\n`;
     const open = ', public_ipv4: {new: true}';
@@ -257,7 +257,7 @@ servers:
     expect(warningsOf(await plan(entry(open)))).toEqual([]);
   });
 
-  test('one that a cap holds back leaves what is in it as it is', async () => {
+  test('a server whose replacement max_deletions blocks keeps its parts unchanged', async () => {
     const { apply, plan } = rig();
     await apply(whole(1));
     const capped = whole(2).replace('max_deletions: 10', 'max_deletions: 0');
@@ -269,7 +269,7 @@ servers:
     expect((await apply(capped)).outcome).toBe('blocked');
   });
 
-  test('a plan that the type has not is blocked, before anything is deleted for it', async () => {
+  test('a plan that the server type does not have is blocked before any deletion', async () => {
     const { apply, plan, emulator } = rig();
     const planned = 'server_type: plans-1, image: ubuntu-24.04, replace: {order: delete_first}';
     const of = (id: number) => servers({ one: `${planned}, plan_id: ${id}` });
@@ -282,7 +282,7 @@ servers:
     expect(warningsOf(await plan(of(52)))).toEqual(['replacement_unchecked']);
   });
 
-  test('GPU servers: a plan shows every preference, and the most that it may come to', async () => {
+  test('the plan of a GPU server shows every preference, and the highest possible cost', async () => {
     const { plan } = rig();
     const listed = await plan(servers({ ai: `${gpu}, gpu_package: [l40s-1, l40s-2]` }));
     const [creation] = listed.operations;
@@ -298,7 +298,7 @@ servers:
 });
 
 describe('src/reconcilers/server.ts: deletion', () => {
-  test('protect holds, also after the entry has left the spec; following the message resolves it', async () => {
+  test('`protect` also holds after the entry has left the spec, and the remedy works', async () => {
     const { apply, plan, emulator } = rig();
     await apply(servers({ web: `${sliders}, protect: true` }));
 
@@ -312,7 +312,7 @@ describe('src/reconcilers/server.ts: deletion', () => {
     expect(emulator.billed()).toEqual([]);
   });
 
-  test('lists what stays billed: backups, and an address that nothing in the spec stands for', async () => {
+  test('a deletion lists the resources that stay billed: backups, and an address without an entry', async () => {
     const { apply, plan, emulator } = rig();
     emulator.mutate({ do: 'add_ip' });
     const web = `${sliders}, public_ipv4: {reuse: true}, backup: {max_age: 24h}`;
@@ -330,7 +330,7 @@ describe('src/reconcilers/server.ts: deletion', () => {
     expect(emulator.billed().map(({ kind }) => kind)).toEqual(['ip', 'backup']);
   });
 
-  test('one that is gone is made again with what is inside it; reported only, where drift is', async () => {
+  test('a deleted server is created again with its parts, or reported with `drift: report`', async () => {
     const { apply, plan, emulator } = rig();
     const text = servers({ web: `${sliders}, public_ipv4: {new: true}, firewall: {enabled: true}` });
     await apply(text);
@@ -351,7 +351,7 @@ describe('src/reconcilers/server.ts: deletion', () => {
     expect((await plan(text)).operations).toEqual([]);
   });
 
-  test('addresses of several servers that are gone are deleted only with `prune: true`', async () => {
+  test('addresses of several deleted servers are deleted only with `prune: true`', async () => {
     const { apply, plan, emulator } = rig();
     const one = `${sliders}, public_ipv4: {new: true}`;
     const text = servers({ a: one, b: one });
@@ -371,8 +371,8 @@ describe('src/reconcilers/server.ts: deletion', () => {
   });
 });
 
-describe('src/reconcilers/server.ts: what exists already', () => {
-  test('one that is gone, and is bound by `id:`, leads to a spec that is valid, and tells what it leaves', async () => {
+describe('src/reconcilers/server.ts: existing servers', () => {
+  test('a deleted server with `id:` leads to a valid spec, and the message names the remaining resources', async () => {
     const { apply, plan, emulator } = rig();
     const id = added(emulator, { do: 'add_server', name: 'web' });
     const [address] = projectOf(emulator).ips;
@@ -402,7 +402,7 @@ describe('src/reconcilers/server.ts: what exists already', () => {
     expect([without.blocked, warningsOf(without)]).toEqual([[], ['released']]);
   });
 
-  test('one that is gone, and is bound by `id:`, keeps its own address until an operator has said what is to be', async () => {
+  test('a deleted server with `id:` keeps its own address until the operator decides', async () => {
     const { apply, plan, emulator } = rig();
     const id = added(emulator, { do: 'add_server', name: 'web' });
     const bound = servers({ web: `id: ${id}, public_ipv4: {new: true}` });
@@ -423,7 +423,7 @@ describe('src/reconcilers/server.ts: what exists already', () => {
     expect(idsOf(anew)).toEqual(['create:servers.web']);
   });
 
-  test('with an empty state what is there blocks buying, until it is adopted or ignored', async () => {
+  test('with an empty state, existing resources block purchases until they are adopted or ignored', async () => {
     const { apply, plan, clock, engine, emulator } = rig();
     const id = added(emulator, { do: 'add_server', name: 'web' });
     const free = added(emulator, { do: 'add_ip' });
@@ -443,7 +443,7 @@ describe('src/reconcilers/server.ts: what exists already', () => {
     expect(emulator.billed()).toHaveLength(3);
   });
 
-  test('an adopted one compares what an operator has confirmed, in whatever notation', async () => {
+  test('an adopted server is compared with the values that the operator confirmed, in any notation', async () => {
     const { apply, plan, emulator, engine, clock } = rig();
     const id = added(emulator, { do: 'add_server', name: 'web' });
     const entry = servers({ web: `id: ${id}, ${sliders}` });
@@ -464,7 +464,7 @@ describe('src/reconcilers/server.ts: what exists already', () => {
     expect((await plan(free)).summary.replace).toBe(1);
   });
 
-  test('one that is not managed has to exist, and is left alone', async () => {
+  test('an unmanaged server has to exist, and is not changed', async () => {
     const { apply, plan, emulator } = rig();
     const text = servers({ other: 'id: 2001, managed: false' });
     expect(codesOf(await plan(text))).toEqual({ 'servers.other': 'not_found' });

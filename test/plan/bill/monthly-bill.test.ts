@@ -97,7 +97,7 @@ describe('src/plan/bill/monthly-bill.ts', () => {
     });
   });
 
-  test('the current month counts until now, and the forecast goes on to its end', () => {
+  test('the current month counts until now, and the forecast continues to its end', () => {
     const { cost, run_rate, forecast } = created('11-01').bill('2026-11', '11-04');
     expect({ cost, run_rate, forecast }).toEqual({ cost: '1.00', run_rate: '10.00', forecast: '10.00' });
   });
@@ -187,7 +187,7 @@ describe('src/plan/bill/monthly-bill.ts', () => {
     });
   });
 
-  test('a resource that somebody else deleted was billed until its absence was seen at most', () => {
+  test('a resource that another client deleted is billed until its absence was observed at most', () => {
     expect(item(created('11-01').released('11-16', true))).toMatchObject({
       cost: '5.00',
       cost_at_least: '0.00',
@@ -253,7 +253,7 @@ describe('src/plan/bill/monthly-bill.ts', () => {
     expect(monthCostOf(story.bill('2026-10', '11-04')).incomplete).toEqual(['servers.a']);
   });
 
-  test('without the catalogue, a graphics card package has no price', () => {
+  test('without the catalogue, a GPU package has no price', () => {
     const applied = { body: { server_type_id: 1, gpu_package: 'l4' } };
     const story = new Story().bound('10-16', undefined, { applied });
     expect(story.bill('2026-11', '11-04').items).toMatchObject([
@@ -268,7 +268,7 @@ describe('src/plan/bill/monthly-bill.ts', () => {
     expect(item(story.bound('11-17', id))).toMatchObject({ cost: '5.00', cost_at_least: '4.67' });
   });
 
-  test('a creation that goes on is billed from its answer on, and one that failed until its end', () => {
+  test('a creation in progress is billed from its answer on, and a failed one until its end', () => {
     const story = new Story();
     story.write('11-16', 'create', {
       phase: 'accepted',
@@ -286,7 +286,7 @@ describe('src/plan/bill/monthly-bill.ts', () => {
     expect(story.bill()).toMatchObject({ items: [], unconfirmed: ['servers.a'] });
   });
 
-  test('the clock of the API counts, also where the local clock is a day behind', () => {
+  test('the clock of the API counts, even if the local clock is a day behind', () => {
     expect(item(created('10-31', 1, new Story(86_400_000)))).toMatchObject({
       from: at('11-01'),
       cost: '10.00',
