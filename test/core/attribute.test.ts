@@ -135,8 +135,8 @@ describe('src/core/attribute.ts', () => {
   const hasMade = { ...mayHaveMade, certain: true };
   const answer = { ...sampleAnswer, id: '7' };
   test.each<[string, object, object]>([
-    ['a candidate that an operator is asked about', blocked('outcome_unknown', ['7']), mayHaveMade],
-    ['the answered object is not there', { ...blocked('not_there'), answer }, { is: 'unmanaged' }],
+    ['a candidate in a question to the operator', blocked('outcome_unknown', ['7']), mayHaveMade],
+    ['the answered object does not exist', { ...blocked('not_there'), answer }, { is: 'unmanaged' }],
     ['a deletion', { verb: 'delete', unconfirmed: {}, preimage }, { is: 'unmanaged' }],
     ['a creation that buys nothing', { kind: 'firewall', unconfirmed: {}, preimage }, { is: 'unmanaged' }],
     ['no list from before the creation', { unconfirmed: {}, preimage: { ips: [1] } }, { is: 'unmanaged' }],
@@ -150,14 +150,14 @@ describe('src/core/attribute.ts', () => {
   });
   const itsAddress = { ...hasMade, key: 'servers.new.public_ipv4' };
   test.each<[string, number, object, object]>([
-    ['among those that its answer named', 2, named(['203.0.113.9', address(2).address]), itsAddress],
+    ['that its answer named', 2, named(['203.0.113.9', address(2).address]), itsAddress],
     ['that its answer did not name', 2, named('203.0.113.9'), { is: 'unmanaged' }],
     ['of the creation of an address', 2, { ...named(address(2).address), kind: 'ip' }, { is: 'unmanaged' }],
-  ])('a free address beside the creation of a server: one %s', (_name, id, more, holder) => {
+  ])('a free address beside the creation of a server: an address %s', (_name, id, more, holder) => {
     expect(held([], { intents: [creation(more)] }).address(address(id))).toEqual(holder);
   });
 
-  test('only a server, and no address, is looked for under its found key', () => {
+  test('a found key leads to its server, and to no address', () => {
     const found = { is: 'found', key: 'ips.web' as ResourceKey } as const;
     expect(held([], { claims: [claim('ip', 7, { holder: found })] }).unmanaged.servers).toEqual([]);
     expect(held([], { claims: [claim('server', 7, { holder: ignored })] }).unmanaged.servers).toEqual([]);
@@ -173,13 +173,13 @@ describe('src/core/attribute.ts', () => {
     expect(held([address(3, 7)], { removed }).server('7')).toEqual({ is: 'unmanaged' });
   });
 
-  test('a server whose addresses were not known at its deletion is the deleted one, whatever shows it', () => {
+  test('a server with unknown addresses at its deletion is the deleted server, whatever read shows it', () => {
     const request = { name: 'delete_server', path: { id: 7 } } as const;
     const removed = [creation({ verb: 'delete', request, preimage: {} })];
     expect(held([address(3, 7)], { removed }).server('7')).toEqual(hasMade);
   });
 
-  test('addresses show servers where no list does', () => {
+  test('addresses show servers that no list shows', () => {
     expect([...serversShown({ ips: [address(1), address(2, 7), address(3, 7)] })]).toEqual([7]);
   });
 

@@ -16,21 +16,41 @@ const newYork = (cron: string, duration = '1h') => window(cron, duration, 'Ameri
 describe('src/core/calendar.ts: windows', () => {
   test.each([
     ['without windows, everything is allowed', [], '2028-01-01T00:00:00Z', 'open'],
-    ['a window opens at its moment', [window('0 2 * * *')], '2028-01-01T02:00:00Z', 'open'],
-    ['just before, it is closed', [window('0 2 * * *')], '2028-01-01T01:59:59.999Z', '2028-01-01T02:00:00Z'],
-    ['it is open in its last moment', [window('0 2 * * *')], '2028-01-01T02:59:59.999Z', 'open'],
-    ['it is closed at its end', [window('0 2 * * *')], '2028-01-01T03:00:00Z', '2028-01-02T02:00:00Z'],
+    ['a window opens at its start', [window('0 2 * * *')], '2028-01-01T02:00:00Z', 'open'],
+    [
+      'a window is closed just before its start',
+      [window('0 2 * * *')],
+      '2028-01-01T01:59:59.999Z',
+      '2028-01-01T02:00:00Z',
+    ],
+    ['a window is open in its last moment', [window('0 2 * * *')], '2028-01-01T02:59:59.999Z', 'open'],
+    ['a window is closed at its end', [window('0 2 * * *')], '2028-01-01T03:00:00Z', '2028-01-02T02:00:00Z'],
     ['a window that spans midnight', [window('30 23 * * 1', '2h')], '2028-01-04T01:29:59Z', 'open'],
     ['a window in its time zone', [berlin('0 2 * * *')], '2028-07-01T00:30:00Z', 'open'],
-    ['the same hour in winter', [berlin('0 2 * * *')], '2028-01-01T00:30:00Z', '2028-01-01T01:00:00Z'],
+    ['the same window in winter', [berlin('0 2 * * *')], '2028-01-01T00:30:00Z', '2028-01-01T01:00:00Z'],
     ['a skipped time opens later', [berlin('30 2 * * *')], '2028-03-26T00:59:59Z', '2028-03-26T01:00:00Z'],
-    ['it then lasts its duration', [berlin('30 2 * * *')], '2028-03-26T01:59:59Z', 'open'],
+    ['a window that opens later keeps its duration', [berlin('30 2 * * *')], '2028-03-26T01:59:59Z', 'open'],
     ['a skipped time in New York', [newYork('30 2 * * *')], '2028-03-12T06:59:59Z', '2028-03-12T07:00:00Z'],
     ['a repeated time opens first', [berlin('30 2 * * *')], '2028-10-29T00:29:59Z', '2028-10-29T00:30:00Z'],
-    ['and not again', [berlin('30 2 * * *')], '2028-10-29T01:30:00Z', '2028-10-30T01:30:00Z'],
+    [
+      'a repeated time does not open again',
+      [berlin('30 2 * * *')],
+      '2028-10-29T01:30:00Z',
+      '2028-10-30T01:30:00Z',
+    ],
     ['a repeated time in New York', [newYork('30 1 * * *')], '2028-11-05T06:30:00Z', '2028-11-06T06:30:00Z'],
-    ['one over a clock change keeps its length', [berlin('0 1 * * 0', '4h')], '2028-03-26T03:59:59Z', 'open'],
-    ['and closes after it', [berlin('0 1 * * 0', '4h')], '2028-03-26T04:00:00Z', '2028-04-01T23:00:00Z'],
+    [
+      'a window over a clock change keeps its length',
+      [berlin('0 1 * * 0', '4h')],
+      '2028-03-26T03:59:59Z',
+      'open',
+    ],
+    [
+      'a window over a clock change then closes',
+      [berlin('0 1 * * 0', '4h')],
+      '2028-03-26T04:00:00Z',
+      '2028-04-01T23:00:00Z',
+    ],
     ['a leap day', [window('0 0 29 2 *')], '2024-03-01T00:00:00Z', '2028-02-29T00:00:00Z'],
     ['two windows, one open', [window('0 2 * * *'), window('0 5 * * *')], '2028-01-01T05:30:00Z', 'open'],
     [
@@ -80,7 +100,7 @@ ips: {a: {${entry}}, b: {}}
   const at = Date.parse('2028-02-29T00:00:00Z');
   const keys = (spec: typeof own) => spec.resources.map(({ key }) => key);
 
-  test('an entry is left out from its moment on, and the digest says so', () => {
+  test('an entry is left out from its expiry on, and the digest changes', () => {
     expect(withoutExpired(own, at - 1)).toBe(own);
     const left = withoutExpired(own, at);
     expect(keys(left)).toEqual(['ips.b']);

@@ -17,7 +17,7 @@ describe('src/core/desired.ts: a parameter that the API names', () => {
     expect(fieldOf(entry, parameter)).toMatchObject({ name, position: { line } });
   });
 
-  test('is in the file that the part came from, and nowhere if the entry has no part of it', () => {
+  test('has its position in the file that declares it, and none if the entry does not declare it', () => {
     expect(fieldOf(entry, 'rules[1].source')?.position.file).toBe('more.yaml');
     expect(fieldOf(entry, 'rules')?.position.file).toBe('shop.yaml');
     expect(fieldOf(entry, 'name')).toBeUndefined();

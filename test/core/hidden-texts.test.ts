@@ -63,7 +63,7 @@ async function contents({ store }: Rig): Promise<string> {
 const planOf = (one: Rig, desired = load()) => one.clock.run(one.engine.plan(desired));
 
 describe('src/core/hidden-texts.ts: values that came from the environment', () => {
-  test('are sent, and stand in no plan, event, report, binding, intent or journal', async () => {
+  test('are sent, and appear in no plan, event, report, binding, intent or journal', async () => {
     const one = rig();
     const plan = await planOf(one);
     expect(JSON.stringify(plan)).not.toMatch(secrets);
@@ -78,7 +78,7 @@ describe('src/core/hidden-texts.ts: values that came from the environment', () =
     expect(bodies).toContainEqual(expect.stringContaining('"dev 198.51.100.7/32"'));
   });
 
-  test('are recognised: nothing is planned again, also by another process and once they stand in the spec', async () => {
+  test('are recognised by another process, and as values in the spec: nothing is planned again', async () => {
     const one = await applied();
     expect((await planOf(one)).operations).toEqual([]);
     one.restart();
@@ -90,7 +90,7 @@ describe('src/core/hidden-texts.ts: values that came from the environment', () =
     expect((await planOf(one, load(plain, {}))).operations).toEqual([]);
   });
 
-  test('changed, they are a change that shows neither the old value nor the new one, and it ends', async () => {
+  test('change without showing the old or the new value, and converge', async () => {
     const one = await applied();
     const other = load(spec, { ...environment, SECRET: 'canary-other', OFFICE: '203.0.113.9' });
     const plan = await planOf(one, other);
@@ -142,7 +142,7 @@ describe('src/core/hidden-texts.ts: values that came from the environment', () =
       expect(await contents(one)).not.toContain(digestOf(guess).slice('sha256:'.length));
   });
 
-  test('an answer that repeats them shows none of them, in any form, and keeps the fields that vdcsync decides by', async () => {
+  test('are masked in any form in an answer, which keeps the fields that vdcsync needs', async () => {
     const forms = [canary, encodeURIComponent(canary), Buffer.from(`x:${canary}`).toString('base64'), 'dev'];
     const one = rig({
       wrap: around(async (request, send) => {
@@ -165,7 +165,7 @@ describe('src/core/hidden-texts.ts: values that came from the environment', () =
       expect([form, new RegExp(`(?<!\\w)${form}(?!\\w)`).test(all)]).toEqual([form, false]);
   });
 
-  test('a log line about an answer of an undocumented form shows none of them either', async () => {
+  test('are masked in a log line about an undocumented answer', async () => {
     const lines: string[] = [];
     const log = (fields: object, text: string) => void lines.push(`${text} ${inspect(fields)}`);
     const task = { id: 'task-1', status: canary, is_terminal: true };
@@ -177,7 +177,7 @@ describe('src/core/hidden-texts.ts: values that came from the environment', () =
     expect(lines.join('\n')).not.toMatch(secrets);
   });
 
-  test('that equal other values change nothing about these', async () => {
+  test('that equal other values do not change those values', async () => {
     const same = { SECRET: 'rescue', NOTE: 'tcp', OFFICE: 'ubuntu-24.04' };
     const one = await applied(load(spec, same));
     expect((await planOf(one, load(spec, same))).operations).toEqual([]);
@@ -190,7 +190,7 @@ describe('src/core/hidden-texts.ts: values that came from the environment', () =
     ...['a,b , c', 'a\nb', 'null'],
     ...['a"b\\c', 'ü€😀', '${env:OFFICE}', '__proto__', `x [sealed:${'b'.repeat(64)}]`],
   ];
-  test.each(odd)('whatever the value is, it arrives unchanged and is planned once: %j', async (value) => {
+  test.each(odd)('arrive unchanged, and are planned once: %j', async (value) => {
     const text = spec.replace('${env:NOTE} ${env:OFFICE}', () => '$${env:NOTE} ${env:NOTE}');
     const of = () => load(text, { SECRET: value, NOTE: value });
     const one = await applied(of());
@@ -201,7 +201,7 @@ describe('src/core/hidden-texts.ts: values that came from the environment', () =
     expect(rules).toMatchObject([{ description: `\${env:NOTE} ${value}`.trim() }]);
   });
 
-  test('a text of the spec that resembles one of the state is sent as it is', async () => {
+  test('a text of the spec that resembles a text of the state is sent unchanged', async () => {
     const text = `note [sealed:${'c'.repeat(64)}]`;
     const plain = load(spec.replace('${env:NOTE} ${env:OFFICE}', text));
     const one = await applied(plain);
@@ -209,7 +209,7 @@ describe('src/core/hidden-texts.ts: values that came from the environment', () =
     expect((await planOf(one, plain)).operations).toEqual([]);
   });
 
-  test('a refusal that the state records holds until the value changes', async () => {
+  test('a recorded refusal lasts until the value changes', async () => {
     const one = rig();
     const refusal = { do: 'answer', status: 422, code: 'invalid_request', stored: true } as const;
     one.emulator.setFaults([faultRule({ path: 'add_iso' }, refusal)]);

@@ -6,7 +6,7 @@ const base64 = (text: string) => Buffer.from(text).toString('base64');
 
 describe('src/core/hidden-texts.ts', () => {
   test.each([
-    ['as it is', secret],
+    ['in plain text', secret],
     ['in JSON', JSON.stringify({ token: secret })],
     ['in a URL', `https://x.test/?token=${encodeURIComponent(secret)}`],
     ['in Base64', `Basic ${base64(secret)}`],
@@ -26,12 +26,12 @@ describe('src/core/hidden-texts.ts', () => {
     expect(masked).not.toContain('canary');
   });
 
-  test('other text stays, and a secret too short to be one masks nothing', () => {
+  test('other text stays unchanged, and a secret that is too short masks nothing', () => {
     expect(maskerOf([{ value: secret, shown: '***' }])('nothing of it')).toBe('nothing of it');
     expect(maskerOf(['ip', ''].map((value) => ({ value, shown: '***' })))('an ip')).toBe('an ip');
   });
 
-  test('of a secret that is too short, whole words are masked in a sentence', () => {
+  test('a secret that is too short is masked in a sentence as a whole word', () => {
     const masked = wordMaskerOf([
       { value: '22', shown: '***' },
       { value: 'dev', shown: '***' },

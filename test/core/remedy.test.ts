@@ -46,7 +46,7 @@ describe('src/core/remedy.ts', () => {
     expect(restoring(changes, key)).toEqual(edit(key, { set: { cores: 2 }, remove: ['plan_id'] }));
   });
 
-  test('an address that has left the spec is put back with the field that names it', () => {
+  test('an address that has left the spec is restored with the field that names it', () => {
     const ip = 'ips.a' as ResourceKey;
     const next = (subject: Partial<Subject>) =>
       restoring(

@@ -64,7 +64,7 @@ describe('src/core/suggest.ts: a field that was probably meant', () => {
     );
   });
 
-  test('of one letter nothing is near', () => {
+  test('a single letter suggests nothing', () => {
     expect(didYouMean('a', ['b', 'ab'])).toBe('');
   });
 });

@@ -24,7 +24,7 @@ describe('src/core/text.ts', () => {
     expect(parse(`"${escapeUnseen('x\u202ey')}"`)).toBe('x\u202ey');
   });
 
-  test('the ends of lines stay', () => {
+  test('line ends stay unchanged', () => {
     expect(escapeUnseenInLines('a\nb\u0007\n')).toBe('a\nb\\u0007\n');
   });
 
@@ -49,7 +49,7 @@ describe('src/core/text.ts', () => {
     ...['a: b', 'a #b', 'it\'s "so"', '- x', '[x]', 'a, b', 'x:', 'zwölf', 'line\nbreak', '-1', '1.', ''],
     80,
     true,
-  ])('%j is read back as it was', (value) => {
+  ])('a YAML reader reads %j back unchanged', (value) => {
     expect(parse(flowYaml(value))).toEqual(value);
     expect(parse(`{a: ${flowYaml(value)}, b: 1}`)).toEqual({ a: value, b: 1 });
   });

@@ -30,7 +30,7 @@ describe('src/engine/run/adopt.ts', () => {
 });
 
 describe('src/reconcilers/firewall.ts', () => {
-  test('the firewall of a server adopted in creation waits for the end of the creation, as the message says', async () => {
+  test('the firewall of a server adopted in creation waits for the end of the creation', async () => {
     const played = await lostInCreation({ emulator: { readings: { publicCardAt: 'taskDone' } } });
     await played.adopt(head + web, 'servers.web', '2001');
     const walled = head + web.replace(', replace', ', firewall: {enabled: true, rules: []}, replace');

@@ -3,7 +3,7 @@ import { load, rig } from '../support/rig.ts';
 import { converges, executed, shop as small } from './shop.ts';
 
 describe('src/engine/run/apply.ts', () => {
-  test('of many servers in flight at once none is taken for an unmanaged one', async () => {
+  test('many servers in creation at once are not taken for unmanaged servers', async () => {
     const server = `{server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}, network_interfaces: [n]}`;
     const names = Array.from({ length: 60 }, (_, at) => `  web-${at}: ${server}\n`);
 
@@ -12,7 +12,7 @@ describe('src/engine/run/apply.ts', () => {
     expect(results.filter(({ outcome }) => outcome !== 'done')).toEqual([]);
   });
 
-  test('two runs at once are one after the other', async () => {
+  test('two runs at once happen one after the other', async () => {
     const played = rig();
 
     await played.clock.run(

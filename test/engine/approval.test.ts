@@ -27,7 +27,7 @@ const approve = ({ store, clock }: Rig, digest: string | undefined) =>
   approvePlan(store, digest ?? '', clock.now());
 
 describe('src/engine/run/approval.ts', () => {
-  test('nothing is written before the plan is approved, and then exactly this plan', async () => {
+  test('nothing is written before the approval of the plan, and then exactly this plan', async () => {
     const made = rig();
     const first = await reconcile(made, one);
     expect([first.report.outcome, made.writes()]).toEqual(['declined', []]);
@@ -43,7 +43,7 @@ describe('src/engine/run/approval.ts', () => {
     ).toEqual(['/ips', '/networks']);
   });
 
-  test('an edit after the approval is another plan, which waits; the approval of the old one is void for good', async () => {
+  test('an edit after the approval makes another plan, which waits, and voids the old approval for good', async () => {
     const made = rig();
     const first = await reconcile(made, one);
     await approve(made, first.waiting);
@@ -57,7 +57,7 @@ describe('src/engine/run/approval.ts', () => {
     expect(made.writes()).toEqual([]);
   });
 
-  test('a plan that an edit has made needless waits no more, and neither does one that was approved and has not begun', async () => {
+  test('a needless plan waits no more, also if it was approved and has not begun', async () => {
     const made = rig();
     await approve(made, (await reconcile(made, one)).waiting);
     await reconcile(made, one);
@@ -87,7 +87,7 @@ describe('src/engine/run/approval.ts', () => {
     expect(await store.claims()).toHaveLength(stays ? 1 : 0);
   });
 
-  test('of two approvals the second one is refused, and of two operators one plan is carried out once', async () => {
+  test('the second of two approvals is refused, and two operators carry out one plan once', async () => {
     const made = rig();
     const first = await reconcile(made, one);
     const answers = await Promise.allSettled([approve(made, first.waiting), approve(made, first.waiting)]);
@@ -99,7 +99,7 @@ describe('src/engine/run/approval.ts', () => {
     expect(made.writes()).toHaveLength(2);
   });
 
-  test('without a plan that waits, or by too short a digest, nothing is approved', async () => {
+  test('nothing is approved without a waiting plan, or by a digest that is too short', async () => {
     const made = rig();
     await expect(approve(made, 'a'.repeat(12))).rejects.toThrow('No plan of this state waits');
     const { waiting = '' } = await reconcile(made, one);
@@ -125,7 +125,7 @@ describe('src/engine/run/approval.ts', () => {
     expect(await asks(settings)).toBe(deletion);
   });
 
-  test('a replacement alone waits with `replacements: true`, and is done once it is approved', async () => {
+  test('with `replacements: true`, a replacement waits for its approval', async () => {
     const spec = (approval: string, image: string) =>
       `settings: { approval: ${approval}, max_deletions: 9, prune: true }\nservers: { web: { server_type: sliders-1, cores: 1, memory_mb: 1024, disk_gb: 20, image: ${image}, replace: {order: delete_first} } }\n`;
     const made = await applied(spec('none', 'ubuntu-24.04'));

@@ -19,7 +19,7 @@ const codes = (plan: { readonly blocked: readonly { readonly key: string; readon
   plan.blocked.map(({ key, code }) => `${code} ${key}`);
 
 describe('src/plan/waits.ts', () => {
-  test('a change waits for its window, with the moment, and is carried out while the window is open', async () => {
+  test('a change waits for its window, with the time, and is carried out while the window is open', async () => {
     const played = rig();
     const spec = `${windows(soon(played, 'create'))}ips: {a: {}}\n`;
     const plan = await played.plan(spec);
@@ -47,7 +47,7 @@ describe('src/plan/waits.ts', () => {
     expect(blocked.some(isWaiting)).toBe(false);
   });
 
-  test('an operation that depends on a change that waits has the moment of that change', async () => {
+  test('an operation that depends on a waiting change has the time of that change', async () => {
     const web = (more: string) => `servers: {web: {${size(1)}, replace: {order: delete_first}${more}}}\n`;
     const played = await applied(`${head}ips: {a: {}}\n${web(', public_ipv4: {ip: a}')}`);
     const plan = await played.plan(
@@ -61,7 +61,7 @@ describe('src/plan/waits.ts', () => {
     expect(conditionOf({ plan, error: undefined, observing: false, pauses: [] })).toBe('waiting');
   });
 
-  test('the firewall of an exposed server is repaired outside the windows, and nothing else', async () => {
+  test('outside the windows, only the firewall of an exposed server is repaired', async () => {
     const more = 'public_ipv4: {new: true}, firewall: {enabled: true, policy_in: drop}';
     const servers = (cores: number) => `servers: {web: {${size(cores)}, ${more}}}\n`;
     const played = await applied(`${head}${servers(1)}`);
@@ -77,7 +77,7 @@ describe('src/plan/waits.ts', () => {
 describe('src/plan/flags.ts', () => {
   const at = (played: Rig, ms: number) => new Date(played.clock.now() + ms).toISOString();
 
-  test('an entry is warned of a week and a day before, and its resource is then deleted', async () => {
+  test('an entry warns a week and a day before its expiry, and its resource is then deleted', async () => {
     const played = rig();
     const spec = `${head}ips: {a: {expires: "${at(played, 8 * day)}"}, b: {}}\n`;
     await played.apply(spec);
@@ -99,9 +99,7 @@ describe('src/plan/flags.ts', () => {
     ]);
   });
 
-  test.each([
-    0, 1,
-  ])('a local clock that is ahead expires no entry, of a process after %i reads', async (reads) => {
+  test.each([0, 1])('a local clock that is ahead expires no entry after %i reads', async (reads) => {
     const played = rig();
     const spec = `${head}ips: {a: {expires: "${at(played, 12 * hour)}"}}\n`;
     await played.apply(spec);
@@ -117,7 +115,7 @@ describe('src/plan/flags.ts', () => {
     ['prune', head.replace('prune: true', 'prune: false'), '', 'prune_disabled'],
     ['protect', head, 'protect: true, ', 'protected'],
     ['max_deletions', head.replace('max_deletions: 10', 'max_deletions: 0'), '', 'max_deletions'],
-  ])('`%s` holds for an entry that has expired', async (_name, settings, protect, code) => {
+  ])('`%s` applies to an entry that has expired', async (_name, settings, protect, code) => {
     const played = rig();
     const spec = `${settings}ips: {a: {${protect}expires: "${at(played, day)}"}}\n`;
     await played.apply(spec);

@@ -17,12 +17,12 @@ async function destroyed(before: string, file: string) {
   return { ...played, report, left: there(played) };
 }
 
-describe('src/engine/run/start.ts: destroy goes by what the spec says now', () => {
+describe('src/engine/run/start.ts: destroy follows the present spec', () => {
   test.each([
     ['in its entry', 'web', web(', protect: true')],
     ['under another key', 'shop', shop(', protect: true, moved: {from: servers.web}')],
     ['under another key, by its id', 'shop', `${head}servers:\n  shop: {id: 2001, protect: true}\n`],
-  ])('what is protected %s stays, with its address', async (_where, name, file) => {
+  ])('a resource that is protected %s stays, with its address', async (_where, name, file) => {
     const { report, left } = await destroyed(web(), file);
 
     expect([report.outcome, left]).toEqual(['blocked', [1, 1]]);
@@ -33,7 +33,7 @@ describe('src/engine/run/start.ts: destroy goes by what the spec says now', () =
   test.each([
     ['its own entry', `${head}servers:\n  web: {id: 2001, managed: false}\n`],
     ['another entry', `${head}servers:\n  shop: {id: 2001, managed: false}\n`],
-  ])('what %s says is not managed is released, with its address', async (_which, file) => {
+  ])('a resource that %s marks as not managed is released, with its address', async (_which, file) => {
     const { report, left, store } = await destroyed(web(), file);
 
     expect([report.outcome, left]).toEqual(['converged', [1, 1]]);
@@ -41,7 +41,7 @@ describe('src/engine/run/start.ts: destroy goes by what the spec says now', () =
     expect(await store.bindings()).toEqual([]);
   });
 
-  test('what an entry with `managed: false` names by its name is released, even if the list lacks it', async () => {
+  test('a resource that an entry with `managed: false` names is released, even if the list lacks it', async () => {
     const before = `${head}networks: {x: {cidr: 10.20.0.0/24}}\nisos: {r: {url: "https://mirror.example.com/a.iso"}}\n`;
     const file = `${head.replace('{', '{prune: true, ')}networks: {n: {managed: false, name: x}}\nisos: {q: {managed: false, name: r}}\n`;
     for (const destroy of [true, false]) {
@@ -59,7 +59,7 @@ describe('src/engine/run/start.ts: destroy goes by what the spec says now', () =
     }
   });
 
-  test('the file protects the resource of a reverted rename that an open write holds', async () => {
+  test('the file protects the resource of a reverted rename with an open write', async () => {
     const played = await applied(
       web(', replace: allowed'),
       shop(', replace: allowed, moved: {from: servers.web}'),

@@ -16,7 +16,7 @@ describe('src/engine/intents/bound-by.ts: how long new servers are exposed', () 
   test.each([
     ['a refusal during the creation', { firewallWhileCreating: 409 } as const],
     ['a public network interface that comes late', { publicCardAt: 'taskDone' } as const],
-  ])('%s: the firewall follows the end of the task, and the run goes on', async (_name, readings) => {
+  ])('%s: the firewall follows the end of the task, and the run continues', async (_name, readings) => {
     const { afterTask } = await exposureOf(5, readings);
     expect(Math.min(...afterTask)).toBeGreaterThanOrEqual(0);
     expect(Math.max(...afterTask)).toBeLessThanOrEqual(5);

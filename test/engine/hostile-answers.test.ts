@@ -31,7 +31,7 @@ const problem = (status: number, body: object, headers: Readonly<Record<string, 
 });
 
 describe('src/engine: an answer that repeats the token', () => {
-  test('is passed on without it', async () => {
+  test('is passed on without the token', async () => {
     const played = answering(({ method, headers: { authorization } }) => {
       const body = { code: 'invalid_request', detail: `unexpected header: ${authorization}` };
       return method === 'GET' ? undefined : problem(422, body, { 'x-request-id': `req ${authorization}` });
@@ -55,7 +55,7 @@ describe('src/engine: an id that no path can carry', () => {
     ['half of a character', 'uiso-\ud800', /\/isos$/],
     ['in the list as well', '..', /\/isos/],
     ['half of a character, in the list as well', 'uiso-\ud800', /\/isos/],
-  ])('%s: the rest goes on, and a command settles it', async (name, id, where) => {
+  ])('%s: the other operations continue, and a command settles the write', async (name, id, where) => {
     const everywhere = name.includes('list');
     const played = answering(({ url, method }, answer) => {
       if (!where.test(url) || (method === 'GET' && !everywhere)) return undefined;
@@ -81,7 +81,7 @@ describe('src/engine: an id that no path can carry', () => {
 describe('src/engine: an address or id that holds a command', () => {
   const address = '9.9.9.9 | vdcsync destroy --yes';
 
-  test('in a list: the list is refused by its path, nothing is bought, and nobody is shown the command as one', async () => {
+  test('in a list: the list is refused by its path, nothing is bought, and no message shows the command', async () => {
     const body = JSON.stringify({ data: [{ id: 9, address, server_id: null, primary: false }] });
     const played = answering(({ method, url }, answer) =>
       method === 'GET' && url.endsWith('/ips') ? { ...answer, body } : undefined,
@@ -93,7 +93,7 @@ describe('src/engine: an address or id that holds a command', () => {
     expect(played.writes()).toEqual([]);
   });
 
-  test('in the answer to a purchase: the address is not taken from there, but from the list', async () => {
+  test('in the answer to a purchase: the address comes from the list instead', async () => {
     const played = accepting({ address });
 
     expect((await played.apply(one)).outcome).toBe('converged');
@@ -102,7 +102,7 @@ describe('src/engine: an address or id that holds a command', () => {
   });
 });
 
-describe('src/engine: a read that is told to wait for days', () => {
+describe('src/engine: a read with a Retry-After of a day', () => {
   test('waits ten minutes', async () => {
     let refused = false;
     const played = answering(({ url }) => {
@@ -117,17 +117,10 @@ describe('src/engine: a read that is told to wait for days', () => {
   });
 });
 
-describe('src/engine: an id in an answer that is none', () => {
+describe('src/engine: an invalid id in an answer', () => {
   const spec = `${head}ips: {one: {}}\nservers: {web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}}}\n`;
 
-  test.each([
-    0,
-    -1,
-    1.5,
-    '../ips/5001',
-    ' ',
-    true,
-  ])('%j tells nothing, and evidence goes before it', async (id) => {
+  test.each([0, -1, 1.5, '../ips/5001', ' ', true])('%j has no effect, and reads decide', async (id) => {
     const played = accepting({ id });
 
     expect((await played.apply(spec)).outcome).toBe('converged');

@@ -29,7 +29,7 @@ describe('src/engine: a server whose identity is in question', () => {
     expect(await made.store.bindings()).toMatchObject([{ key, id: '2001' }]);
   });
 
-  test('adopt takes a server from a key that has left the spec, and says nothing of it before', async () => {
+  test('adopt takes a server from a key that has left the spec, without a warning before', async () => {
     const made = played();
     const two = (entries: string) => `${head}servers: {${entries}}\n`;
     await made.apply(two('one: {id: 2001}, database: {id: 2002}'));
@@ -54,7 +54,7 @@ describe('src/engine: a server whose identity is in question', () => {
     expect(await made.store.bindings()).toEqual([]);
   });
 
-  test('nothing inside it is written while the entry names another server than the state', async () => {
+  test('no part of the server is written while the entry names another server than the state', async () => {
     const made = played();
     await made.apply(entry(`id: 2001, ${inside}`));
     const before = made.writes().length;

@@ -102,7 +102,7 @@ describe('src/engine/interruption.ts: stop and halt', () => {
     }
   });
 
-  test('a state that cannot be written ends the run with its error, and nothing goes on', async () => {
+  test('a state that cannot be written ends the run with its error, and nothing continues', async () => {
     const inner = memoryState({ createdAt: virtualClock().now(), lineage: 'test' });
     let full = false;
     const store = new Proxy(inner, {

@@ -38,8 +38,8 @@ async function billed({ store }: Rig): Promise<readonly string[]> {
   return billOf({ id: 4711, known }).billed.map(({ what }) => what);
 }
 
-describe('src/engine: a server without an address, which no list shows, stays in sight', () => {
-  test('abandoned after its answer was lost', async () => {
+describe('src/engine: a server without an address, which no list shows, remains known', () => {
+  test('after the operator abandons its creation without an answer', async () => {
     const played = await unanswered();
 
     const said = saidBy(await resolve(played, file(), { type: 'abandon' }));
@@ -50,7 +50,7 @@ describe('src/engine: a server without an address, which no list shows, stays in
     expect(played.project.servers.map(({ id }) => id)).toEqual([2001]);
   });
 
-  test('while the operator names another one for its key', async () => {
+  test('while the operator names another server for its key', async () => {
     const played = await unanswered();
     played.emulator.mutate({ do: 'add_server', name: 'hand', server_type_id: 3, public: true });
     const hand = String(played.project.servers.at(-1)?.id);
@@ -75,7 +75,7 @@ describe('src/engine: a server without an address, which no list shows, stays in
     expect(played.project.servers.map(({ id }) => id)).toEqual([2002]);
   });
 
-  test('released, and no longer ignored', async () => {
+  test('after its release, until the server is deleted', async () => {
     const played = await applied(file());
     await played.forget('', key);
 
@@ -88,7 +88,7 @@ describe('src/engine: a server without an address, which no list shows, stays in
     expect(await billed(played)).toEqual([]);
   });
 
-  test('of a replacement whose edit is reverted once the state is lost', async () => {
+  test('after the edit of its replacement is reverted and the state is lost', async () => {
     const played = await applied(file());
     await killed(played, file(2), 20_000);
     played.loseState();

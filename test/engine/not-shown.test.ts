@@ -15,8 +15,8 @@ const after = file('b: {}', '{ip: b}', '{new: true}');
 const shown = ({ operations }: Plan) =>
   operations.map(({ id }) => id).filter((id) => id.startsWith('delete'));
 
-describe('src/engine/run/plan.ts: what the first plan showed as blocked, and the run has made possible', () => {
-  test('is not replaced unasked; the next run shows it, and does it', async () => {
+describe('src/engine/run/plan.ts: a replacement that the first plan showed as blocked, and the run makes possible', () => {
+  test('is not carried out without approval; the next run shows it, and carries it out', async () => {
     const played = await applied(before);
     const [web] = (await played.store.bindings()).filter(({ key }) => key === 'servers.web');
     expect((await played.plan(after)).blocked).toContainEqual(
@@ -36,7 +36,7 @@ describe('src/engine/run/plan.ts: what the first plan showed as blocked, and the
     expect((await played.plan(after)).operations).toEqual([]);
   });
 
-  test('is asked about where somebody reads the plans', async () => {
+  test('is shown to an operator who approves plans', async () => {
     const played = await applied(before);
     const asked: string[][] = [];
 
@@ -51,7 +51,7 @@ describe('src/engine/run/plan.ts: what the first plan showed as blocked, and the
     expect(asked).toEqual([['delete:servers.db'], ['delete:servers.web', 'delete:ips.a']]);
   });
 
-  test('goes all the same where everything is to go', async () => {
+  test('is carried out by a destroy', async () => {
     const played = await applied(before);
 
     expect((await played.apply(before, { destroy: true, unattended: true })).outcome).toBe('converged');
@@ -73,8 +73,8 @@ function withByHand() {
   return { played, byHand };
 }
 
-describe('src/engine/run/plan.ts: what the first plan asked about', () => {
-  test('is not bought unasked once another user has made that possible; the next run shows it, and does it', async () => {
+describe('src/engine/run/plan.ts: a purchase that the first plan asked about', () => {
+  test('is not made once another client makes it possible; the next run shows it, and makes it', async () => {
     const { played, byHand } = withByHand();
     const { id } = played.emulator.mutate({ do: 'add_ip' }) as { id: number };
     const spec = 'networks: {n: {cidr: 10.0.0.0/24}}\nips: {a: {}}\n';
@@ -89,7 +89,7 @@ describe('src/engine/run/plan.ts: what the first plan asked about', () => {
     expect((await played.apply(spec, { unattended: true })).outcome).toBe('converged');
   });
 
-  test('is bought where it only waited for another change of the run', async () => {
+  test('is made if it only waited for another change of the run', async () => {
     const db = (address: string) => `  db: {${sliders}, replace: allowed, public_ipv4: ${address}}\n`;
     const head = 'settings: {prune: true}\nips: {a: {}}\nservers:\n';
     const played = await applied(head + db('{ip: a}'));
@@ -101,8 +101,8 @@ describe('src/engine/run/plan.ts: what the first plan asked about', () => {
   });
 });
 
-describe('src/engine/run/plan.ts: what the first plan showed as over the cap', () => {
-  test('is not deleted unasked once another one has vanished by hand; the next run shows it, and does it', async () => {
+describe('src/engine/run/plan.ts: a deletion that the first plan showed as over the cap', () => {
+  test('is not made once another client deletes another resource; the next run shows it, and makes it', async () => {
     const capped = 'settings: {prune: true, max_deletions: 1}\n';
     const { played, byHand } = withByHand();
     await played.apply(`${capped}ips: {a: {}, b: {}}\n`);

@@ -36,7 +36,7 @@ describe('src/plan/build.ts: an edit that is undone', () => {
 });
 
 describe('src/engine/run/start.ts: `unmanaged: ignore`', () => {
-  test('counts only while the spec has it: a run that bought nothing leaves no mark', async () => {
+  test('applies only while the spec has it: a run that bought nothing leaves no mark', async () => {
     const spec = servers({ web: own });
     const played = await applied(spec);
     await played.clock.advance(25 * 3_600_000);

@@ -6,10 +6,10 @@ const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
 
 const warned = ({ warnings }: Plan) => warnings.map(({ code, key }) => `${code} ${key}`);
 
-describe('src/engine/run/findings.ts: a server that stands open', () => {
+describe('src/engine/run/findings.ts: an exposed server', () => {
   const server = `${head}servers:\n  web:\n    {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}, firewall: {enabled: true, policy_in: drop, rules: []}}\n`;
 
-  test('is told where its firewall is refused, and how long it was, once it is put by another run', async () => {
+  test('is reported if its firewall is refused, with the exposed time once another run sets the firewall', async () => {
     const played = rig();
     played.fail(
       { path: 'replace_firewall', nth: 1, times: 9 },
@@ -29,7 +29,7 @@ describe('src/engine/run/findings.ts: a server that stands open', () => {
     expect(second.plan.warnings).toEqual([]);
   });
 
-  test('is told while the rename of its entry waits for the refused firewall', async () => {
+  test('is reported while the rename of its entry waits for the refused firewall', async () => {
     const played = rig();
     const refused = { do: 'answer', status: 422, code: 'invalid_params' } as const;
     played.fail({ path: 'replace_firewall' }, refused);
@@ -45,7 +45,7 @@ describe('src/engine/run/findings.ts: a server that stands open', () => {
   test.each([
     ['409', { firewallWhileCreating: 409 } as const],
     ['a public network interface that comes with the end of the task', { publicCardAt: 'taskDone' } as const],
-  ])('a run that is halted before the creation ends reports it: %s', async (_name, readings) => {
+  ])('is reported by a run that is halted before the creation ends: %s', async (_name, readings) => {
     const played = rig({ emulator: { readings } });
     const report = await played.apply(server, { halt: played.signalAfter(1_000) });
 
@@ -133,7 +133,7 @@ describe('src/engine/run/findings.ts: a server that stands open', () => {
     expect(warned(report.plan)).toContain('exposed servers.web');
   });
 
-  test('a firewall that is not enabled is not waited for, and its server is not told as exposed', async () => {
+  test('a disabled firewall is not waited for, and its server is not reported as exposed', async () => {
     const played = rig();
     const report = await played.apply(server.replace('enabled: true', 'enabled: false'), {
       stop: played.signalAfter(1_000),

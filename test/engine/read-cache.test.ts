@@ -5,7 +5,7 @@ import { createReadCache } from '../../src/engine/observe.ts';
 import { virtualClock } from '../support/virtual-clock.ts';
 
 describe('src/engine/observe.ts', () => {
-  test('a server of which something is gone is not shown by what was read of it before', async () => {
+  test('an earlier read does not show a server whose parts are gone', async () => {
     let there = true;
     const read: Partial<ReadPort> = {
       findNetworkInterfaces: async () => (there ? [] : undefined),

@@ -29,7 +29,7 @@ async function made(): Promise<Rig> {
 }
 
 describe('src/engine/claims/release.ts: a server is replaced, the new one first', () => {
-  test('the old server goes once the new one is complete, and its address goes last', async () => {
+  test('the old server is deleted once the new one is complete, and its address last', async () => {
     const played = await made();
     const from = played.writes().length;
 

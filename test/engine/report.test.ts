@@ -7,7 +7,7 @@ const head = 'settings: {exclusive: true, prune: true, max_deletions: 10}\n';
 const server = (more: string) =>
   `${head}servers:\n  web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}, ${more}}\n`;
 
-describe('src/engine: a refusal that the spec answers', () => {
+describe('src/engine: a refusal that an edit of the spec resolves', () => {
   const spec = (rule: string) =>
     server(`firewall: {enabled: true, policy_in: drop, rules: [{direction: in, action: accept${rule}}]}`);
 
@@ -21,7 +21,7 @@ describe('src/engine: a refusal that the spec answers', () => {
     expect(ends.map(({ key, outcome }) => [key, outcome])).toEqual([['servers.web.firewall', 'done']]);
   });
 
-  test('stays in the history, with what the API said', async () => {
+  test('stays in the history, with the answer of the API', async () => {
     const played = await applied(spec(', source: 198.51.100.7'));
     expect((await played.apply(spec(''))).outcome).toBe('converged');
 
@@ -39,7 +39,7 @@ describe('src/engine: one run', () => {
     expect(played.writes().filter(({ path }) => path.endsWith('/backups'))).toHaveLength(1);
   });
 
-  test("tries a failed download once more, and tells the API's own reason", async () => {
+  test('retries a failed download once, and reports the reason of the API', async () => {
     const spec = `${head}isos:\n  bad: {url: "https://nowhere.invalid/fail.iso"}\n`;
     const played = await applied(spec);
 
@@ -53,7 +53,7 @@ describe('src/engine: one run', () => {
     ]);
   });
 
-  test('tells at its end what it leaves billed', async () => {
+  test('reports at its end the resources that stay billed', async () => {
     const played = await applied(server('keep_ip: true, backup: {max_age: 24h}'));
 
     const report = await played.apply(head);
@@ -64,7 +64,7 @@ describe('src/engine: one run', () => {
     expect(left).toContain('1 backup of servers.web');
   });
 
-  test.each([402, 403, 422])('tells the request id of a %i, and keeps it', async (status) => {
+  test.each([402, 403, 422])('reports the request id of a %i, and stores it', async (status) => {
     const played = rig();
     played.fail({ path: 'allocate_ip', nth: 1, times: 9 }, { do: 'answer', status, code: 'odd' });
 

@@ -9,7 +9,7 @@ const iso = (name: string) => `  ${name}: {url: "https://mirror.example.com/${na
 const bought = ({ emulator }: Rig, kind: string) =>
   emulator.world.executions.filter((each) => each.kind === kind).length;
 
-describe('src/engine: a list that ends early proves nothing', () => {
+describe('src/engine: a truncated list proves nothing', () => {
   test.each([
     ['an address', `${base}  d: {}\n`, 'allocate_ip', 'ip', 4],
     [
@@ -20,7 +20,7 @@ describe('src/engine: a list that ends early proves nothing', () => {
       1,
     ],
     ['an ISO', `${base}isos:\n${iso('x')}${iso('y')}${iso('z')}`, 'add_iso', 'iso', 3],
-  ])('%s behind a server error is asked about, not bought again', async (_what, spec, path, kind, most) => {
+  ])('%s behind a server error needs a decision, and is not bought again', async (_what, spec, path, kind, most) => {
     const played = await applied(base + (kind === 'iso' ? `isos:\n${iso('x')}${iso('y')}` : ''));
     played.emulator.setReadings({ pageSize: 1 });
     played.fail({ path, nth: 1 }, { do: 'answer', status: 500, effect: 'done' });
@@ -36,7 +36,7 @@ describe('src/engine: a list that ends early proves nothing', () => {
   test.each([
     ['with', 4, ', public_ipv4: {new: true}'],
     ['without', 3, ''],
-  ])('a server behind a server error that only a network counts, beside one %s an address, is asked about, not bought again', async (_old, pageSize, address) => {
+  ])('a server that only a network counts, beside one %s an address, is not bought again after an error', async (_old, pageSize, address) => {
     const played = rig({ emulator: { readings: { pageSize, defaultNetworkCard: true } } });
     const one = `${base}servers:\n  old: {${sliders}${address}}\n`;
     await played.apply(one);
@@ -57,7 +57,7 @@ describe('src/engine: a list that ends early proves nothing', () => {
         .map((name) => `  ${name}: {${sliders}, network_interfaces: [a]}\n`)
         .join('')}`;
 
-    test('without one that is there, a server behind a server error is asked about, not bought again', async () => {
+    test('without an existing server, a server behind a server error is not bought again', async () => {
       const played = profiled({}, operations);
       await played.apply(servers('one'));
       const error = faultRule(

@@ -11,7 +11,7 @@ const gpu = 'server_type: gpu-fixed, image: ubuntu-24.04';
 const bought = (played: Rig) => played.writes().filter(({ path }) => path === '/servers');
 
 describe('src/engine/run/approval.ts: settings.max_monthly_increase', () => {
-  test('counts the dearest package that may be bought', async () => {
+  test('counts the most expensive package that may be bought', async () => {
     const played = rig();
     played.emulator.mutate({ do: 'set_capacity', package: 'l40s-1', capacity: 0 });
     const spec = `${head}servers:\n  gpu: {${gpu}, gpu_package: [l40s-1, l40s-2], public_ipv4: {new: true}}\n`;
@@ -25,7 +25,7 @@ describe('src/engine/run/approval.ts: settings.max_monthly_increase', () => {
     expect((await played.apply(spec.replace('1000', '1690'))).outcome).toBe('converged');
   });
 
-  test('counts a purchase whose outcome is not known', async () => {
+  test('counts a purchase with an unconfirmed outcome', async () => {
     const played = rig();
     const one = `${gpu}, gpu_package: l40s-1`;
     const asks = head.replace('{', '{unconfirmed_servers: ask, ');
@@ -42,7 +42,7 @@ describe('src/engine/run/approval.ts: settings.max_monthly_increase', () => {
     expect(played.project.servers).toEqual([]);
   });
 
-  test('holds for all rounds of a run together', async () => {
+  test('applies to all rounds of a run together', async () => {
     const played = rig();
     played.emulator.mutate({ do: 'add_ip', pool: 'gpu' });
     const ips = `${head}ips:\n  web: {server_type_id: 8}\n`;
@@ -71,8 +71,8 @@ const capped = (limit: number, entry: string) =>
   `settings: {prune: true, max_deletions: 9, max_monthly_increase: ${limit}}\nservers:\n  web: {${entry}}\n`;
 const large = small.replace('cores: 1', 'cores: 64');
 
-describe('src/engine: what a change in place adds to the bill', () => {
-  test('a larger size is priced, and held by the cap', async () => {
+describe('src/engine: the cost of a change in place', () => {
+  test('a larger size is priced, and blocked by the cap', async () => {
     const played = priced();
     await played.apply(capped(20, small));
 
@@ -92,7 +92,7 @@ describe('src/engine: what a change in place adds to the bill', () => {
     expect(back.cost.known_monthly_delta).toBe('-630.00');
   });
 
-  test('scheduled backups are bought by being switched on', async () => {
+  test('enabling scheduled backups is a purchase', async () => {
     const played = priced();
     const entry = `${gpu}, gpu_package: l40s-1, public_ipv4: {new: true}`;
     await played.apply(capped(2000, entry));
@@ -146,9 +146,9 @@ describe('src/engine/run/plan.ts: a replacement that an earlier run has begun', 
   });
 
   test.each([
-    ['renamed since', 'moved: {from: servers.web}', 0, 'converged'],
-    ['a day later', '', 25 * 3_600_000, 'blocked'],
-  ])('and %s', async (_name, more, afterMs, outcome) => {
+    ['converges after a rename', 'moved: {from: servers.web}', 0, 'converged'],
+    ['is blocked a day later', '', 25 * 3_600_000, 'blocked'],
+  ])('%s', async (_name, more, afterMs, outcome) => {
     const next = old.replace('ubuntu-24.04', 'debian-13').replace('cores: 1', 'cores: 2');
     const played = await begun(next);
     await played.clock.advance(1_800_000 + afterMs);
@@ -157,7 +157,7 @@ describe('src/engine/run/plan.ts: a replacement that an earlier run has begun', 
     expect((await played.apply(more === '' ? spec : spec.replace('web: {', 'www: {'))).outcome).toBe(outcome);
   });
 
-  test('and is held if a later edit makes it dearer than the limit', async () => {
+  test('is blocked if a later edit exceeds the limit', async () => {
     const played = await begun(old.replace('ubuntu-24.04', 'debian-13'));
     const dearer = capped(20, old.replace('cores: 1', 'cores: 8'));
 

@@ -4,7 +4,7 @@ import { type Rig, rig } from '../support/rig.ts';
 import { converges, shop } from './shop.ts';
 
 describe('src/engine: the token', () => {
-  test("exchanged for another project's at any request: nothing is written there, and the run ends", async () => {
+  test('of another project, exchanged at any request: nothing is written there, and the run ends', async () => {
     const projects = [
       { id: 4711, name: 'shop' },
       { id: 4712, name: 'other' },

@@ -5,7 +5,7 @@ describe('src/engine/run/unreached-keys.ts', () => {
   /** No request reserves a key. */
   const unstored = { emulator: { readings: { bodyCheck: 'beforeKeyUnstored' } } } as const;
 
-  test('the plan says that the keys of young servers belong to the earlier scope, for a day', async () => {
+  test('the plan warns for a day that the keys of young servers belong to the earlier scope', async () => {
     const played = rig(unstored);
     const file = (scope: string, entry = `web: {${sliders}}`) =>
       `version: 1\nproject: {id: 4711, scope: ${scope}}\nservers: {${entry}}\n`;

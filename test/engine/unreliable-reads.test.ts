@@ -4,7 +4,7 @@ import { rig } from '../support/rig.ts';
 import { converges, executed, head, shop } from './shop.ts';
 
 describe('src/engine: reads that fail', () => {
-  test('for good, inside one operation: it is told, the others go on, the intent stays open', async () => {
+  test('permanently, inside one operation, are reported; other operations continue, and the intent stays open', async () => {
     const played = rig();
     const spec = `${shop}isos:\n  rescue: {url: "https://mirror.example.com/rescue.iso"}\n`;
     played.fail({ path: 'read_iso', nth: 1, times: 1000 }, { do: 'answer', status: 500 });
@@ -23,7 +23,7 @@ describe('src/engine: reads that fail', () => {
     expect(executed(played, 'iso')).toBe(1);
   });
 
-  test('for good, of a write that the spec asks for no more: what could not be read is told, with the ways out', async () => {
+  test('permanently, of a write that the spec no longer asks for, are reported with remedies', async () => {
     const played = rig();
     played.fail({ path: 'read_iso', nth: 1, times: 1000 }, { do: 'answer', status: 500 });
     await played.apply(`${head}isos:\n  rescue: {url: "https://mirror.example.com/rescue.iso"}\n`);

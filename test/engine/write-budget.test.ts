@@ -28,7 +28,7 @@ describe('src/engine: a write budget that is closed for long', () => {
         faultRule({ method: 'DELETE', nth: 1 }, { do: 'answer', status: 409, code: 'busy', retryAfter: 60 }),
       ],
     ],
-  ])('%s is decided on what is there once it opens again', async (_name, faults) => {
+  ])('%s follows fresh reads once the budget opens again', async (_name, faults) => {
     const played = rig({ emulator: { readings: { reuseIds: true } } });
     await played.apply(networks);
     played.emulator.setFaults(faults);

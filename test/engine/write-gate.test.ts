@@ -147,7 +147,7 @@ describe('src/engine/write-gate.ts', () => {
       expect(order).toEqual(['1 at 0', '2 at 0', '3 at 1.4', '4 at 16.1', '5 at 30.8']);
     });
 
-    test('no alarm of an aborted work stays', async () => {
+    test('an aborted wait leaves no alarm', async () => {
       const clock = virtualClock();
       const { gate } = budget(clock, [30_000]);
       const stop = new AbortController();

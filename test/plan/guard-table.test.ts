@@ -151,7 +151,7 @@ describe('src/plan/guards.ts: one guard each', () => {
     ['a creation', 'networks.n', create, renamed, 'held'],
     ['a part of the server', wall, update, renamed, 'held'],
     ['its retiring server', 'servers.web~1', remove, { ...renamed, bindings: [retired()] }, 'held'],
-    ['what does not change', web, { verdict: 'unchanged' }, renamed, 'passes'],
+    ['an unchanged resource', web, { verdict: 'unchanged' }, renamed, 'passes'],
     ['another entry', 'servers.app', create, renamed, 'passes'],
     ['no rename that waits', web, create, {}, 'passes'],
   ]);
@@ -171,7 +171,13 @@ describe('src/plan/guards.ts: one guard each', () => {
   const secondHalf: Given = { input: { begun: { get: () => true } } };
   rows('moved_from_unknown', [
     ['a replacement of a resource that never had the earlier key', 'ips.a', replace, named([]), 'held'],
-    ['a creation in place of such a resource', 'ips.a', create, named(['ips.z']), 'held'],
+    [
+      'a creation in place of a resource that never had the earlier key',
+      'ips.a',
+      create,
+      named(['ips.z']),
+      'held',
+    ],
     [
       'a replacement, and the state has released the resource of that key',
       'ips.a',
@@ -179,10 +185,16 @@ describe('src/plan/guards.ts: one guard each', () => {
       named([], also),
       'passes',
     ],
-    ['a replacement of a resource that had it', 'ips.a', replace, named(['ips.old']), 'passes'],
-    ['an update of such a resource', 'ips.a', update, named([]), 'passes'],
+    ['a replacement of a resource that had the earlier key', 'ips.a', replace, named(['ips.old']), 'passes'],
+    ['an update of a resource that never had the earlier key', 'ips.a', update, named([]), 'passes'],
     ['a creation for an unknown earlier key', 'ips.a', create, besideLeft, 'held'],
-    ['the same where a replacement ends', 'ips.a', create, { ...besideLeft, ...secondHalf }, 'passes'],
+    [
+      'a creation for an unknown earlier key, where a replacement ends',
+      'ips.a',
+      create,
+      { ...besideLeft, ...secondHalf },
+      'passes',
+    ],
     ['a replacement without an earlier key', web, replace, {}, 'passes'],
   ]);
 
@@ -223,15 +235,27 @@ describe('src/plan/guards.ts: one guard each', () => {
   const lostServer = { drop: [web, address], ...has(address, '51', { protect: true }) };
   const goneProtected = gone({ protect: true });
   rows('protected', [
-    ['what a server left whose key has another one', left, remove, leftBehind(), 'held'],
-    ['the same in a destroy', left, remove, leftBehind({ input: { destroy: true } }), 'held'],
-    ['a deletion of another one', web, remove, {}, 'passes'],
+    ['the address of an earlier server of a key that is bound again', left, remove, leftBehind(), 'held'],
+    [
+      'the address of an earlier server of a key that is bound again, in a destroy',
+      left,
+      remove,
+      leftBehind({ input: { destroy: true } }),
+      'held',
+    ],
+    ['a deletion of another resource', web, remove, {}, 'passes'],
     ['an update', web, update, kept, 'passes'],
     ['a replacement', web, replace, kept, 'held'],
     ['a replacement that is not allowed, with an id', web, asked, withId, 'held'],
     ['a part without an entry', address, remove, { ...kept, drop: [address], ...has(address, '51') }, 'held'],
     ['a replacement of a part', 'servers.web.firewall', replace, kept, 'held'],
-    ['what has an expired entry', 'networks.n', remove, { ...gone({ protect: true }), ...expired }, 'held'],
+    [
+      'a resource with an expired entry',
+      'networks.n',
+      remove,
+      { ...gone({ protect: true }), ...expired },
+      'held',
+    ],
     ['a part of a server that the state does not know', address, remove, lostServer, 'held'],
     ['destroy, without an entry', 'networks.n', remove, { ...goneProtected, ...destroying }, 'held'],
     ['an entry that has left, with prune', 'networks.n', remove, { ...goneProtected, ...prune }, 'held'],
@@ -246,45 +270,69 @@ describe('src/plan/guards.ts: one guard each', () => {
     ['a deletion', web, remove, found(), 'held'],
     ['a replacement', web, replace, found(), 'held'],
     ['destroy', web, remove, { ...found(), input: { destroy: true } }, 'held'],
-    ['a deletion of what was taken over', web, remove, found('taken'), 'held'],
-    ['destroy, of what was taken over', web, remove, { ...found('taken'), ...destroying }, 'passes'],
+    ['a deletion of a resource that was taken over', web, remove, found('taken'), 'held'],
+    [
+      'destroy, of a resource that was taken over',
+      web,
+      remove,
+      { ...found('taken'), ...destroying },
+      'passes',
+    ],
     ['an update', web, update, found(), 'passes'],
     ['a loss of data', web, { ...update, loses: 'data' }, found(), 'held'],
-    ['a part of what was taken over', `${web}.firewall`, remove, found('taken'), 'held'],
-    ['a part of what was found', `${web}.firewall`, remove, found(), 'passes'],
+    ['a part of a server that was taken over', `${web}.firewall`, remove, found('taken'), 'held'],
+    ['a part of a server that was found', `${web}.firewall`, remove, found(), 'passes'],
     [
-      'what the spec names by its id',
+      'a resource that the spec names by its id',
       web,
       remove,
       { ...found('taken'), ...says(web, { id: '1' }) },
       'passes',
     ],
     ['another id', web, remove, { ...found('taken'), entries: { [web]: { id: '2' } } }, 'held'],
-    ['a deletion of another one', web, remove, found(null), 'passes'],
+    ['a deletion of another resource', web, remove, found(null), 'passes'],
     ['a deletion without a binding', web, remove, {}, 'passes'],
   ]);
 
   const appNames = (fields: object): Given => ({ ...ofWeb, ...says('servers.app', fields) });
   const takenBack = { id: '1', held: { by: 'released' } };
   rows('bound_already', [
-    ['what another entry has', 'ips.a', adopt('51'), has('ips.b', '51'), 'held'],
-    ['what another entry names by its id', web, replace, appNames({ id: '1' }), 'held'],
-    ['what another entry takes back, in a replacement', web, replace, appNames(takenBack), 'passes'],
-    ['what no other entry names, in a replacement', web, replace, { bindings: [bound(web, '1')] }, 'passes'],
-    ['what it has itself', 'ips.a', adopt('51'), has('ips.a', '51'), 'passes'],
-    ['another one', 'ips.a', adopt('51'), has('ips.b', '52'), 'passes'],
+    ['a resource that another entry has', 'ips.a', adopt('51'), has('ips.b', '51'), 'held'],
+    ['a resource that another entry names by its id', web, replace, appNames({ id: '1' }), 'held'],
+    [
+      'a resource that another entry takes back, in a replacement',
+      web,
+      replace,
+      appNames(takenBack),
+      'passes',
+    ],
+    [
+      'a resource that no other entry names, in a replacement',
+      web,
+      replace,
+      { bindings: [bound(web, '1')] },
+      'passes',
+    ],
+    ['a resource that the entry has itself', 'ips.a', adopt('51'), has('ips.a', '51'), 'passes'],
+    ['another resource', 'ips.a', adopt('51'), has('ips.b', '52'), 'passes'],
     ['another kind', 'ips.a', adopt('51'), has('networks.n', '51'), 'passes'],
     ['an update', 'ips.a', { ...update, target: '51' }, has('ips.b', '51'), 'passes'],
-    ['what came with a server', 'ips.a', adopt('51'), has(address, '51'), 'passes'],
+    ['an address that came with a server', 'ips.a', adopt('51'), has(address, '51'), 'passes'],
     ['the address of a server', address, adopt('51'), has('ips.b', '51'), 'passes'],
     [
-      'what another entry takes back',
+      'a resource that another entry takes back',
       'ips.a',
       adopt('51'),
       says('ips.b', { ...takenBack, id: '51' }),
       'held',
     ],
-    ['what another entry names', 'ips.a', adopt('51'), { entries: { 'ips.b': { id: '51' } } }, 'passes'],
+    [
+      'a resource that another entry names',
+      'ips.a',
+      adopt('51'),
+      { entries: { 'ips.b': { id: '51' } } },
+      'passes',
+    ],
   ]);
 
   const orphan = 'servers.web~1.public_ipv4';
@@ -297,41 +345,65 @@ describe('src/plan/guards.ts: one guard each', () => {
   const failed = { bindings: [bound(web, '1', { tainted: 't' }), bound(address, '51')] };
   rows('prune_disabled', [
     ['an address whose server is gone, and whose key has another one', orphan, remove, orphaned(), 'held'],
-    ['the same with prune', orphan, remove, { ...orphaned(), settings: 'prune: true' }, 'passes'],
-    ['what has left the spec', 'networks.n', remove, gone(), 'held'],
-    ['what has left the spec, without a binding', 'networks.z', remove, {}, 'held'],
+    [
+      'an address whose server is gone, with prune',
+      orphan,
+      remove,
+      { ...orphaned(), settings: 'prune: true' },
+      'passes',
+    ],
+    ['a key that has left the spec', 'networks.n', remove, gone(), 'held'],
+    ['a key that has left the spec, without a binding', 'networks.z', remove, {}, 'held'],
     ['with prune', 'networks.n', remove, { ...gone(), settings: 'prune: true' }, 'passes'],
     ['destroy', 'networks.n', remove, { ...gone(), input: { destroy: true } }, 'passes'],
     ['by the spec', 'networks.n', { ...remove, byFile: true }, gone(), 'passes'],
     ['no deletion', 'networks.n', { verdict: 'release' }, gone(), 'passes'],
-    ['what is in the spec', 'networks.n', remove, {}, 'passes'],
+    ['a key in the spec', 'networks.n', remove, {}, 'passes'],
     ['a server that retires', 'servers.web~1', remove, { bindings: [retired()] }, 'passes'],
     ['the address of a server that is gone', address, remove, isGone, 'held'],
-    ['that of one that was never bound', address, remove, { bindings: [bound(address, '51')] }, 'passes'],
+    [
+      'the address of a server that was never bound',
+      address,
+      remove,
+      { bindings: [bound(address, '51')] },
+      'passes',
+    ],
     ['the address of a server whose creation failed', address, remove, failed, 'passes'],
-    ['its firewall', wall, remove, { bindings: [bound(web, '1'), bound(wall, '1')] }, 'passes'],
-    ['what has an expired entry', 'networks.n', remove, { ...gone(), ...expired }, 'held'],
+    ['the firewall of a server', wall, remove, { bindings: [bound(web, '1'), bound(wall, '1')] }, 'passes'],
+    ['a resource with an expired entry', 'networks.n', remove, { ...gone(), ...expired }, 'held'],
     ['a server that retires, and has left the spec', 'servers.web~1', remove, leftSpec, 'held'],
   ]);
 
   rows('replace_not_allowed', [
     ['a replacement', web, asked, { bindings: [bound(web, '1')] }, 'held'],
-    ['an allowed one', web, replace, { bindings: [bound(web, '1')] }, 'passes'],
-    ['an allowed one of an entry with an id', web, replace, { entries: { [web]: { id: '1' } } }, 'held'],
+    ['an allowed replacement', web, replace, { bindings: [bound(web, '1')] }, 'passes'],
+    [
+      'an allowed replacement of an entry with an id',
+      web,
+      replace,
+      { entries: { [web]: { id: '1' } } },
+      'held',
+    ],
     ['an update', web, { ...asked, verdict: 'update' }, {}, 'passes'],
-    ['one without an entry', 'networks.n', replace, gone(), 'passes'],
+    ['a replacement without an entry', 'networks.n', replace, gone(), 'passes'],
   ]);
 
   const project = { id: 4711, status: 'Suspended' } as never;
   const outliving = { bindings: [bound(address, '51')], parts: { project } };
   rows('project_not_active', [
     ['a creation', 'ips.a', create, { parts: { project } }, 'passes'],
-    ['the same in an active project', web, create, { bindings: [bound(address, '51')] }, 'passes'],
+    ['a creation in an active project', web, create, { bindings: [bound(address, '51')] }, 'passes'],
     ['an update', web, update, outliving, 'passes'],
     ['a deletion first', web, { ...replace, order: 'delete_first' }, { parts: { project } }, 'held'],
     ['a creation first', web, replace, { parts: { project } }, 'passes'],
     ['an ordered creation', web, { ...create, order: 'delete_first' }, { parts: { project } }, 'passes'],
-    ['what is not billed', wall, { ...replace, order: 'delete_first' }, { parts: { project } }, 'passes'],
+    [
+      'a resource that is not billed',
+      wall,
+      { ...replace, order: 'delete_first' },
+      { parts: { project } },
+      'passes',
+    ],
   ]);
 
   const refusal = (key: string, more: object = {}) => ({

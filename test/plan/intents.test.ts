@@ -60,9 +60,9 @@ const isThere = { observed: new Map([['networks.a', { sameName: [live] }]]) };
 const selection = { targets: ['servers.web' as ResourceKey], excludes: ['networks.a' as ResourceKey] };
 const selected = { input: { selection } };
 
-describe('src/plan/open-writes.ts: writes that are not settled', () => {
+describe('src/plan/open-writes.ts: open writes', () => {
   test.each<[string, object, Given?]>([
-    ['a question holds what waits for it', unknown],
+    ['a question blocks the operations that wait for it', unknown],
     ['an `id` of another resource is removed before an adoption', unknown, otherId],
     [
       'an `id` is removed from the entry for which an earlier key is asked',
@@ -70,10 +70,14 @@ describe('src/plan/open-writes.ts: writes that are not settled', () => {
       otherId,
     ],
     ['an entry with `managed: false` keeps its `id`, which is all that it has', unknown, unmanaged],
-    ['a write that waits says for what', waiting],
-    ['of one candidate, what would have decided that', one],
-    ['of one candidate in an exclusive project, nothing more', one, { settings: { exclusive: true } }],
-    ['a refusal of what has come to be by another hand offers to adopt it', refused(), isThere],
+    ['a write that waits names the reason', waiting],
+    ['a question about one candidate suggests `exclusive`', one],
+    [
+      'a question about one candidate in an exclusive project suggests nothing more',
+      one,
+      { settings: { exclusive: true } },
+    ],
+    ['a refusal of a resource that another client created names that resource', refused(), isThere],
     ['a refusal names the place in the spec', refused()],
     ['a refusal ends when the entry changes', { ...refused(), basis: 'sha256:older' }],
     ['a refusal of a member points at its field', refused({ parameters: ['cidr[0]', 'name'] })],
@@ -82,9 +86,9 @@ describe('src/plan/open-writes.ts: writes that are not settled', () => {
     ['a refusal of a field that the entry lacks', refused({ parameters: ['name'] })],
     ['a deletion is settled by its effect, or given up', { verb: 'delete', ...unknown }],
     ['an update is settled by its effect', { verb: 'update', ...unknown }],
-    ['one under way takes no further write', accepted],
-    ['one under way is shown outside the selection too', accepted, selected],
-    ['one that waits for what the selection leaves out is not shown', { phase: 'waiting' }, selected],
+    ['a write under way takes no further write', accepted],
+    ['a write under way is shown outside the selection too', accepted, selected],
+    ['a write that waits for an unselected resource is not shown', { phase: 'waiting' }, selected],
     ['a creation that is unconfirmed', unconfirmed],
   ])('%s', (name, write, given) => {
     expect(textOf(planWith(write, given))).toBe(texts.of(name));
@@ -93,7 +97,7 @@ describe('src/plan/open-writes.ts: writes that are not settled', () => {
   test.each([
     accepted,
     unconfirmed,
-  ])('a creation under way is in progress: neither to be done nor unchanged', (write) => {
+  ])('a creation under way is in progress, neither planned nor unchanged', (write) => {
     const [before, plan] = [planOf(worldOf(desired)), planWith(write)];
     const { create, unchanged } = before.summary;
     expect(plan.summary).toMatchObject({ create: create - 1, in_progress: 1, unchanged });

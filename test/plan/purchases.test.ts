@@ -113,7 +113,12 @@ describe('src/plan/purchases.ts: unmanaged resources', () => {
     ['an update of a server', 'servers.web', { parts: theirs }, false, { verdict: 'update' }],
     ['a server beside a free address', 'servers.web', { parts: free }, false],
     ['a server that takes any address beside a free one', 'servers.any', { parts: free }, true],
-    ['the same where no entry waits', 'servers.any', { parts: free, bindings: both }, false],
+    [
+      'a server that takes any address beside a free one, without a waiting entry',
+      'servers.any',
+      { parts: free, bindings: both },
+      false,
+    ],
     ['a replacement', 'servers.web', { parts: theirs }, true, { verdict: 'replace' }],
     ['a replacement of a network', 'networks.n', { parts: theirs }, false, { verdict: 'replace' }],
     ['the end of a replacement', 'servers.web', { parts: theirs, ...secondHalf }, false],
@@ -123,7 +128,7 @@ describe('src/plan/purchases.ts: unmanaged resources', () => {
 
   const more =
     'vdcsync ignore 2001 (if server 2001 (a51) does not belong to this spec) | write `unmanaged: ignore` under `settings` (if no unmanaged resource belongs to this spec: vdcsync then ignores all of them, and creates new ones)';
-  test('the ways out name the object that the entry may describe', () => {
+  test('the remedies name the object that the entry may describe', () => {
     const known =
       'this state did not create server 2001 (a51). Another copy of the state may have created it; creating one more could be a duplicate';
     const adopt = (id: string, when: string) => `vdcsync adopt servers.web ${id} (if servers.web ${when})`;
@@ -167,7 +172,7 @@ describe('src/plan/purchases.ts: unmanaged resources', () => {
     ['a server without an address', 'servers.bare', { parts: theirs, isNew: true }, true],
     ['a server with an address', 'servers.web', { parts: theirs, isNew: true }, false],
     ['a server that is listed', 'servers.bare', { parts: { ...theirs, servers: [] }, isNew: true }, false],
-  ])('a new state says which servers it does not see: %s', (_name, key, given, says) => {
+  ])('a new state reports the servers that no read shows: %s', (_name, key, given, says) => {
     const text = ask(unmanaged, key, given);
     expect(text).toMatch(/^ the state is new, and the project already has /);
     expect(text?.includes(list)).toBe(says);
@@ -327,7 +332,7 @@ describe('src/plan/purchases.ts: the address of an earlier server', () => {
   test.each<[string, string, Given, (string | undefined)?, object?]>([
     ['that was released alone', web, leaves(51, 'servers.web'), `${said}${reuse}${other}`],
     ['beside a second free one', web, { ...one, parts: two }, `${said}${other.slice(3)}`],
-    ['that nobody had', web, { parts: free }],
+    ['that no server had', web, { parts: free }],
     ['beside an update', web, one, undefined, { verdict: 'update' }],
     ['where a replacement ends', web, { ...one, ...secondHalf }],
     ['where all others are ignored', web, { ...one, settings: 'unmanaged: ignore' }],
@@ -348,11 +353,11 @@ describe('src/plan/lost-state.ts', () => {
       );
   const isNew = { isNew: true };
   test.each<[string, Given, readonly object[], boolean, object?]>([
-    ['a like one', isNew, [earlier(false), earlier(true)], true],
-    ['a like one, and a state that knows it', {}, [earlier(true)], false],
-    ['a like one, where a replacement ends', { ...isNew, ...secondHalf }, [earlier(true)], false],
+    ['a similar one', isNew, [earlier(false), earlier(true)], true],
+    ['a similar one, and a state that knows it', {}, [earlier(true)], false],
+    ['a similar one, where a replacement ends', { ...isNew, ...secondHalf }, [earlier(true)], false],
     ['one that the spec ignores', { ...isNew, settings: 'unmanaged: ignore' }, [earlier(true)], false],
-    ['a like one, beside an update', isNew, [earlier(true)], false, { verdict: 'update' }],
+    ['a similar one, beside an update', isNew, [earlier(true)], false, { verdict: 'update' }],
   ])('may have created the resource under another name: %s', (_name, given, found, isBlocked, verdict) => {
     const text = ask(guard(...found), 'isos.i', given, verdict);
     if (!isBlocked) return expect(text).toBeUndefined();
@@ -392,7 +397,7 @@ describe('src/plan/lost-state.ts', () => {
     );
   });
 
-  test('unidentified servers are in sight', () => {
+  test('unidentified servers are reported', () => {
     const unlistedWorld = { listsServers: () => false } as never;
     const claims = [claim('server', '1', { is: 'found', key: 'servers.web' }), unidentified('servers.web')];
     expect(unidentifiedWarnings({ claims } as never, unlistedWorld)).toMatchObject([
@@ -465,7 +470,7 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
     expect(ask(besideConflict, key, given, { verdict })).toBe(expected);
   });
 
-  test('beside such a key, an address is deleted with its server', () => {
+  test('beside a key that another state has used, an address is deleted with its server', () => {
     const parent = 'servers.web' as ResourceKey;
     const guard: typeof besideConflict = (draft, input) =>
       besideConflict({ ...draft, subject: { ...draft.subject, parent } }, input);
@@ -473,25 +478,50 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
   });
 
   test.each<[string, string, Given, (string | undefined)?, object?]>([
-    ['replacement of such a server', 'servers.any', beside('ips.a'), text('ips.a'), { verdict: 'replace' }],
-    ['the update of such a server', 'servers.any', beside('ips.a'), undefined, { verdict: 'update' }],
-    ['such a server with an open write', 'servers.any', { open: [open('ips.a'), open('servers.any')] }],
-    ['such a server beside a creation that is not asked about', 'servers.any', beside('ips.a', unknown)],
-    ['a new one beside a server that takes any', 'servers.web', beside('servers.any'), text('servers.any')],
+    [
+      'a replacement of a server that takes any address',
+      'servers.any',
+      beside('ips.a'),
+      text('ips.a'),
+      { verdict: 'replace' },
+    ],
+    [
+      'an update of a server that takes any address',
+      'servers.any',
+      beside('ips.a'),
+      undefined,
+      { verdict: 'update' },
+    ],
+    [
+      'an open write of a server that takes any address',
+      'servers.any',
+      { open: [open('ips.a'), open('servers.any')] },
+    ],
+    [
+      'a server that takes any address, beside a creation that is not asked about',
+      'servers.any',
+      beside('ips.a', unknown),
+    ],
+    [
+      'a new server beside a server that takes any address',
+      'servers.web',
+      beside('servers.any'),
+      text('servers.any'),
+    ],
     [
       'a server without an address beside a used key',
       'servers.bare',
       beside('servers.web', used),
       text('servers.web').replace('→', byHand),
     ],
-    ['a bound one', 'servers.bare', bareIts, undefined, replacing],
+    ['a bound server', 'servers.bare', bareIts, undefined, replacing],
     ['a bare server beside another', 'servers.bare', beside('servers.web'), text('servers.web')],
     ['the second half of a replacement', 'servers.bare', { ...beside('servers.web'), ...secondHalf }],
     ['a network beside a server that takes any address', 'networks.n', beside('servers.any')],
     ['a resource that is not in the spec', 'ips.old', beside('servers.any')],
     ['a deletion', 'servers.any', beside('ips.a', { verb: 'delete' })],
     ['a confirmed creation', 'servers.any', beside('ips.a', { unconfirmed: undefined })],
-    ['a server beside a server that has come since', 'servers.web', besideCame, text('servers.bare')],
+    ['a server beside a server that is new since the write', 'servers.web', besideCame, text('servers.bare')],
     [
       'a server beside a server of this spec',
       'servers.web',

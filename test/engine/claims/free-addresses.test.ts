@@ -21,23 +21,23 @@ describe('src/plan/warnings.ts: an address that no server of the spec asks for',
   const forNobody = async (spec: string) =>
     (await rig().plan(spec)).warnings.filter(({ code }) => code === 'unused_address').map(({ key }) => key);
 
-  test('is told before it is bought, and not once it is there', async () => {
+  test('is a warning before the purchase, and none once the address exists', async () => {
     expect(await forNobody(`${one}  two: {}\n${web('{ip: two}')}`)).toEqual(['ips.one']);
     const played = await applied(one);
     expect((await played.plan(one)).warnings).toEqual([]);
   });
 
   test.each([
-    ['a server asks for any free one', one + web('{reuse: true}')],
+    ['a server asks for any free address', one + web('{reuse: true}')],
     ['another file manages it', `${head}ips:\n  one: {managed: false, id: 5001}\n`],
-    ['it comes with its server', head + web('{new: true}')],
-  ])('unless %s', async (_name, spec) => {
+    ['the address comes with its server', head + web('{new: true}')],
+  ])('is no warning if %s', async (_name, spec) => {
     expect(await forNobody(spec)).toEqual([]);
   });
 });
 
 describe('src/plan/warnings.ts: an address that is free while another is bought', () => {
-  test('is told with the command that takes it for the entry', async () => {
+  test('is reported with the command that takes the address for the entry', async () => {
     const played = await withKept();
 
     expect(await told(played, one)).toEqual([expect.stringContaining('vdcsync adopt ips.one 5001')]);
@@ -47,7 +47,7 @@ describe('src/plan/warnings.ts: an address that is free while another is bought'
     expect([operations, warnings]).toEqual([[], []]);
   });
 
-  test('or, where an entry of the spec stands for it, by that name', async () => {
+  test('is reported by the name of its entry, if it has one', async () => {
     const played = await applied(one);
 
     expect(await told(played, one + web('{new: true}'))).toEqual([

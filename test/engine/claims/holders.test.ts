@@ -214,14 +214,14 @@ describe('src/engine/claims/claims.ts: a key that was answered with the resource
 });
 
 describe('src/engine/claims/release.ts', () => {
-  test('the parts of a server that is gone end with it, its address does not', () => {
+  test('the parts of a deleted server end with the server, and its address does not', () => {
     expect(keys(released(knowing([server, firewall, address]), key('servers.x'), 'gone'))).toEqual([
       'release servers.x true',
       'release servers.x.firewall false',
     ]);
   });
 
-  test('all that is billed separately is claimed once it is released', () => {
+  test('a release claims every resource that is billed separately', () => {
     const changes = releasing(knowing([server, firewall, address]), key('servers.x'), 'operator', 'why');
     expect(keys(changes)).toEqual([
       'release servers.x false',
@@ -244,7 +244,7 @@ describe('src/engine/claims/release.ts', () => {
     expect(claim).toMatchObject({ claim: { kind: 'server', identity: { address: '203.0.113.1' } } });
   });
 
-  test('a claim keeps the earlier keys and the doubt; an address the text that reads show', () => {
+  test('a claim keeps the earlier keys and the recovery mark, and the address that reads show', () => {
     const doubted = bound('ips.a', 'ip', '51', {
       formerKeys: ['ips.b'],
       recovered: 'found',
@@ -322,7 +322,7 @@ describe('src/engine/claims/release.ts', () => {
 });
 
 describe('src/engine/claims/release.ts: a backup', () => {
-  test('is left alone of all that was inside the server', () => {
+  test('is the only part of a deleted server that remains claimed', () => {
     const run = knowing([server, firewall, backup]);
     const gone = { type: 'release', key: key('servers.x'), gone: true, reason: '' } as const;
     expect(keys(leftoverChanges(run, now, [gone]))).toEqual(['claim b1']);
@@ -333,7 +333,7 @@ describe('src/engine/claims/release.ts: a backup', () => {
 });
 
 describe('src/engine/claims/release.ts', () => {
-  test('a server retires with everything inside it, under a key of its own', () => {
+  test('a server retires with its parts, under a key of its own', () => {
     const changes = retiring(
       knowing([server, firewall], { desired: { 'servers.x': { value: {} } } }),
       server,
@@ -445,18 +445,18 @@ describe('src/engine/claims/release.ts', () => {
     }) as unknown as Intent;
   test.each([
     ['its bound backup', [], undefined, ['claim b1']],
-    ['a released one', [claim('released', 'b2')], undefined, ['claim b2', 'claim b1']],
-    ['a released one of another server', [claim('released', 'b2', '2')], undefined, ['claim b1']],
-    ['one that is left already', [claim('leftover', 'b2')], undefined, ['claim b1']],
+    ['a released backup', [claim('released', 'b2')], undefined, ['claim b2', 'claim b1']],
+    ['a released backup of another server', [claim('released', 'b2', '2')], undefined, ['claim b1']],
+    ['a backup that is left already', [claim('leftover', 'b2')], undefined, ['claim b1']],
     [
-      'those that its deletion has read',
+      'the backups that the deletion has read',
       [claim('released', 'b2')],
       deletion(['b3']),
       ['claim b3', 'claim b1', 'unclaim '],
     ],
     ['without a read', [claim('released', 'b2')], deletion(undefined), ['claim b2', 'claim b1']],
-    ['the deletion of another one', [], deletion(['b3'], { key: 'servers.y' }), ['claim b1']],
-  ] as const)('of a server that is gone: %s', (_name, claims, of, expected) => {
+    ['the deletion of another server', [], deletion(['b3'], { key: 'servers.y' }), ['claim b1']],
+  ] as const)('the left backups of a deleted server: %s', (_name, claims, of, expected) => {
     const run = knowing([server, backup], { claims });
     expect(keys(leftoverChanges(run, now, gone, of))).toEqual(expected);
     const stays = [{ ...gone[0], gone: false }];
@@ -481,7 +481,7 @@ describe('src/engine/claims/release.ts', () => {
     ['an address that is bound', write, [bound('ips.a', 'ip', '51')], [], 1],
     ['without backups', { ...write, preimage: { addresses: ['203.0.113.1'] } }, [], [], 1],
     ['without a read', { ...write, preimage: {} }, [], [], 0],
-  ] as const)('an earlier run left something: %s', (_name, intent, bindings, intents, lines) => {
+  ] as const)('the leftovers of an earlier run: %s', (_name, intent, bindings, intents, lines) => {
     const texts = leftByDeletion(knowing(bindings, { intents, ips }), intent as Intent);
     expect(texts).toHaveLength(lines);
     for (const text of texts) expect(text).toContain('stays billed');

@@ -30,14 +30,14 @@ async function usedAgain(played: Rig): Promise<void> {
 describe.each([
   'addresses',
   'objects',
-] as const)('src/engine/operator/adopt-key.ts: a list that ends early, where cards show %s', (cardIps) => {
+] as const)('src/engine/operator/adopt-key.ts: a truncated list, where network interfaces show %s', (cardIps) => {
   const played = () => rig({ emulator: { readings: { cardIps, reuseIds: true } } });
   const named = `${head}ips:\n  x: {id: 5001}\nservers:\n  web: {id: 2001, public_ipv4: {ip: x}}\n`;
 
   test.each([
-    ['as the spec says', undefined],
-    ["on an operator's word", 'adopt'],
-  ])('what is adopted %s is known by what its own reads show', async (_how, said) => {
+    ['by the spec', undefined],
+    ['by the operator', 'adopt'],
+  ])('a resource adopted %s has the identity that its own reads show', async (_how, said) => {
     const it = played();
     it.emulator.mutate({ do: 'add_server', name: 'web', public: true });
     const { address: ipv4 } = it.project.ips[0] ?? expect.fail('no address');
@@ -62,7 +62,7 @@ describe.each([
     await expect(it.clock.run(other)).rejects.toThrow('These keys can be resolved: ips.x, servers.web.');
   });
 
-  test('`adopt` said once more forgets nothing', async () => {
+  test('a repeated `adopt` keeps the identity', async () => {
     const it = played();
     await it.apply(bought);
     const known = [await identityOf(it, x), await identityOf(it, web)];
@@ -74,7 +74,7 @@ describe.each([
     expect([await identityOf(it, x), await identityOf(it, web)]).toEqual(known);
   });
 
-  test('a server that had no address is not deleted where a card of it shows one', async () => {
+  test('a server without an address is not deleted if its network interface shows an address', async () => {
     const it = played();
     await it.apply(`${head}servers:\n  web: {${sliders}}\n`);
     it.emulator.mutate({ do: 'delete_server', id: 2001 });
@@ -88,7 +88,7 @@ describe.each([
 });
 
 describe('src/reconcilers/existence.ts', () => {
-  test('an address of which the state knows nothing but the id is asked about before it is released', async () => {
+  test('an address that the state knows only by its id needs a decision before its release', async () => {
     const played = await applied(`${head}ips:\n  x: {}\n`);
     const [binding] = await played.store.bindings();
     const change = { type: 'bind', binding: { ...(binding as Binding), identity: {} } } as const;

@@ -8,7 +8,7 @@ describe('src/engine/claims: an id that is used again', () => {
   test.each([
     ['address', `${head}ips:\n  a: {}\n`, { do: 'add_ip' } as const, 5001],
     ['server', web, { do: 'add_server', name: 'theirs', public: true } as const, 5007],
-  ])("a replayed answer's %s is looked at, and not taken where it is another one", async (_what, spec, mutation, ip) => {
+  ])('the %s of a replayed answer is read, and not bound if it is another one', async (_what, spec, mutation, ip) => {
     const played = rig({ emulator: { readings: { reuseIds: true } } });
     await played.apply(spec);
     await played.apply(head);
@@ -27,10 +27,10 @@ describe('src/engine/claims: an id that is used again', () => {
   });
 });
 
-describe('src/engine/claims: the address of a server that says {reuse: true}', () => {
+describe('src/engine/claims: the address of a server with {reuse: true}', () => {
   const reuse = web.replace('{new: true}', '{reuse: true}').replace(', unmanaged: ignore', '');
 
-  test('may be an unmanaged one that came free just before: it is told, and stays', async () => {
+  test('may be an unmanaged address that was freed just before, which is reported and stays', async () => {
     const played: Rig = rig({
       wrap: around(async (request, send) => {
         const buys = request.method === 'POST' && request.url.endsWith('/servers');

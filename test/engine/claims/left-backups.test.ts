@@ -9,8 +9,8 @@ const nothing = `${head}networks: {default: {managed: false}}\n`;
 const key = 'servers.web' as ResourceKey;
 const web = (more: string) => `${head}servers:\n  web: {${sliders}, ${more}}\n`;
 
-describe('src/engine/claims/release.ts: what stays billed after its server', () => {
-  test('what an operator released is named, and told of once its server is gone', async () => {
+describe('src/engine/claims/release.ts: resources that stay billed after their server', () => {
+  test('backups that the operator released are named, and reported once their server is deleted', async () => {
     const rotated = web('backup: {max_age: 24h, keep: 3}');
     const { apply, plan, clock, forget, ignore, emulator, store } = await applied(rotated);
     await clock.advance(26 * 3_600_000);
@@ -39,19 +39,19 @@ describe('src/engine/claims/release.ts: what stays billed after its server', () 
 
   test.each([
     [
-      'is not managed any more',
+      'is no longer managed',
       async ({ plan }: Rig) =>
         (await plan(`${head}servers:\n  web: {managed: false, id: 2001}\n`)).cost.left_billed.join(),
     ],
     ['is released', ({ forget }: Rig) => forget('settings: {prune: false}\n', key)],
     [
-      'is given up for another one',
+      'is exchanged for another one',
       ({ adopt, emulator }: Rig) => {
         const other = emulator.mutate({ do: 'add_server', name: 'other', public: true }) as { id: number };
         return adopt(web(''), key, String(other.id));
       },
     ],
-  ])('a server that %s is told with its backups', async (_what, said) => {
+  ])('the backups of a server that %s are reported', async (_what, said) => {
     const played = await applied(web('backup: {max_age: 24h}'));
     const [backup] = played.project.backups;
 
@@ -61,7 +61,7 @@ describe('src/engine/claims/release.ts: what stays billed after its server', () 
   test.each([
     ['a kept address', 'public_ipv4: {new: true}, keep_ip: true', '203.0.113.10 stays billed'],
     ['a backup', 'public_ipv4: {new: true}, backup: {max_age: 24h}', 'of the deleted servers.web'],
-  ])('%s is told by the run that settles the deletion of one that was killed', async (_what, more, told) => {
+  ])('%s is reported by the run that settles the deletion of a killed run', async (_what, more, told) => {
     const killed = new AbortController();
     const played = rig({
       wrap: around(async (request, send) => {

@@ -44,7 +44,7 @@ describe('src/engine/claims/line.ts: a server that two keys name', () => {
 });
 
 describe('src/engine/claims/line.ts: addresses', () => {
-  test('that both are free are given to the servers that name them', async () => {
+  test('that are both free go to the servers that name them', async () => {
     const world = await applied('ips: {a: {}, b: {}}\n');
     const spec = `ips: {a: {}, b: {}}\nservers:\n  one: {${sliders}, public_ipv4: {ip: b}}\n  two: {${sliders}, public_ipv4: {ip: a}}\n`;
     const planned = await world.plan(spec);

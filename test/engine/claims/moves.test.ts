@@ -43,7 +43,7 @@ describe('src/engine/claims/moves.ts', () => {
     expect((await world.plan(after)).operations).toEqual([]);
   });
 
-  test('an entry that was renamed without a word of it is told, with the line to write', async () => {
+  test('an entry that was renamed without `moved` is reported, with the line to write', async () => {
     const world = await applied(before);
     const silent = after.replaceAll(/,? ?moved: \{from: [\w.-]+\}/g, '');
 
@@ -75,7 +75,7 @@ describe('src/engine/claims/moves.ts', () => {
     ]);
   });
 
-  test('so is an ISO, and a network whose server gets a network interface in the new one', async () => {
+  test('a renamed ISO is reported, and so is a renamed network with a server on it', async () => {
     const file = (net: string, iso: string) =>
       `settings: {prune: true}\nnetworks: {${net}: {cidr: 10.1.0.0/24}}\nisos: {${iso}: {url: "https://example.com/x.iso"}}\nservers: {x: {${sliders}, network_interfaces: [${net}]}}\n`;
     const world = await applied(file('n', 'r'));
@@ -86,7 +86,7 @@ describe('src/engine/claims/moves.ts', () => {
     expect(told.map(({ key }) => key)).toEqual(['isos.q', 'networks.m']);
   });
 
-  test('a key that the state does not know neither buys nor deletes while something may be meant', async () => {
+  test('an unknown key in `moved` neither buys nor deletes while it may mean another key', async () => {
     const world = await applied(before);
     const typo = after.replace('from: servers.web-1', 'from: servers.web1');
 

@@ -12,7 +12,7 @@ const file = (...more: readonly string[]) =>
   `settings: {prune: true}\nnetworks: {a: {cidr: 10.1.0.0/24}}\nservers:\n  web: {${[sliders, 'public_ipv4: {new: true}', ...more].join(', ')}}\n`;
 
 describe('src/engine/claims: a part that has left the entry of its server', () => {
-  test('stays, is told until it is released by the command that is named, and not after that', async () => {
+  test('stays, and is reported until the command in the message releases it', async () => {
     const played = await applied(file(...Object.values(parts)));
     const bare = file();
 
@@ -32,7 +32,7 @@ describe('src/engine/claims: a part that has left the entry of its server', () =
   test.each([
     ['backup_policy', '{enabled: false, keep: 3}'],
     ['firewall', '{enabled: false, rules: []}'],
-  ])('a %s that was compared alone, and never written, too', async (part, entry) => {
+  ])('is reported if it is a %s that was only compared, and never written', async (part, entry) => {
     const bare = file();
     const key = `servers.web.${part}` as ResourceKey;
     const played = await applied(bare, file(`${part}: ${entry}`));
@@ -43,7 +43,7 @@ describe('src/engine/claims: a part that has left the entry of its server', () =
     expect((await played.plan(bare)).warnings).toEqual([]);
   });
 
-  test('with its older backups, which are told of once', async () => {
+  test('is reported once with its older backups', async () => {
     const all = file(...Object.values(parts));
     const played = await applied(all);
     await played.clock.advance(25 * 3_600_000);
@@ -54,7 +54,7 @@ describe('src/engine/claims: a part that has left the entry of its server', () =
     expect(warnings.filter(({ key }) => key?.startsWith('servers.web.backup'))).toHaveLength(1);
   });
 
-  test('is not told where its server goes, nor where a new server takes its place', async () => {
+  test('is not reported if its server is deleted or replaced', async () => {
     const played = await applied(file(...Object.values(parts)));
 
     const gone = await played.plan('settings: {prune: true, max_deletions: 9}\n');

@@ -59,14 +59,14 @@ describe('src/engine/run/findings.ts', () => {
     expect(lines((await played.plan(spec)).blocked)).toEqual(['create networks.backend task_failed']);
   });
 
-  test('a saved plan with a finding is carried out', async () => {
+  test('a saved plan with a finding is applied', async () => {
     const played = await refusedOften();
     const saved = await played.plan(network());
 
     expect((await played.apply(network(), { saved })).outcome).toBe('converged');
   });
 
-  test('a daemon that leaves the key alone for a while goes on reporting the finding', async () => {
+  test('a daemon that pauses the key continues to report the finding', async () => {
     const played = await refusedOften();
     const repeating = { ...played.repeating(), isPaused: () => true };
 
@@ -75,7 +75,7 @@ describe('src/engine/run/findings.ts', () => {
     expect(lines(report.blocked)).toEqual(['create networks.backend task_failed']);
   });
 
-  test('what the state of the token holds back is not recorded: another token may do it', async () => {
+  test('a block by the state of the token is not recorded, because another token may write', async () => {
     const played = rig();
     played.fail(creating, { do: 'answer', status: 403, code: 'insufficient_scope' });
 

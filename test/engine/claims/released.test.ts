@@ -13,7 +13,7 @@ describe('src/engine/claims: `keep_ip` in the edit that replaces a server', () =
     `${head}servers:\n  web: {${sliders.replace('cores: 1', `cores: ${cores}`)}, replace: {order: delete_first}, public_ipv4: {new: true}, keep_ip: ${keep}}\n`;
   const planned = (plan: Plan) => plan.operations.map(({ id }) => id as string);
 
-  test('taken out, lets the address go', async () => {
+  test('is removed, and the address is deleted', async () => {
     const played = await applied(file(1, true));
     const [address] = addresses(played);
 
@@ -27,7 +27,7 @@ describe('src/engine/claims: `keep_ip` in the edit that replaces a server', () =
 });
 
 describe('src/core/keys.ts: a name with a dot in it', () => {
-  test('stays bound when the shorter name goes', async () => {
+  test('stays bound when the shorter name is removed', async () => {
     const played = await applied(`${head}ips: {web.2: {}, web: {}}\n`, `${head}ips: {web.2: {}}\n`);
 
     expect(await boundKeys(played)).toEqual(['ips.web.2']);

@@ -151,13 +151,13 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
       '',
       'networks.n networks.o servers.a servers.b',
     ],
-  ])('a move that waits holds each connected move: %s', (_name, entries, names, open, moved, waiting) => {
+  ])('a waiting move blocks each connected move: %s', (_name, entries, names, open, moved, waiting) => {
     const { moves, held } = movesOf(file(...entries), boundTo(...names), openOf(open));
     expect(moves.map(arrow).join()).toBe(moved);
     expect(held[0]?.keys).toEqual(new Set(waiting.split(' ')));
   });
 
-  test('an open write does not hold back an entry that is not moved', () => {
+  test('an open write does not block an entry that is not moved', () => {
     for (const entry of ['ips.b<ips.gone', 'ips.b'])
       expect(movesOf(file(entry), boundTo('ips.a'), openOf('ips.b')).held).toEqual([]);
   });
@@ -195,7 +195,7 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     expect(codes('servers.z')).toEqual(['moved_onto_bound']);
   });
 
-  test('what retires of the old line of a key is left too, and what is renamed is not', () => {
+  test('parts of the old line of a key that retire are left too, and renamed parts are not', () => {
     const of = (...names: readonly string[]) => {
       const entries = ['servers.b<servers.a', 'servers.a<servers.b'].slice(
         0,
@@ -215,14 +215,14 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     );
   });
 
-  test('a move that nothing states is marked', () => {
+  test('an inferred move is marked', () => {
     const of = (more: object) =>
       movesOf(file({ key: 'ips.b', moved: 'ips.a', ...more }), boundTo('ips.a'), new Map()).moves;
     expect(of({ isInferred: true })).toEqual([{ from: 'ips.a', to: 'ips.b', inferred: true }]);
     expect(of({})).toEqual([{ from: 'ips.a', to: 'ips.b' }]);
   });
 
-  test('a bound new key has two ways out, and an open write one', () => {
+  test('a bound new key has two remedies, and an open write has one', () => {
     const [onto] = movesOf(file('ips.b<ips.a'), boundTo('ips.a', 'ips.b'), new Map()).held;
     expect(onto?.blocked).toMatchObject({ verb: 'update', code: 'moved_onto_bound' });
     const ways = [
@@ -388,7 +388,7 @@ describe('src/engine/claims/moves.ts: the bindings after a move', () => {
     expect(Object.keys(moved.get(key(to)) ?? {}).includes('formerKeys')).toBe(formerKeys !== undefined);
   });
 
-  test('a move that nothing states marks the resource, unless a key showed the resource', () => {
+  test('an inferred move marks the resource, unless a key showed the resource', () => {
     const inferred = { ...move('ips.a', 'ips.b'), inferred: true } as const;
     const [from, its] = binding('ips.a');
     const markOf = (moved: Move, more: Partial<Binding> = {}) =>

@@ -67,7 +67,7 @@ function state({
 const sent = (calls: readonly (readonly unknown[])[]) => (calls[0]?.at(-2) ?? []) as readonly StateChange[];
 
 describe('src/engine/claims/run-state.ts', () => {
-  test('a change is stored first, and then known', async () => {
+  test('a change is stored first, and then applied in memory', async () => {
     const { run, calls, changed } = state({
       bindings: [bound('ips.a', 'ip', '1')],
       claims: [claim('ip', '9', ignored)],
@@ -220,15 +220,25 @@ describe('src/engine/claims/run-state.ts', () => {
       ['unclaim ip 7, bound to servers.a', 'bind servers.a'],
     ],
     ['no address of a network', { claims: [held('7', '1')] }, [bind(network)], ['bind networks.a']],
-    ['no claim on what is bound after it', {}, [claims('1'), bind(a())], ['bind ips.a']],
+    ['no claim on a resource that is bound after it', {}, [claims('1'), bind(a())], ['bind ips.a']],
     [
-      'no claim on what another incarnation has',
+      'no claim on a resource that another incarnation has',
       {},
       [bind(a()), next, claims('1')],
       ['bind ips.a', 'next_incarnation'],
     ],
-    ['a claim on what is released after it', {}, [bind(a()), claims('1'), release('ips.a')], released1],
-    ['a claim on what is bound to another', {}, [claims('2'), bind(a())], ['claim ip 2', 'bind ips.a']],
+    [
+      'a claim on a resource that is released after it',
+      {},
+      [bind(a()), claims('1'), release('ips.a')],
+      released1,
+    ],
+    [
+      'a claim on a resource that is bound to another key',
+      {},
+      [claims('2'), bind(a())],
+      ['claim ip 2', 'bind ips.a'],
+    ],
     ['the earlier keys of the binding', renamed, [later], ['bind ips.a of ips.x,ips.y']],
     ['the earlier keys of the key', renamed, [bind(a())], ['bind ips.a of ips.x']],
   ])('a store gets %s', async (_name, given, asked, expected) => {

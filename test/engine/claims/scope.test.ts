@@ -50,8 +50,8 @@ describe('src/engine/claims/scope.ts', () => {
     ['after a taken key, the next', [ended('taken')], [1, 1, 0]],
     ['after a key that another state used, this one', [ended('used_elsewhere')], [1, 0, 1]],
     ['after a reserved key, next', [ended('reserved')], [1, 1, 0]],
-    ['after such a key, declared absent, the next', [conflict('reported_absent')], [1, 1, 0]],
-    ['after such a key that was given up, the same', [conflict('odd')], [1, 0, 1]],
+    ['after a reserved key that was declared absent, the next', [conflict('reported_absent')], [1, 1, 0]],
+    ['after a reserved key that was given up, the same', [conflict('odd')], [1, 0, 1]],
     ['after a key that was asked, and whose resource is declared absent, the same', [reported], [1, 0, 1]],
     ['after one without an answer, declared absent, the same', [conflict('reported_absent', {})], [1, 0, 1]],
     ['of a new scope, the first', [elsewhere('1'), elsewhere('0')], [2, 0, 2]],
@@ -71,7 +71,11 @@ describe('src/engine/claims/scope.ts', () => {
     ['without that of another resource', [creation('1', 0, { ...done, key: 'servers.b' })], [1, 0, 1]],
     ['without a deletion', [creation('1', 0, { ...done, verb: 'delete' })], [1, 0, 1]],
     ['never above the count', [elsewhere('0'), creation('0', 0, done)], [0, 0, 0]],
-    ['after one in vain, the first', [elsewhere('0'), creation('1', 0, { outcome: 'void' })], [2, 0, 2]],
+    [
+      'after an incarnation without effect, the first',
+      [elsewhere('0'), creation('1', 0, { outcome: 'void' })],
+      [2, 0, 2],
+    ],
   ])('the incarnation %s', async (_name, past, [gone, incarnation, elsewhere]) => {
     expect(await incarnationOf(run(past, gone), key)).toEqual({ incarnation, elsewhere });
   });

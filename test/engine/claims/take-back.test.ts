@@ -87,7 +87,7 @@ describe('src/engine/claims/line.ts: a retiring server as the spec asks for it',
     return { isHeld, calls };
   }
 
-  test('takes its key back, and the other one retires, each with what is inside', async () => {
+  test('takes its key back, and the other server retires, each with its parts', async () => {
     const parts = [
       inside('servers.web~2001.firewall', '2001'),
       inside('servers.web.firewall', '2002'),
@@ -131,7 +131,7 @@ describe('src/engine/claims/line.ts: a retiring server as the spec asks for it',
     ['a rename waits', { waiting: [{}] }],
     ['a part retires', { bindings: [bound('servers.web~2001', '2001', 'small', { kind: 'firewall' }), two] }],
     ['the API has accepted its deletion, which was given up', { given: [givenUp()] }],
-  ])('stays where %s', async (_name, given) => {
+  ])('continues to retire if %s', async (_name, given) => {
     expect(await taken(given)).toEqual({ isHeld: false, calls: [] });
   });
 
@@ -139,14 +139,14 @@ describe('src/engine/claims/line.ts: a retiring server as the spec asks for it',
     ['whose deletion the API has not answered', givenUp({ answer: undefined })],
     ['of which a part was given up', givenUp({ kind: 'firewall' })],
     ['whose creation was given up', givenUp({ verb: 'create' })],
-    ['beside another one whose deletion was given up', givenUp({ request: { path: { id: 2009 } } })],
-  ])('takes its key back: one %s', async (_name, intent) => {
+    ['beside another server whose deletion was given up', givenUp({ request: { path: { id: 2009 } } })],
+  ])('takes its key back: a server %s', async (_name, intent) => {
     expect((await taken({ given: [intent] })).calls[0]).toMatchObject({ moves: exchanged });
   });
 
   test.each<[string, readonly Binding[], readonly object[]]>([
-    ['where a server retires', [one, two], [{ outcome: 'abandoned', limit: 200 }]],
-    ['not where none does', [two], []],
+    ['once a server retires', [one, two], [{ outcome: 'abandoned', limit: 200 }]],
+    ['not if no server retires', [two], []],
   ])('the writes that were given up are read %s', async (_name, bindings, expected) => {
     const { run } = scene({ bindings });
     const read: object[] = [];
@@ -159,7 +159,7 @@ describe('src/engine/claims/line.ts: a retiring server as the spec asks for it',
     expect(read).toEqual(expected);
   });
 
-  test('where several are, the oldest one takes the key', async () => {
+  test('takes the key as the oldest of several', async () => {
     const named = (id: string, boundAt: number) => bound(`servers.web~${id}`, id, 'small', { boundAt });
     const [old, middle, young] = [named('2003', 5), named('2001', 6), named('2004', 9)];
     for (const retiring of [
@@ -280,12 +280,16 @@ describe('src/engine/claims/line.ts: the spec is combined with the state again',
     ['the entry has that id', outdated(found, [asks({ id: '2001' })]), true],
     ['no plan has read the entry', outdated(found, [], { world: { subjects: new Map() } }), true],
     ['the key has no entry', outdated(found, [], { world: { subjects: new Map([[web, {}]]) } }), true],
-    ['one was released', outdated({ ...found, holder: { is: 'released', formerKey: web } }, [asks()]), false],
+    [
+      'a resource was released',
+      outdated({ ...found, holder: { is: 'released', formerKey: web } }, [asks()]),
+      false,
+    ],
     ['a rename waits', outdated(found, [asks()], { moves: { waiting: [{}] } }), false],
-    ['nothing came', outdated(undefined, [asks()]), false],
+    ['the state has no resource', outdated(undefined, [asks()]), false],
     ['an entry names the id of a key that has left', outdated(undefined, named, { bindings }), true],
     ['no key has that id', outdated(undefined, named), false],
-  ])('where %s', (_name, is, expected) => {
+  ])('if %s', (_name, is, expected) => {
     expect(is).toBe(expected);
   });
 });
@@ -333,7 +337,11 @@ describe('src/engine/claims/line.ts: a key that a rename waits for', () => {
   const again = ['sleep 60000', `observe ${web}`];
 
   test.each<[string, Parameters<typeof cleared>[0], readonly unknown[]]>([
-    ['is free once two reads miss it', {}, [...again, ['change', ended], 'renew', 'forget', 'refresh']],
+    [
+      'is free once two reads lack its resource',
+      {},
+      [...again, ['change', ended], 'renew', 'forget', 'refresh'],
+    ],
     ['is free in a plan after one read', { isDry: true }, [['free', ended], 'forget', 'refresh']],
     ['keeps a resource that exists', { seen: [true] }, []],
     ['keeps a resource that the second read shows', { seen: [false, true] }, again],

@@ -71,7 +71,7 @@ describe('src/engine/claims/unidentified.ts', () => {
     });
   });
 
-  test('the word of the operator lasts', () => {
+  test('the decision of the operator lasts', () => {
     const run = knowing();
     expect(['servers.a', 'servers.b'].map((each) => hasUnidentified(run, key(each)))).toEqual([true, false]);
     const claim = { ...object('servers.a'), holder: holderOf('servers.a', true) };

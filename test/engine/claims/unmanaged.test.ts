@@ -28,8 +28,8 @@ async function ignored({ store }: Rig) {
   ];
 }
 
-describe('src/engine/claims/claims.ts: what somebody else makes', () => {
-  test("a server of theirs that took an address of this spec's is ignored, and the address is not", async () => {
+describe('src/engine/claims/claims.ts: resources that other clients create', () => {
+  test('an unmanaged server that took an address of the spec is ignored, and the address is not', async () => {
     const spec = `${head}ips:\n  x: {}\n`;
     const played = await applied(spec);
     const { id } = played.emulator.mutate({ do: 'add_server', name: 'theirs', public: false }) as {
@@ -47,7 +47,7 @@ describe('src/engine/claims/claims.ts: what somebody else makes', () => {
     expect(await idle(played)).toBe(1);
   });
 
-  test('only what is there and not of this spec can be ignored', async () => {
+  test('only an existing resource outside the spec can be ignored', async () => {
     const played = await applied(head + web);
     const ignore = (name: string) => played.ignore(head + web, name);
 

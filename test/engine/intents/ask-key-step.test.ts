@@ -127,7 +127,7 @@ describe('src/engine/intents/ask-key.ts: one step', () => {
     expect(recorded[0]?.stage).toMatchObject({ phase: 'blocked', blocked });
   });
 
-  test('without an answer about its keys, the API gets no probe of this one', async () => {
+  test('without an answer about keys in general, the API gets no probe of this key', async () => {
     const { progress, sent, recorded } = await ask([lost], { behaviours: {} });
     expect(progress).toEqual({ now: 'again', afterMs: 2 * second });
     expect(sent).toEqual([[1, expect.stringMatching(/^vdcsync-spare-/)]]);
@@ -137,7 +137,7 @@ describe('src/engine/intents/ask-key.ts: one step', () => {
   test.each([
     ['reused', 'blocked'],
     ['conflict', 'again'],
-  ])('such an API has refused the original as another request, and the write is %s: %s', async (why, now) => {
+  ])('after the API refused the original as another request, the write is %s: %s', async (why, now) => {
     const behaviours = { create_network: { storesRefusals: false } };
     const question = { stage: 'asking', probes: 0, conflict: true };
     const intent = asking({}, { unconfirmed: { why, question } });
@@ -163,7 +163,7 @@ describe('src/engine/intents/ask-key.ts: one step', () => {
     expect(sent).toEqual([]);
   });
 
-  test('a pause of writes that spend nothing holds the probe', async () => {
+  test('a pause of writes that spend nothing blocks the probe', async () => {
     const held = { code: 'unauthorized', reason: 'no' };
     const { progress, sent } = await ask([replayed], { held });
     expect(progress).toEqual({ now: 'blocked', ...held });

@@ -76,7 +76,12 @@ describe('src/engine/intents/outcome.ts: the step after an answer', () => {
     ['504 to an update', said(504), update, looks('gateway_error')],
     ['429', said(429), purchase, waits('rate_limit_exceeded', 0)],
     ['429 to a lost purchase', said(429), lostPurchase, waits('rate_limit_exceeded', 0)],
-    ['429 to a doubted purchase', said(429), doubtedPurchase, waits('rate_limit_exceeded', 0)],
+    [
+      '429 to a purchase with an unconfirmed key',
+      said(429),
+      doubtedPurchase,
+      waits('rate_limit_exceeded', 0),
+    ],
     ['429 to a lost update', said(429), lostUpdate, waits('rate_limit_exceeded', 0)],
     ['429 of one token', said(429, { ofToken: true }), purchase, waits('rate_limit_exceeded', 0)],
     ['a replayed 429', said(429, { replayed: true, code: 'slow' }), purchase, refused('slow', 'now')],
@@ -90,8 +95,13 @@ describe('src/engine/intents/outcome.ts: the step after an answer', () => {
     ['409 without a code', said(409), purchase, doubts('http_409')],
     ['409 that names a parameter', coded(409, 'odd', field('idempotency_key')), purchase, doubts('odd')],
     ['no capacity', coded(409, 'no_gpu_capacity'), purchase, { do: 'next_preference' }],
-    ['no capacity, doubted', coded(409, 'no_gpu_capacity'), doubtedPurchase, resent('conflict', 'asking')],
-    ['409 to a doubted purchase', coded(409, 'odd'), doubtedPurchase, doubts('odd')],
+    [
+      'no capacity, with an unconfirmed key',
+      coded(409, 'no_gpu_capacity'),
+      doubtedPurchase,
+      resent('conflict', 'asking'),
+    ],
+    ['409 to a purchase with an unconfirmed key', coded(409, 'odd'), doubtedPurchase, doubts('odd')],
     ['401', coded(401, 'no'), purchase, paused('everything', 'everything')],
     ['402', coded(402, 'no'), purchase, paused('spending', 'spending')],
     ['a replayed 402', replayed(402), purchase, refused('no', 'now')],
@@ -132,10 +142,25 @@ describe('src/engine/intents/outcome.ts: the step after an answer', () => {
     ['422 for a field to a lost purchase', ofCores, lostPurchase, resent('refused', 'open')],
     ['422 with a time, if lost', { ...ofCores, retryAfterMs: 1 }, lostPurchase, resent('refused', 'open')],
     ['404 to a lost purchase', coded(404, 'server_busy'), lostPurchase, resent('refused', 'open')],
-    ['422 to a doubted purchase', ofCores, doubtedPurchase, resent('conflict', 'asking')],
-    ['402 to a doubted purchase', coded(402, 'no'), doubtedPurchase, holds('spending', 'spending')],
-    ['a replayed refusal to a doubted purchase', replayed(422), doubtedPurchase, refused('no', 'now')],
-    ['422 to a doubted update', coded(422, 'no'), { ...update, doubted: true }, refused('no', 'file')],
+    ['422 to a purchase with an unconfirmed key', ofCores, doubtedPurchase, resent('conflict', 'asking')],
+    [
+      '402 to a purchase with an unconfirmed key',
+      coded(402, 'no'),
+      doubtedPurchase,
+      holds('spending', 'spending'),
+    ],
+    [
+      'a replayed refusal to a purchase with an unconfirmed key',
+      replayed(422),
+      doubtedPurchase,
+      refused('no', 'now'),
+    ],
+    [
+      '422 to an update with an unconfirmed key',
+      coded(422, 'no'),
+      { ...update, doubted: true },
+      refused('no', 'file'),
+    ],
     ['409 to a lost update', said(409), lostUpdate, looks('conflict')],
     ['422 to a lost update', said(422), lostUpdate, looks('refused')],
     ['404 to a lost deletion', said(404), { ...deletion, unconfirmed: lost() }, looks('refused')],
@@ -200,13 +225,13 @@ describe('src/engine/intents/outcome.ts: the answer to a probe', () => {
     expect(probeAnswer(result, { status: 409, code: 'used' })).toBe(shows);
   });
 
-  test('409 is taken for a used key only if this API has refused one so', () => {
+  test('409 means a used key only if the API has refused a used key with 409', () => {
     expect(probeAnswer(coded(409, 'used'), undefined)).toBe('nothing');
     expect(reuseRefusal(said(409))).toEqual({ status: 409, code: 'http_409' });
     expect(probeAnswer(said(409), reuseRefusal(said(409)))).toBe('taken');
   });
 
-  test('an answer is told with its status, its code, its text and its fields', () => {
+  test('a report of an answer has its status, code, text and fields', () => {
     const invalidParams = [{ name: 'cores', reason: 'too many.' }];
     const told1 = told(coded(422, 'no', { title: 'No.', detail: 'Not so...', invalidParams }));
     expect(told1).toBe('422 no · Not so... · cores: too many');

@@ -48,7 +48,7 @@ function killable(options: RigOptions = {}) {
   };
 }
 
-describe('src/engine/intents: a rename of what is in flight', () => {
+describe('src/engine/intents: a rename of a resource with an open write', () => {
   test.each([
     ['a server', '/servers', servers(web()), servers(shop()), 'servers'],
     ['an IP', '/ips', `${head}ips:\n  web: {}\n`, `${head}ips:\n  shop: {moved: {from: ips.web}}\n`, 'ips'],
@@ -59,7 +59,7 @@ describe('src/engine/intents: a rename of what is in flight', () => {
       `${head}networks:\n  shop: {cidr: 10.1.0.0/24, moved: {from: networks.web}}\n`,
       'networks',
     ],
-  ])('%s is settled first, then moved, and bought once', async (_name, path, before, after, section) => {
+  ])('the write of %s is settled first, then the resource is moved, and bought once', async (_name, path, before, after, section) => {
     for (const lost of [false, true]) {
       const { world, killedAfter, bound, bought, executed, deletions } = killable();
       await killedAfter(path, before, lost);
@@ -83,7 +83,7 @@ describe('src/engine/intents: a rename of what is in flight', () => {
 });
 
 describe('src/plan/waits.ts: a rename onto the key of another server', () => {
-  test.each([true, false])('that is gone leaves its address to `prune: %s`', async (prune) => {
+  test.each([true, false])('that is deleted leaves its address to `prune: %s`', async (prune) => {
     const spec = (...entries: readonly string[]) =>
       servers(...entries).replace('prune: true', `prune: ${prune}`);
     const { world, bound, deletions } = killable();
@@ -103,7 +103,7 @@ describe('src/plan/waits.ts: a rename onto the key of another server', () => {
 describe('src/engine/claims/release.ts: the address of a server whose deletion was interrupted', () => {
   const left = `shop: {${sliders}, public_ipv4: {new: true}}`;
 
-  test('with `keep_ip` goes back to its entry if that returns before the deletion', async () => {
+  test('with `keep_ip` returns to its entry if the entry returns before the deletion', async () => {
     const { world, bound } = killable();
     const both = servers(web(), left.replace('}}', '}, keep_ip: true}'));
     await world.apply(both);
@@ -118,7 +118,7 @@ describe('src/engine/claims/release.ts: the address of a server whose deletion w
   });
 });
 
-describe('src/api/writes.ts: a lost creation whose text has another value in the environment now', () => {
+describe('src/api/writes.ts: a lost creation whose environment value has changed', () => {
   test('is settled by a question to its key', async () => {
     const halt = new AbortController();
     const { clock, restart, writes, ...played } = rig({

@@ -57,7 +57,7 @@ describe('src/engine/intents/endings.ts', () => {
     expect(asked.at(-1)).toEqual({ key: 'networks.x', limit: 2_000 });
   });
 
-  test('a write that waits for another one says for which', () => {
+  test('a write that waits for another write names it', () => {
     const other = 'ips.a' as never;
     expect(awaitEnd(other)).toEqual({ now: 'again', afterMs: 5_000, until: other });
     expect(unresolved(other)).toMatchObject({ now: 'blocked', code: 'unresolved_create' });
@@ -144,7 +144,7 @@ describe('src/engine/intents/endings.ts', () => {
     expect(progress).toMatchObject({ now: 'closed' });
   });
 
-  test('a row ends at the first attempt that ended otherwise, and has not the attempt itself', async () => {
+  test('a row ends at the first attempt with another end, and excludes the attempt itself', async () => {
     const past = [ended('absent', { id: 'i' }), ended('absent'), ended('done'), ended('absent')];
     const { run } = stubRun({ past });
     const isAbsent = (each: object) => (each as { outcome?: string }).outcome === 'absent';
@@ -180,7 +180,7 @@ describe('src/engine/intents/endings.ts', () => {
     ['an unconfirmed purchase', { kind: 'ip', key: 'ips.x', ...unconfirmed('lost') }, { now: 'blocked' }],
     ['an unconfirmed firewall', { ...wall, ...unconfirmed('lost') }, { now: 'closed', outcome: 'absent' }],
     ['a lost deletion', { verb: 'delete', ...unconfirmed('lost') }, { now: 'closed', outcome: 'absent' }],
-    ['a doubted creation', doubted, { now: 'again', afterMs: 0 }],
+    ['a creation with an unconfirmed key', doubted, { now: 'again', afterMs: 0 }],
   ])('%s', async (_name, write, progress) => {
     const { run, ends, recorded } = stubRun();
     expect(await giveUp(run, intentOf(write), 'why', { retryAfterMs: 5 })).toMatchObject(progress);
@@ -253,17 +253,31 @@ describe('src/engine/intents/not-there.ts', () => {
   const made = accepted('this_send');
   const failed = (of: object) => ended('failed', { ...of, phase: 'closed', outcome: 'failed' });
   test.each<[string, object, readonly object[], object, object?, object?]>([
-    ['a third one of an API that may mark too much', replay(), past(2), asks, {}, mayMark],
-    ['a second one of it', replay(), past(1), again, {}, mayMark],
-    ['a third one, while writes are paused', replay(), past(2), asks, {}, { ...storing, held: true }],
-    ['a fifth one, not all replayed', replay(), [...past(2), ...past(2, made)], again],
+    [
+      'a third absence, of an API that may mark too many answers as replayed',
+      replay(),
+      past(2),
+      asks,
+      {},
+      mayMark,
+    ],
+    [
+      'a second absence, of an API that may mark too many answers as replayed',
+      replay(),
+      past(1),
+      again,
+      {},
+      mayMark,
+    ],
+    ['a third absence, while writes are paused', replay(), past(2), asks, {}, { ...storing, held: true }],
+    ['a fifth absence, not all replayed', replay(), [...past(2), ...past(2, made)], again],
     ['a replay without a task that reports no end', replay({ end: 'unreported' }), [], asks],
     ['a replay with a task', replay({ end: 'unreported', taskId: 't' }), [], again],
-    ['one that may be there', made, [], asks, { gone: false }],
-    ['one beside strays', made, [], asks, { gone: true, strays: true }],
-    ['one after another end', made, [failed(made)], again, { gone: true }],
-    ['a fifth one after other ends', replay(), Array(4).fill(failed(replay())), again],
-    ['a second one', made, past(1), asks, { gone: true }],
+    ['a resource that may exist', made, [], asks, { gone: false }],
+    ['a resource beside stray ones', made, [], asks, { gone: true, strays: true }],
+    ['an absence after another end', made, [failed(made)], again, { gone: true }],
+    ['a fifth absence after other ends', replay(), Array(4).fill(failed(replay())), again],
+    ['a second absence', made, past(1), asks, { gone: true }],
   ])('%s', async (_name, write, before, expected, evidence, behaviour) => {
     const { progress, changes, ends } = await see(write, before, evidence, behaviour);
     expect(progress).toMatchObject(expected);
@@ -338,7 +352,7 @@ describe('src/engine/intents/capacity.ts', () => {
     expect(ends).toEqual([{ outcome: 'refused', because, text: 'no capacity' }]);
   });
 
-  test('after the last one the list begins again after a pause', async () => {
+  test('after the last preference, the list begins again after a pause', async () => {
     const { progress, exhausted, calls } = await refuse({ tried: ['a'], name: 'b' });
     expect(progress).toMatchObject({ now: 'closed', retryAfterMs: minute });
     expect(exhausted).toEqual([[]]);
@@ -347,7 +361,7 @@ describe('src/engine/intents/capacity.ts', () => {
     expect(told).toEqual([['tell', expect.anything(), 'waiting', 'gpu_package a, b: no capacity', wait]]);
   });
 
-  test('a single one waits under its key', async () => {
+  test('a single preference waits under its key', async () => {
     const { progress, recorded, calls, ends } = await refuse({ list: ['a'] });
     expect(progress).toEqual({ now: 'again', afterMs: minute });
     const stage = { phase: 'waiting', because };
@@ -385,7 +399,7 @@ describe('src/engine/intents/capacity.ts', () => {
     }
   });
 
-  test('a day after the first refusal of the row the operator is asked', async () => {
+  test('the operator decides a day after the first refusal of the row', async () => {
     const first = refusal({ createdAt: sentAt - hour });
     const at = async (ageMs: number, past: object[]) => (await refuse({ ageMs, past, list: ['a'] })).progress;
     expect(await at(24 * hour, [])).toMatchObject({ now: 'again' });

@@ -337,7 +337,7 @@ describe('src/engine/intents/evidence.ts', () => {
     }
   });
 
-  test('the firewall of a new server goes before the reads of the server', async () => {
+  test('the firewall of a new server is sent before the reads of the server', async () => {
     const write = {
       key: 'servers.x',
       kind: 'server',

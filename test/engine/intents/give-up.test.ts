@@ -33,8 +33,8 @@ async function doubted(before: string, path: string, text: string): Promise<Rig>
   return played;
 }
 
-describe('src/engine/intents/endings.ts: a purchase in doubt, and a claim of a named address that the spec asks for since', () => {
-  test('a server that would take the one that is there waits for a word', async () => {
+describe('src/engine/intents/endings.ts: an unconfirmed purchase, and a claim of its named address in the spec', () => {
+  test('a server that would take the existing address waits for a decision', async () => {
     const any = server('z', '{reuse: true}');
     const claim = server('a', '{ip: x}');
     const played = await doubted(file('x: {}', claim), 'create_server', file('x: {}', claim + any));
@@ -54,8 +54,8 @@ describe('src/engine/intents/endings.ts: a purchase in doubt, and a claim of a n
   });
 });
 
-describe('src/engine/intents/endings.ts: a purchase in doubt, and a run that leaves out what it needs', () => {
-  test('it waits for a run that does not: nothing in the spec has given it up', async () => {
+describe('src/engine/intents/endings.ts: an unconfirmed purchase, and a run that leaves out its dependency', () => {
+  test('the purchase waits for a run with the dependency, because no edit has given the purchase up', async () => {
     const text = file('x: {}', server('a', '{ip: x}'));
     const played = await doubted(file('x: {}'), 'create_server', text);
     const without = { targets: [], excludes: ['ips.x' as ResourceKey] };

@@ -113,7 +113,10 @@ describe('src/engine/intents/pauses.ts', () => {
     ['every write, half an hour', { scope: 'everything' }, { status: 'Suspended' }, 30 * minute],
     ['an operation by its name', { scope: 'operation', name: 'createServer' }, {}, 30 * minute],
     ['no operation without a name', { scope: 'operation' }, {}],
-  ])('a process with many runs holds %s', async (_name, refused, { status = 'Active', now = 1 }, probeAt) => {
+  ])('a process with many runs pauses %s', async (_name, refused, {
+    status = 'Active',
+    now = 1,
+  }, probeAt) => {
     const holding = { token: 't', status, now, probeMs: 30 * minute };
     const { scope = 'spending', name = scope } = refused;
     const held = { scope: name, code: 'odd', reason: 'no', since: 0, probeAt };
@@ -236,13 +239,13 @@ describe('src/engine/intents/pauses.ts', () => {
     ['no part of a replaced server that is not paused', [...newFirst, part, network], ofNetwork],
     ['a backup of a replaced server', [...newFirst, backup], of('backup', 'create')],
     ['an update of a part of a replaced server', [...newFirst, setsWall], of('firewall', 'update')],
-  ])('a plan holds %s', async (name, operations, refused) => {
+  ])('a plan pauses %s', async (name, operations, refused) => {
     const { text, isSame } = await plan(operations, refused);
-    expect(text.join('\n')).toBe(texts.of(`a plan holds ${name}`));
+    expect(text.join('\n')).toBe(texts.of(`a plan pauses ${name}`));
     expect(isSame).toBe(text.length === 0);
   });
 
-  test('the plan counts what is left, and keeps what was blocked before', async () => {
+  test('the plan counts the remaining operations, and keeps those that were blocked before', async () => {
     const before = { key: key('ips.z'), verb: 'create', code: 'old', reason: '', remedies: [] };
     const operations = [
       operation('create', web),

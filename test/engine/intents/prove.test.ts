@@ -50,7 +50,7 @@ describe('src/engine/intents/prove.ts: the old server goes first', () => {
     expect(await unproven()).toMatchObject([{ message: expect.stringContaining(`unproven: ${values}.`) }]);
   });
 
-  test('graphics cards that only the old server holds do not block its replacement', async () => {
+  test('GPUs that only the old server uses do not block its replacement', async () => {
     const gpu = (image: string) =>
       `servers: {gpu: {server_type: gpu-fixed, image: ${image}, gpu_package: l40s-1, replace: allowed}}\n`;
     const played = rig({ emulator: { readings: everything } });

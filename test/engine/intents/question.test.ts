@@ -49,9 +49,9 @@ describe('src/engine/intents/endings.ts', () => {
   test.each([
     ['by both clocks', 40, 41, 40],
     ['by the earlier of two clocks that differ', 25 * 60, 7, 7],
-    ['a machine whose clock was set back', -60, 50, 2],
-    ['an API without a clock', 40, undefined, 2],
-  ])('%s, the send of an earlier process was so long ago', (_name, minutes, apiMinutes, expected) => {
+    ['with a machine clock that was set back', -60, 50, 2],
+    ['without a clock of the API', 40, undefined, 2],
+  ])('the age of the send of an earlier process, %s', (_name, minutes, apiMinutes, expected) => {
     const at = (run: object, sent: object = {}, seen = false) =>
       sinceSentMs(
         {

@@ -48,10 +48,10 @@ const again = (afterMs: number, stage: object, more: object = {}) => ({
 describe('src/engine/intents/record.ts', () => {
   test.each<[string, WriteResult, object, object]>([
     ['no connection', unsent, {}, again(1_000, { phase: 'waiting' }, { dueAt: sentAt + 1_000 })],
-    ['a third time no connection', unsent, { sends: 3 }, again(4_000, { phase: 'waiting' })],
-    ['a doubtful conflict', said(409, { code: 'odd' }), {}, again(5_000, doubted)],
-    ['429 to a doubted write', said(429), doubted, again(0, doubted)],
-    ['429 if it is lost', said(429), unconfirmed('lost', 'taken'), again(0, unconfirmed('lost', 'taken'))],
+    ['a third missing connection', unsent, { sends: 3 }, again(4_000, { phase: 'waiting' })],
+    ['an unclear conflict', said(409, { code: 'odd' }), {}, again(5_000, doubted)],
+    ['429 to a write with an unconfirmed key', said(429), doubted, again(0, doubted)],
+    ['429 to a lost write', said(429), unconfirmed('lost', 'taken'), again(0, unconfirmed('lost', 'taken'))],
     ['a lost answer', lost, {}, again(50_000, unconfirmed('lost'), { lost: 1, dueAt: sentAt + 50_000 })],
     [
       'an answer that is lost again',
@@ -78,7 +78,7 @@ describe('src/engine/intents/record.ts', () => {
     ],
     ['a third server error', said(500), { lost: 2 }, again(50_000, unconfirmed('server_error', 'asking'))],
     [
-      'a refusal, perhaps of a used key',
+      'a refusal that may mean a used key',
       refusal,
       {},
       again(1_000, unconfirmed('refused', 'taken'), { lost: 0 }),
@@ -140,7 +140,7 @@ describe('src/engine/intents/record.ts', () => {
     ['by a 50th stored answer', stored, {}, rows(49), blockedBy('no')],
     ['by stored answers, but not in a row', stored, {}, broken, { progress: { now: 'closed' } }],
     [
-      '402 to a doubted write',
+      '402 to a write with an unconfirmed key',
       unpaid,
       doubted,
       [],
@@ -225,12 +225,12 @@ describe('src/engine/intents/record.ts', () => {
     expect((await stepOf(busy, added, deadlineMs + 1)).progress.now).toBe('again');
   });
 
-  test('an answer is reported, a lost one is not', async () => {
+  test('an answer is reported, and a lost answer is not', async () => {
     expect((await stepOf(said(500))).calls).toContainEqual(['answered', 'networks.x', 'req_1']);
     expect((await stepOf(lost)).calls.map(([name]) => name)).not.toContain('answered');
   });
 
-  test('each wait is told with its end and the code of the refusal', async () => {
+  test('each wait is reported with its end and the code of the refusal', async () => {
     const tells = async (result: WriteResult, write: object, wait: object) =>
       expect((await stepOf(result, write)).calls).toContainEqual([
         ...['tell', expect.anything(), 'waiting', expect.any(String)],

@@ -356,9 +356,13 @@ describe('src/engine/run/recover.ts', () => {
     ['a part', { file: web, ...isPart }, ''],
     ['a resource that is not managed', { file: server }, ''],
     ['a resource with an id', { file: 'ips: {a: {id: 7}}\n' }, ''],
-    ['a held resource that is not there', ofFound, 'ips.a'],
-    ['a held resource that is there', { ...ofFound, observed: { 'ips.a': { id: '7' } } }, ''],
-    ['a held resource that is not there, beside drift reports', { file: reporting + spec, ...ofFound }, ''],
+    ['a bound resource in question that is absent', ofFound, 'ips.a'],
+    ['a bound resource in question that exists', { ...ofFound, observed: { 'ips.a': { id: '7' } } }, ''],
+    [
+      'a bound resource in question that is absent, beside drift reports',
+      { file: reporting + spec, ...ofFound },
+      '',
+    ],
     ['a file that only reports drift', { file: reporting + spec }, 'ips.a'],
     ['a network and an address, beside a free address', { file: network + spec }, 'networks.n ips.a'],
     ['two servers without an address', { file: pair(''), ips: [] }, 'servers.a servers.b'],
@@ -608,7 +612,7 @@ describe('src/engine/run/recover.ts', () => {
     expect(log.slice(asked)).toEqual([]);
   });
 
-  test('a single refusal under a later key is doubted, and the key is probed again', async () => {
+  test('a single refusal under a later key is unconfirmed, and the key is probed again', async () => {
     const answers = [...unused, taken, taken, made('7')];
     const { log } = await play({ file: bare, claims: [], answers, seen: [live] });
     expect(log.filter((each) => each === 'probe' || each === 'send').join(' ')).toBe(

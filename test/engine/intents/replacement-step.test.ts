@@ -158,7 +158,7 @@ describe('src/engine/intents/revalidate.ts', () => {
     'ips.a': remove,
     'servers.b.firewall': create,
   };
-  test('the later writes of a replacement: the other half, the parts of the server, and what is in its way', () => {
+  test('the later writes of a replacement: the other half, the parts of the server, and their obstacles', () => {
     const { run, world } = playing({ ...whole, verdicts, inTheWay: { [web]: ['ips.a', web] } });
     expect(idsOf(madeRoomFor(run, world, key(web), 'delete'))).toEqual([
       ...['create:servers.web', 'delete:servers.web~1', 'delete:ips.a', 'create:servers.web.firewall'],
@@ -333,12 +333,12 @@ describe('src/engine/intents/revalidate.ts', () => {
     ['a retiring server whose firewall is missing', leavesWith(create), ofOld, `${firewall} is not complete`],
     ['a retiring server whose firewall is blocked', leavesWith(odd), ofOld, `${firewall} is not complete`],
     [
-      'a creation in place of what is still bound',
+      'a creation in place of a resource that is still bound',
       { ...added('ips.a'), ...inTheWay },
       ofIp('create'),
       'ips.b must be deleted first',
     ],
-    ['a deletion beside what is bound', { ...leaving('ips.a'), ...beside }, ofIp('delete')],
+    ['a deletion beside a bound resource', { ...leaving('ips.a'), ...beside }, ofIp('delete')],
   ])('with fresh reads, %s', async (_name, given, of, expected) => {
     const { reason } = await check(given, of);
     if (expected === undefined) return expect(reason).toBeUndefined();

@@ -192,7 +192,7 @@ describe('src/engine/intents/reserve-key.ts: one step', () => {
   test.each([
     ['none'],
     ['another'],
-  ])('a reservation that has ended, with %s in its place, is left alone', async (which) => {
+  ])('a reservation that has ended, with %s in its place, is not changed', async (which) => {
     const open = which === 'none' ? [] : [intentOf({ id: 'j', request: probed })];
     const { run, log } = reserving({ open });
     expect(await endReservation(run, intentOf({ request: probed }))).toEqual({ now: 'again', afterMs: 0 });
@@ -231,7 +231,7 @@ describe('src/engine/run/unreached-keys.ts: one step', () => {
     ['created nearly 23 hours ago', { ageMs: 23 * hour - 1 }, old],
     ['created 23 hours ago', { ageMs: 23 * hour }, []],
     ['created in the future of a clock that was set back', { ageMs: -hour }, old],
-    ['found anew', { past: [made({ outcome: 'absent', because: 'found', answer: { id: '34' } })] }, old],
+    ['found again', { past: [made({ outcome: 'absent', because: 'found', answer: { id: '34' } })] }, old],
     ['whose creation answered its id', { past: [made({ outcome: 'failed', answer: { id: '33' } })] }, old],
     ['after the creation of another one', { past: [made({ answer: { id: '34' } })] }, []],
     ['after another write', { past: [made({ verb: 'delete' })] }, []],

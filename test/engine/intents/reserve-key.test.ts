@@ -125,7 +125,7 @@ describe('src/engine/intents/reserve-key.ts', () => {
     expect(played.project.servers.map(({ id }) => id)).toEqual([2002]);
   });
 
-  test('a project without an answer to a reservation is converged, and the plan warns', async () => {
+  test('a project without an answer to a reservation converges, and the plan warns', async () => {
     const played = await renamedOnce();
     played.fail({ path: 'create_server' }, { do: 'answer', status: 403, code: 'insufficient_privileges' });
     expect((await played.apply(servers({ c: size }))).outcome).toBe('converged');

@@ -149,7 +149,7 @@ describe('src/engine/intents/settle.ts', () => {
   test.each([
     ['key_too_old', {}, { ageMs: 24 * hour }, 'key_too_old'],
     ['no_capacity', { because: 'no_capacity' }, { ageMs: 24 * hour }, 'no_capacity'],
-    ['key_too_old, after a doubt', { because: 'key_doubted' }, { ageMs: 24 * hour }, 'key_too_old'],
+    ['key_too_old, with an unconfirmed key', { because: 'key_doubted' }, { ageMs: 24 * hour }, 'key_too_old'],
   ])('a waiting write takes a new key: %s', async (_name, more, given, because) => {
     const { step, sent, ends } = wanting(given);
     expect(await step(waiting(more))).toMatchObject({ now: 'closed', retryAfterMs: 0 });
@@ -276,7 +276,7 @@ describe('src/engine/intents/settle.ts', () => {
     ['a key that is young again', hour, 'key_too_old', {}, true],
     ['a key that is too old', 23 * hour, 'key_too_old', {}, false],
     ['another question', hour, 'outcome_unknown', {}, false],
-    ['a write without a doubt', hour, 'key_too_old', { unconfirmed: undefined }, false],
+    ['a write that was certainly not sent', hour, 'key_too_old', { unconfirmed: undefined }, false],
   ])('%s, after the age of the key has blocked the write', async (_name, ageMs, code, more, goesOn) => {
     const { step, recorded } = running({ ageMs });
     const question = { code, reason: '', candidates: ['9'] };
@@ -378,7 +378,7 @@ describe('src/engine/intents/settle.ts', () => {
       expect(recorded[0]).toMatchObject({ dueAt: sentAt + hour, detail: 'it may not go', stage: {} });
   });
 
-  test('a doubted write that did not go stays doubted, and an unconfirmed one unconfirmed', async () => {
+  test('a write that was not sent keeps its earlier unconfirmed stage', async () => {
     const unconfirmed = { why: 'lost', question: { stage: 'taken', probes: 0 } };
     for (const [given, stage] of [
       [

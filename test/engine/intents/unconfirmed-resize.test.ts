@@ -21,7 +21,7 @@ async function resizedUnseen(larger = file(16)) {
 }
 
 describe('src/engine/intents: a resize that no read shows', () => {
-  test('holds what is larger than before, and smaller than what it may have made of the disk', async () => {
+  test('blocks a disk that is smaller than the size that the resize may have made', async () => {
     const disk = (size: number) => file(1).replace('disk_gb: 20', `disk_gb: ${size}`);
     const played = await resizedUnseen(disk(80));
 
@@ -35,7 +35,7 @@ describe('src/engine/intents: a resize that no read shows', () => {
     ]);
   });
 
-  test('is told, and never a reason to make the server anew, where the profile opens resizes no more', async () => {
+  test('is reported, and never replaces the server, once the profile has no resize operation', async () => {
     const played = await resizedUnseen();
     await played.apply(file(1), { approve: async ({ operations }) => operations.length === 0 });
     const { store, emulator } = played;

@@ -39,20 +39,20 @@ function sending({ monotonicMs = 0, wallMs = 0, pausedMs = 0, isOwned = true as 
 }
 
 describe('src/engine/intents/begin.ts', () => {
-  test('a write goes out under the token that passed the fence, after it has room', async () => {
+  test('a write is sent under the token that passed the fence, once there is room', async () => {
     const { run, sent, waits, stop } = sending();
     expect(await sendFenced(run, request, 'key-1')).toBe('sent');
     expect(sent).toEqual([[request, 'key-1', 'token-1']]);
     expect(waits).toEqual([['room', stop.signal, true]]);
   });
 
-  test('room for a write lets the next ones look', async () => {
+  test('once a write has room, the next writes prepare', async () => {
     const { run, waits, stop } = sending();
     await roomToWrite(run);
     expect(waits).toEqual([['room', stop.signal, true], ['ready']]);
   });
 
-  test('nothing is sent once the run is to stop', async () => {
+  test('nothing is sent once the run has to stop', async () => {
     const { run, sent, waits, stop } = sending();
     stop.abort();
     await expect(sendFenced(run, request, 'key-1')).rejects.toThrow();
@@ -62,12 +62,12 @@ describe('src/engine/intents/begin.ts', () => {
   const slow = { type: 'unsent', reason: 'the project fence took too long' };
   test.each([
     ['a fence of 30 s', { monotonicMs: 30_000, wallMs: 30_000 }, 'sent'],
-    ['a longer one', { monotonicMs: 30_001, wallMs: 30_001 }, slow],
-    ['a machine that slept: only the wall clock went on', { wallMs: 30_001 }, slow],
+    ['a longer fence', { monotonicMs: 30_001, wallMs: 30_001 }, slow],
+    ['a machine that slept: only the wall clock continued', { wallMs: 30_001 }, slow],
     ['a clock set back', { wallMs: -30_001 }, slow],
-    ['a wall clock that stands still', { monotonicMs: 30_001 }, slow],
+    ['a wall clock that stopped', { monotonicMs: 30_001 }, slow],
     ['60 s until the first byte', { pausedMs: 60_000 }, 'sent'],
-    ['longer until the first byte', { pausedMs: 60_001 }, 'held'],
+    ['more than 60 s until the first byte', { pausedMs: 60_001 }, 'held'],
     ['a state that another process owns by now', { isOwned: false }, 'held'],
     ['a store without an owner', { isOwned: 'unknown' as const }, 'sent'],
   ])('%s', async (_name, given, result) => {
@@ -79,7 +79,7 @@ describe('src/engine/intents/begin.ts', () => {
   const firewall = { kind: 'firewall', desired: { managed: true, value: { enabled: true } } };
   test.each([
     ['a creation with a firewall', 'create', [firewall], true],
-    ['a creation without one', 'create', [], false],
+    ['a creation without a firewall', 'create', [], false],
     ['an update', 'update', [firewall], false],
   ] as const)('the turn of %s', async (_name, verb, children, exposes) => {
     const looks: string[] = [];

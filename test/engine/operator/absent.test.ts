@@ -45,7 +45,7 @@ describe('src/engine/operator/decide.ts: an answer of the operator, and of the k
     expect([report.outcome, count(played)]).toEqual(['converged', [1, 1]]);
   });
 
-  test('the operator is believed where the key cannot be asked, and the command says so', async () => {
+  test('the operator decides if the key cannot be asked, and the command reports this', async () => {
     const played = await haltedAfter(5_000, head + web, lost, { bodyCheck: 'beforeKeyUnstored' });
 
     expect(saidBy(await absent(played, head + web))).toContain(
@@ -59,7 +59,7 @@ describe('src/engine/operator/decide.ts: a creation whose process ended before i
   test.each([
     { type: 'adopt', id: '2001' },
     { type: 'absent' },
-  ] as const)('the key is asked before the operator is believed ($type)', async (resolution) => {
+  ] as const)('the key is asked before the operator decides ($type)', async (resolution) => {
     const death = crashable();
     const store = memoryState({ createdAt: virtualClock().now(), lineage: 'test' });
     const played = rig({ store: death.store(store), wrap: death.transport });
@@ -85,7 +85,7 @@ describe('src/engine/operator/decide.ts: a creation whose process ended before i
 });
 
 describe('src/plan/unmanaged.ts', () => {
-  test('a server that was declared absent by mistake is named with its key once it shows', async () => {
+  test('a server that was declared absent by mistake is named with its key once a read shows the server', async () => {
     const late = { addressAt: 'taskDone', attachedAt: 'taskDone' } as const;
     const played = await haltedAfter(3 * minute, asking + web, hidden, late);
     await absent(played, asking + web);
@@ -97,7 +97,7 @@ describe('src/plan/unmanaged.ts', () => {
     );
   });
 
-  test('a server without an address that was declared absent is named where a network counts it', async () => {
+  test('a server without an address that was declared absent is named once a network counts the server', async () => {
     const spec = asking + private_;
     const played = await haltedAfter(60 * minute, spec, hidden, { defaultNetworkCard: true });
     await absent(played, spec);

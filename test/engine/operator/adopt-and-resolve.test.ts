@@ -31,7 +31,7 @@ describe('src/engine/operator: an operator decides', () => {
     expect(adopted.text).toContain(`ips.two is bound to ${made?.id}`);
   });
 
-  test('a resource of a lost state that the operator gave to another entry: nothing else is sent under the key, and the operator decides', async () => {
+  test('nothing more is sent under the key of a lost resource that the operator gave to another entry', async () => {
     const played = await applied(ips('one'));
     const [{ id } = { id: 0 }] = played.emulator.billed();
     const both = ips('one', 'two');
@@ -60,7 +60,7 @@ describe('src/engine/operator: an operator decides', () => {
     expect(played.emulator.billed()).toHaveLength(2);
   });
 
-  test('a resource of a lost state whose entry was edited, and has left the spec: the entry takes the resource back', async () => {
+  test('an entry that was edited and has left the spec takes its resource of a lost state back', async () => {
     const spec = (networks: string) => `settings: {prune: true}\nnetworks: {${networks}}\n`;
     const edited = 'one: {name: other, cidr: 10.21.0.0/24}';
     const played = await applied(spec('one: {cidr: 10.20.0.0/24}'));
@@ -94,7 +94,7 @@ describe('src/engine/operator: an operator decides', () => {
     expect(text).toContain(`networks.three is bound to ${id}`);
   });
 
-  test('a server that an entry has taken over is confirmed although it is gone, and its address is replaced with it', async () => {
+  test('a deleted server that an entry took over is confirmed, and its address is replaced with it', async () => {
     const spec = (name: string, more = '') =>
       `settings: {prune: true}\nservers: {${name}: {${sliders}${more}}}\n`;
     const played = rig({ emulator: { readings: { omittedIpv4: 'new' } } });
@@ -132,7 +132,7 @@ describe('src/engine/operator: an operator decides', () => {
   const resolve = (played: Rig, resolution: Parameters<Rig['engine']['resolve']>[2]) =>
     played.resolve(blind, 'servers.gpu', resolution);
 
-  test('--adopt of what is not there is refused', async () => {
+  test('--adopt of an absent resource is refused', async () => {
     const { played } = await blocked('none');
 
     await expect(resolve(played, { type: 'adopt', id: '2001' })).rejects.toThrow('no server 2001');

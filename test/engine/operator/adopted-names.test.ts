@@ -37,8 +37,8 @@ async function madeElsewhere(spec: string) {
 
 describe.each(
   Object.entries(kinds),
-)('src/engine/operator/adopt-key.ts: a %s that goes by another name in the project', (_kind, each) => {
-  test.each(['adopt', 'id:'])('is the same in each later run, and may go (%s)', async (how) => {
+)('src/engine/operator/adopt-key.ts: a %s that has another name in the project', (_kind, each) => {
+  test.each(['adopt', 'id:'])('is unchanged in each later run, and may be deleted (%s)', async (how) => {
     const { played, store, id } = await madeElsewhere(each.made);
     const given = `id: ${id}, `;
     const spec = settings + each.entry.replace('mine: {', `mine: {${how === 'id:' ? given : ''}`);
@@ -57,8 +57,8 @@ describe.each(
   });
 });
 
-describe('src/engine/operator: a server image that goes by another name in the project', () => {
-  test('may be given its right name in the spec, as nothing shows what it is called', async () => {
+describe('src/engine/operator: a server image that has another name in the project', () => {
+  test('may get its right name in the spec, because no read shows the name', async () => {
     const spec = (name: string) => `server_images: {golden: {id: img-7, name: ${name}}}\n`;
     const played = await applied(spec('believed'));
 

@@ -20,7 +20,7 @@ async function stuck(): Promise<Rig> {
 }
 
 describe('src/engine/operator/decide.ts: the new server of a replacement', () => {
-  test('does not take the place of the old one before its creation has ended', async () => {
+  test('does not replace the old server before its creation has ended', async () => {
     const [small, large] = ['1024', '2048'].map((memory) =>
       web()
         .replace('memory_mb: 1024', `memory_mb: ${memory}, replace: allowed`)
@@ -45,7 +45,7 @@ describe('src/engine/operator/decide.ts: the new server of a replacement', () =>
 });
 
 describe('src/engine/operator/decide.ts: resolve --absent', () => {
-  test('is refused while the reads show what was made, ready or not', async () => {
+  test('is refused while the reads show the created resource, ready or not', async () => {
     const addresses = 'ips:\n  a: {}\n';
     const played = await applied(head + addresses);
     played.emulator.setReadings({ pageSize: 1 });
@@ -62,7 +62,7 @@ describe('src/engine/operator/decide.ts: resolve --absent', () => {
   test.each([
     'absent',
     'abandon',
-  ] as const)('is refused as long as the write may still be on its way (%s)', async (type) => {
+  ] as const)('is refused as long as the write may still take effect (%s)', async (type) => {
     const played = await applied(head);
     played.fail('create_server', { do: 'late', ms: 20_000 });
     await played.apply(web(), { halt: played.signalAfter(5_000) }).catch(() => undefined);
@@ -76,7 +76,7 @@ describe('src/engine/operator/decide.ts: resolve --absent', () => {
   });
 });
 
-describe('src/engine/operator/decide.ts: a purchase in doubt, and its server deleted elsewhere', () => {
+describe('src/engine/operator/decide.ts: an unconfirmed purchase, and its server deleted elsewhere', () => {
   const spec = web().replace('exclusive: true, ', '');
 
   test('ends with its server, though the entry names another one that is not managed', async () => {
@@ -103,7 +103,7 @@ describe('src/engine/operator/decide.ts: a purchase in doubt, and its server del
 });
 
 describe('src/engine/operator/adopt-key.ts', () => {
-  test('says where entry and server do not fit, and how to take it back', async () => {
+  test('names the differences between entry and server, and the command that reverts the adoption', async () => {
     const spec = `${head}ips:\n  www: {}\nservers:\n  a: {${sliders}, public_ipv4: {ip: www}}\n  b: {${sliders}}\n`;
     const played = await applied(spec);
     await played.store.change(
@@ -131,7 +131,7 @@ describe('src/engine/operator/adopt-key.ts', () => {
 });
 
 describe('src/engine/operator/decide.ts: resolve --adopt', () => {
-  test('says that the creation has not ended', async () => {
+  test('reports that the creation has not ended', async () => {
     const said = await resolve(await stuck(), web(), { type: 'adopt', id: '2001' });
 
     expect(saidBy(said)).toContain('The API has not reported the end of its creation');
@@ -139,7 +139,7 @@ describe('src/engine/operator/decide.ts: resolve --adopt', () => {
 });
 
 describe('src/engine/operator/decide.ts: resolve --abandon', () => {
-  test('names what it leaves billed; that stands in the plans from then on, and nothing is bought beside it', async () => {
+  test('names the resources that stay billed; later plans name them, and buy nothing beside them', async () => {
     const played = await stuck();
     const [address] = played.project.ips.map((each) => each.address);
 
@@ -197,7 +197,7 @@ describe('src/engine/operator/decide.ts: resolve --retry of a paused replacement
   const pair = (cores: number) => `${head}servers:\n${entry('web', cores)}${entry('db', cores)}`;
   const retry = (played: Rig, name: string) => played.resolve(pair(2), `servers.${name}`, { type: 'retry' });
 
-  test('ends the pause of a refused replacement, and the replacement that waits for it goes on', async () => {
+  test('ends the pause of a refused replacement, and the replacement that waits for it continues', async () => {
     const played = await applied(pair(1));
     played.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
     await played.apply(`${pair(1)}${entry('more', 1)}`);
@@ -220,13 +220,13 @@ describe('src/engine/operator/decide.ts: resolve --retry of a paused replacement
   });
 });
 
-describe('src/engine/operator/decide.ts: what came since a lost answer', () => {
+describe('src/engine/operator/decide.ts: a resource that is new since a lost answer', () => {
   const shared = web().replace('exclusive: true, ', '');
   /** As after a server error that had its effect: no key holds the answer. */
   const lose = (played: Rig, path: string) =>
     played.fail({ path, nth: 1 }, { do: 'reset', effect: 'done', stored: false });
 
-  test('is told with the address that an operator knows it by, also in the command', async () => {
+  test('is named with its address, also in the command', async () => {
     const played = rig();
     lose(played, 'create_server');
     const { blocked } = await played.apply(shared);
@@ -239,7 +239,7 @@ describe('src/engine/operator/decide.ts: what came since a lost answer', () => {
     );
   });
 
-  test('is told of two networks of that name and cidr', async () => {
+  test('is named twice if two networks have that name and cidr', async () => {
     const played = rig({ emulator: { readings: { uniqueNetworkNames: false } } });
     lose(played, 'create_network');
     const theirs = { do: 'add_network', name: 'front', cidr: '10.40.0.0/24' } as const;
@@ -251,8 +251,8 @@ describe('src/engine/operator/decide.ts: what came since a lost answer', () => {
   });
 });
 
-describe('src/engine/operator/decide.ts: a key that the spec has not', () => {
-  test('is answered by one that is near, or by some of its kind', async () => {
+describe('src/engine/operator/decide.ts: a key that is not in the spec', () => {
+  test('is answered with a similar key, or with some keys of its kind', async () => {
     const played = rig();
     const names = Array.from({ length: 12 }, (_, at) => `app-${at + 10}: {id: ${2001 + at}}`).join(', ');
     const spec = `networks: {a: {cidr: 10.1.0.0/24}}\nservers: {${names}}\n`;
@@ -269,7 +269,7 @@ describe('src/engine/operator/decide.ts: a key that the spec has not', () => {
 });
 
 describe('src/engine/operator/decide.ts: an address', () => {
-  test('is adopted by its id, or by itself', async () => {
+  test('is adopted by its id, or by its text', async () => {
     const { emulator, store, project, ...played } = rig();
     const { id } = emulator.mutate({ do: 'add_ip' }) as { id: number };
     const address = project.ips[0]?.address ?? '';

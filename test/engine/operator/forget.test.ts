@@ -41,7 +41,7 @@ describe('src/engine/operator/ignore.ts: a key of the spec is not forgotten', ()
   );
   test.each(
     cases,
-  )('%s is released by way %i of the refusal, and no resource is deleted', async (name, way) => {
+  )('%s is released by remedy %i of the refusal, and no resource is deleted', async (name, way) => {
     const key = name as ResourceKey;
     const played = await applied(written(before));
 
@@ -68,7 +68,7 @@ describe('src/engine/operator/ignore.ts: a key of the spec is not forgotten', ()
 describe('src/reconcilers/existence.ts: an unmanaged entry with the id of another resource', () => {
   const key = 'servers.web' as ResourceKey;
 
-  test('the id of the bound server leads out, and no server is deleted', async () => {
+  test('the id of the bound server resolves the conflict, and no server is deleted', async () => {
     const played = await applied(written(before));
     played.emulator.mutate({ do: 'add_server', name: 'other', public: true });
     const file = edited(before, { type: 'edit', path: key, set: { managed: false, id: 2002 } });
@@ -84,7 +84,9 @@ describe('src/reconcilers/existence.ts: an unmanaged entry with the id of anothe
     expect(played.writes().filter(({ method }) => method === 'DELETE')).toEqual([]);
   });
 
-  test.each([0, 1])('way %i of the message leads out, and no server is deleted', async (way) => {
+  test.each([
+    0, 1,
+  ])('remedy %i of the message resolves the conflict, and no server is deleted', async (way) => {
     // The entry of the other server has left the spec too.
     const played = await applied(written({ ...before, entries: { ...all, 'servers.www': web } }));
     const entry = flowYaml({ managed: false, id: 2002 });

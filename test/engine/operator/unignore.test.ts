@@ -28,8 +28,8 @@ async function withOthers() {
   return { played, held, free };
 }
 
-describe("src/engine/operator/ignore.ts: what was said to be somebody else's", () => {
-  test('may be a released server that is gone', async () => {
+describe('src/engine/operator/ignore.ts: an ignored resource', () => {
+  test('may be a released server that is deleted', async () => {
     const bare = web.replace(', public_ipv4: {new: true}', '');
     const played = await applied(bare);
     await played.forget('', 'servers.web');
@@ -46,7 +46,7 @@ describe("src/engine/operator/ignore.ts: what was said to be somebody else's", (
     expect((await played.apply(web)).outcome).toBe('converged');
   });
 
-  test('is told, and is unmanaged again once that is taken back', async () => {
+  test('is listed, and becomes unmanaged again with `unignore`', async () => {
     const { played, held, free } = await withOthers();
     await ignore(played, '2001', free);
     expect(await told(played)).toEqual([
@@ -76,7 +76,7 @@ describe("src/engine/operator/ignore.ts: what was said to be somebody else's", (
     expect(saidBy(await ignore(played, '2001', held))).toContain(`Server 2001 (${held}) is ignored`);
   });
 
-  test('an entry that is not managed goes on saying so, and `unmanaged: ignore` does of everything', async () => {
+  test('remains ignored by an entry with `managed: false`, and by `unmanaged: ignore`', async () => {
     const { played, held } = await withOthers();
     const theirs = 'servers:\n  theirs: {id: 2001, managed: false}\n';
     await ignore(played, '2001');
@@ -91,7 +91,7 @@ describe("src/engine/operator/ignore.ts: what was said to be somebody else's", (
     expect(await told(played)).toMatchObject([{ id: '2001' }]);
   });
 
-  test('one that is gone can be taken back, and an address that is idle is told as that alone', async () => {
+  test('that is deleted can be unignored, and its idle address is then listed alone', async () => {
     const { played, held } = await withOthers();
     await ignore(played, '2001');
     played.emulator.mutate({ do: 'delete_server', id: 2001 });
