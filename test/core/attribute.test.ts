@@ -41,7 +41,7 @@ function held(
 }
 
 describe('src/core/attribute.ts', () => {
-  test('an address on a managed server is managed, and a key whose object has changed holds nothing', () => {
+  test('an address on a managed server is managed, and a key whose object has changed owns nothing', () => {
     const bound = { 'server 7': 'servers.web', 'ip 1': 'ips.a' };
     const ips = [address(1), address(2, 7)];
     expect(held(ips, {}, bound).unmanaged).toEqual({ servers: [], addresses: [] });
@@ -65,7 +65,7 @@ describe('src/core/attribute.ts', () => {
     expect(held([], { claims: [claim('server', 7)] }).unmanaged.servers).toEqual([]);
   });
 
-  test('an answer names its object for certain, and an unconfirmed creation may have made whatever came since', () => {
+  test('an answer identifies its object, and an unconfirmed creation may have created any newer object', () => {
     const preimage = { servers: [6], ips: [1] };
     const certain = held(
       [],

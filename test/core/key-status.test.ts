@@ -12,12 +12,12 @@ const planWith = (more: object) =>
 
 describe('src/core/key-status.ts', () => {
   test.each([
-    ['stays in the project, has left the spec', { blocked: [blocked('delete', 'protected')] }, 'undeclared'],
-    ['is deleted, goes with it', { operations: [deletion] }, 'pending'],
-    ['does not exist any more, waits for it', { blocked: [blocked('adopt', 'not_found')] }, 'waiting'],
-    ['is replaced, by operations', { operations: [{ ...deletion, replacement: 'x' }] }, 'converged'],
-    ['is not changed, is converged', {}, 'converged'],
-    ['is released next, differs', { warnings: [{ code: 'released', key: part, message: '' }] }, 'differs'],
+    ['stays in the project is undeclared', { blocked: [blocked('delete', 'protected')] }, 'undeclared'],
+    ['is deleted is pending', { operations: [deletion] }, 'pending'],
+    ['no longer exists is waiting', { blocked: [blocked('adopt', 'not_found')] }, 'waiting'],
+    ['is replaced is converged', { operations: [{ ...deletion, replacement: 'x' }] }, 'converged'],
+    ['does not change is converged', {}, 'converged'],
+    ['is released next differs', { warnings: [{ code: 'released', key: part, message: '' }] }, 'differs'],
   ])('a part of a server that %s', (_name, plan, status) => {
     expect(keyStatusesOf({ bindings: [], intents: [], plan: planWith(plan) })(part)).toBe(status);
   });

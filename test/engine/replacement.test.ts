@@ -144,7 +144,7 @@ describe('src/plan/order.ts: an edit of several servers', () => {
     'allowed',
     '{order: delete_first}',
     '{order: delete_first, at_once: 5}',
-  ])('of five refused edits (%s) at most one costs a server', async (replace) => {
+  ])('of five refused edits (%s), at most one deletes a server', async (replace) => {
     const played = await start(replace);
     const from = played.writes().length;
 

@@ -35,7 +35,7 @@ describe('src/engine/write-gate.ts', () => {
     expect(order).toHaveLength(70);
   });
 
-  test('a write of infinite urgency goes before all others', async () => {
+  test('a write of infinite urgency precedes all other writes', async () => {
     const firewalls = [
       ['firewall 1', Number.POSITIVE_INFINITY] as const,
       ['firewall 2', Number.POSITIVE_INFINITY] as const,
@@ -44,7 +44,7 @@ describe('src/engine/write-gate.ts', () => {
     expect(order).toEqual(['firewall 1', 'firewall 2', 'server', 'card']);
   });
 
-  test('of equally urgent writes, one with fresh reads goes first, then the one that has waited longest', async () => {
+  test('of equally urgent writes, fresh reads come first, then the longest wait', async () => {
     const order = await turnsOf([
       ['old 1', 3, 0],
       ['old 2', 3, 1_000],
@@ -99,7 +99,7 @@ describe('src/engine/write-gate.ts', () => {
     }
     const firewall = Number.POSITIVE_INFINITY;
 
-    test('a server is created when its firewall has a slot too, and other writes go before it', async () => {
+    test('a server is created when its firewall has a slot too, and other writes precede it', async () => {
       const clock = virtualClock();
       const { gate, write, order } = budget(clock, [0, 30_000, 30_400]);
       const done = [write('server', 4, true), write('card', 3)];

@@ -19,11 +19,7 @@ const ids = (found: ReadonlySet<string>) => all.flatMap(({ id }) => (found.has(i
 
 describe('src/plan/order.ts', () => {
   test.each([
-    [
-      'the dependents of a network, and the other half of a replacement',
-      network,
-      [network, remove, address, create, card],
-    ],
+    ['the dependents of a network, and the other half', network, [network, remove, address, create, card]],
     ['a deletion that makes room for an impossible creation', create, [remove, address, create, card]],
     ['only the operation, if no other operation needs it', card, [card]],
     ['no operation of another server', other, [other]],

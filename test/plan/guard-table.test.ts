@@ -171,13 +171,7 @@ describe('src/plan/guards.ts: one guard each', () => {
   const secondHalf: Given = { input: { begun: { get: () => true } } };
   rows('moved_from_unknown', [
     ['a replacement of a resource that never had the earlier key', 'ips.a', replace, named([]), 'held'],
-    [
-      'a creation in place of a resource that never had the earlier key',
-      'ips.a',
-      create,
-      named(['ips.z']),
-      'held',
-    ],
+    ['a creation in place of a resource without that key', 'ips.a', create, named(['ips.z']), 'held'],
     [
       'a replacement, and the state has released the resource of that key',
       'ips.a',
@@ -188,13 +182,7 @@ describe('src/plan/guards.ts: one guard each', () => {
     ['a replacement of a resource that had the earlier key', 'ips.a', replace, named(['ips.old']), 'passes'],
     ['an update of a resource that never had the earlier key', 'ips.a', update, named([]), 'passes'],
     ['a creation for an unknown earlier key', 'ips.a', create, besideLeft, 'held'],
-    [
-      'a creation for an unknown earlier key, where a replacement ends',
-      'ips.a',
-      create,
-      { ...besideLeft, ...secondHalf },
-      'passes',
-    ],
+    ['a creation where a replacement ends', 'ips.a', create, { ...besideLeft, ...secondHalf }, 'passes'],
     ['a replacement without an earlier key', web, replace, {}, 'passes'],
   ]);
 
@@ -235,27 +223,15 @@ describe('src/plan/guards.ts: one guard each', () => {
   const lostServer = { drop: [web, address], ...has(address, '51', { protect: true }) };
   const goneProtected = gone({ protect: true });
   rows('protected', [
-    ['the address of an earlier server of a key that is bound again', left, remove, leftBehind(), 'held'],
-    [
-      'the address of an earlier server of a key that is bound again, in a destroy',
-      left,
-      remove,
-      leftBehind({ input: { destroy: true } }),
-      'held',
-    ],
+    ['a leftover of a key that is bound again', left, remove, leftBehind(), 'held'],
+    ['a leftover of the key, in a destroy', left, remove, leftBehind({ input: { destroy: true } }), 'held'],
     ['a deletion of another resource', web, remove, {}, 'passes'],
     ['an update', web, update, kept, 'passes'],
     ['a replacement', web, replace, kept, 'held'],
     ['a replacement that is not allowed, with an id', web, asked, withId, 'held'],
     ['a part without an entry', address, remove, { ...kept, drop: [address], ...has(address, '51') }, 'held'],
     ['a replacement of a part', 'servers.web.firewall', replace, kept, 'held'],
-    [
-      'a resource with an expired entry',
-      'networks.n',
-      remove,
-      { ...gone({ protect: true }), ...expired },
-      'held',
-    ],
+    ['an entry that has expired', 'networks.n', remove, { ...gone({ protect: true }), ...expired }, 'held'],
     ['a part of a server that the state does not know', address, remove, lostServer, 'held'],
     ['destroy, without an entry', 'networks.n', remove, { ...goneProtected, ...destroying }, 'held'],
     ['an entry that has left, with prune', 'networks.n', remove, { ...goneProtected, ...prune }, 'held'],
@@ -271,13 +247,7 @@ describe('src/plan/guards.ts: one guard each', () => {
     ['a replacement', web, replace, found(), 'held'],
     ['destroy', web, remove, { ...found(), input: { destroy: true } }, 'held'],
     ['a deletion of a resource that was taken over', web, remove, found('taken'), 'held'],
-    [
-      'destroy, of a resource that was taken over',
-      web,
-      remove,
-      { ...found('taken'), ...destroying },
-      'passes',
-    ],
+    ['destroy of a server that was taken over', web, remove, { ...found('taken'), ...destroying }, 'passes'],
     ['an update', web, update, found(), 'passes'],
     ['a loss of data', web, { ...update, loses: 'data' }, found(), 'held'],
     ['a part of a server that was taken over', `${web}.firewall`, remove, found('taken'), 'held'],
@@ -299,20 +269,8 @@ describe('src/plan/guards.ts: one guard each', () => {
   rows('bound_already', [
     ['a resource that another entry has', 'ips.a', adopt('51'), has('ips.b', '51'), 'held'],
     ['a resource that another entry names by its id', web, replace, appNames({ id: '1' }), 'held'],
-    [
-      'a resource that another entry takes back, in a replacement',
-      web,
-      replace,
-      appNames(takenBack),
-      'passes',
-    ],
-    [
-      'a resource that no other entry names, in a replacement',
-      web,
-      replace,
-      { bindings: [bound(web, '1')] },
-      'passes',
-    ],
+    ['replacement of a resource that another entry takes back', web, replace, appNames(takenBack), 'passes'],
+    ['replacement of an unnamed resource', web, replace, { bindings: [bound(web, '1')] }, 'passes'],
     ['a resource that the entry has itself', 'ips.a', adopt('51'), has('ips.a', '51'), 'passes'],
     ['another resource', 'ips.a', adopt('51'), has('ips.b', '52'), 'passes'],
     ['another kind', 'ips.a', adopt('51'), has('networks.n', '51'), 'passes'],
@@ -326,13 +284,7 @@ describe('src/plan/guards.ts: one guard each', () => {
       says('ips.b', { ...takenBack, id: '51' }),
       'held',
     ],
-    [
-      'a resource that another entry names',
-      'ips.a',
-      adopt('51'),
-      { entries: { 'ips.b': { id: '51' } } },
-      'passes',
-    ],
+    ['an id that another entry has', 'ips.a', adopt('51'), { entries: { 'ips.b': { id: '51' } } }, 'passes'],
   ]);
 
   const orphan = 'servers.web~1.public_ipv4';
@@ -345,13 +297,7 @@ describe('src/plan/guards.ts: one guard each', () => {
   const failed = { bindings: [bound(web, '1', { tainted: 't' }), bound(address, '51')] };
   rows('prune_disabled', [
     ['an address whose server is gone, and whose key has another one', orphan, remove, orphaned(), 'held'],
-    [
-      'an address whose server is gone, with prune',
-      orphan,
-      remove,
-      { ...orphaned(), settings: 'prune: true' },
-      'passes',
-    ],
+    ['an orphaned address, with prune', orphan, remove, { ...orphaned(), settings: 'prune: true' }, 'passes'],
     ['a key that has left the spec', 'networks.n', remove, gone(), 'held'],
     ['a key that has left the spec, without a binding', 'networks.z', remove, {}, 'held'],
     ['with prune', 'networks.n', remove, { ...gone(), settings: 'prune: true' }, 'passes'],
@@ -361,29 +307,17 @@ describe('src/plan/guards.ts: one guard each', () => {
     ['a key in the spec', 'networks.n', remove, {}, 'passes'],
     ['a server that retires', 'servers.web~1', remove, { bindings: [retired()] }, 'passes'],
     ['the address of a server that is gone', address, remove, isGone, 'held'],
-    [
-      'the address of a server that was never bound',
-      address,
-      remove,
-      { bindings: [bound(address, '51')] },
-      'passes',
-    ],
+    ['an address of a never bound server', address, remove, { bindings: [bound(address, '51')] }, 'passes'],
     ['the address of a server whose creation failed', address, remove, failed, 'passes'],
     ['the firewall of a server', wall, remove, { bindings: [bound(web, '1'), bound(wall, '1')] }, 'passes'],
-    ['a resource with an expired entry', 'networks.n', remove, { ...gone(), ...expired }, 'held'],
+    ['an entry that has expired', 'networks.n', remove, { ...gone(), ...expired }, 'held'],
     ['a server that retires, and has left the spec', 'servers.web~1', remove, leftSpec, 'held'],
   ]);
 
   rows('replace_not_allowed', [
     ['a replacement', web, asked, { bindings: [bound(web, '1')] }, 'held'],
     ['an allowed replacement', web, replace, { bindings: [bound(web, '1')] }, 'passes'],
-    [
-      'an allowed replacement of an entry with an id',
-      web,
-      replace,
-      { entries: { [web]: { id: '1' } } },
-      'held',
-    ],
+    ['an allowed replacement, with an id', web, replace, { entries: { [web]: { id: '1' } } }, 'held'],
     ['an update', web, { ...asked, verdict: 'update' }, {}, 'passes'],
     ['a replacement without an entry', 'networks.n', replace, gone(), 'passes'],
   ]);
@@ -397,13 +331,7 @@ describe('src/plan/guards.ts: one guard each', () => {
     ['a deletion first', web, { ...replace, order: 'delete_first' }, { parts: { project } }, 'held'],
     ['a creation first', web, replace, { parts: { project } }, 'passes'],
     ['an ordered creation', web, { ...create, order: 'delete_first' }, { parts: { project } }, 'passes'],
-    [
-      'a resource that is not billed',
-      wall,
-      { ...replace, order: 'delete_first' },
-      { parts: { project } },
-      'passes',
-    ],
+    ['an unbilled resource', wall, { ...replace, order: 'delete_first' }, { parts: { project } }, 'passes'],
   ]);
 
   const refusal = (key: string, more: object = {}) => ({

@@ -86,7 +86,7 @@ describe('src/plan/guards.ts', () => {
     });
   });
 
-  test('max_deletions holds over all rounds of a run', async () => {
+  test('max_deletions applies to all rounds of a run', async () => {
     const { apply, emulator } = rig();
     await apply(`${networks('a', 'b', 'c')}servers: {web: {${sliders}, network_interfaces: [c]}}\n`);
     const [, a] = projectOf(emulator).networks;

@@ -72,11 +72,7 @@ describe('src/plan/open-writes.ts: open writes', () => {
     ['an entry with `managed: false` keeps its `id`, which is all that it has', unknown, unmanaged],
     ['a write that waits names the reason', waiting],
     ['a question about one candidate suggests `exclusive`', one],
-    [
-      'a question about one candidate in an exclusive project suggests nothing more',
-      one,
-      { settings: { exclusive: true } },
-    ],
+    ['a question in an exclusive project suggests nothing more', one, { settings: { exclusive: true } }],
     ['a refusal of a resource that another client created names that resource', refused(), isThere],
     ['a refusal names the place in the spec', refused()],
     ['a refusal ends when the entry changes', { ...refused(), basis: 'sha256:older' }],

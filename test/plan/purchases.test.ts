@@ -113,12 +113,7 @@ describe('src/plan/purchases.ts: unmanaged resources', () => {
     ['an update of a server', 'servers.web', { parts: theirs }, false, { verdict: 'update' }],
     ['a server beside a free address', 'servers.web', { parts: free }, false],
     ['a server that takes any address beside a free one', 'servers.any', { parts: free }, true],
-    [
-      'a server that takes any address beside a free one, without a waiting entry',
-      'servers.any',
-      { parts: free, bindings: both },
-      false,
-    ],
+    ['a server that takes any, and no entry waits', 'servers.any', { parts: free, bindings: both }, false],
     ['a replacement', 'servers.web', { parts: theirs }, true, { verdict: 'replace' }],
     ['a replacement of a network', 'networks.n', { parts: theirs }, false, { verdict: 'replace' }],
     ['the end of a replacement', 'servers.web', { parts: theirs, ...secondHalf }, false],
@@ -478,36 +473,11 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
   });
 
   test.each<[string, string, Given, (string | undefined)?, object?]>([
-    [
-      'a replacement of a server that takes any address',
-      'servers.any',
-      beside('ips.a'),
-      text('ips.a'),
-      { verdict: 'replace' },
-    ],
-    [
-      'an update of a server that takes any address',
-      'servers.any',
-      beside('ips.a'),
-      undefined,
-      { verdict: 'update' },
-    ],
-    [
-      'an open write of a server that takes any address',
-      'servers.any',
-      { open: [open('ips.a'), open('servers.any')] },
-    ],
-    [
-      'a server that takes any address, beside a creation that is not asked about',
-      'servers.any',
-      beside('ips.a', unknown),
-    ],
-    [
-      'a new server beside a server that takes any address',
-      'servers.web',
-      beside('servers.any'),
-      text('servers.any'),
-    ],
+    ['a replacement of servers.any', 'servers.any', beside('ips.a'), text('ips.a'), { verdict: 'replace' }],
+    ['an update of servers.any', 'servers.any', beside('ips.a'), undefined, { verdict: 'update' }],
+    ['an open write of servers.any', 'servers.any', { open: [open('ips.a'), open('servers.any')] }],
+    ['servers.any beside a creation that is not asked about', 'servers.any', beside('ips.a', unknown)],
+    ['a new server beside servers.any', 'servers.web', beside('servers.any'), text('servers.any')],
     [
       'a server without an address beside a used key',
       'servers.bare',

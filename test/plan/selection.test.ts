@@ -35,7 +35,7 @@ describe('src/plan/order.ts: a selection of a plan', () => {
     expect(whole.warnings.map(({ code }) => code)).toEqual(['firewall_lockout']);
   });
 
-  test('releases no part of a server whose deletion is outside it', async () => {
+  test('releases no part of a server whose deletion is left out', async () => {
     const one = (rest: string) => `servers: {a: {${sliders}, keep_ip: true, replace: allowed, ${rest}}}\n`;
     const { plan, apply, store } = await applied(one('public_ipv4: {new: true}'));
     const other = `ips: {x: {}}\n${one('public_ipv4: {ip: x}')}`;

@@ -206,13 +206,8 @@ describe('src/plan/unmanaged.ts: the remedies', () => {
   const two2 = `ips: {a: {}, b: {}}\nservers: {web: {${sliders}}, db: {${sliders}, public_ipv4: {ip: a}}, pub: {${sliders}, public_ipv4: {new: true}}}\n`;
   test.each<[string, Given, readonly string[], object]>([
     ['two addresses', { parts: { ips: [address(10), address(11)] } }, ['ips.a'], {}],
-    ['a server with the name', listed('x', ' web '), ['servers.web'], { 'servers.web': '2002' }],
-    [
-      'a server with the name, and one without an address',
-      oneBare,
-      ['servers.web'],
-      { 'servers.web': '2002' },
-    ],
+    ['a server of the name', listed('x', ' web '), ['servers.web'], { 'servers.web': '2002' }],
+    ['a server of the name, and one without an address', oneBare, ['servers.web'], { 'servers.web': '2002' }],
     ['a server without an address', listed('x'), ['servers.web'], { 'servers.web': '2001' }],
     ['a server with an address', held, ['servers.web'], {}],
     ['a server with an address, for an entry with one', held, ['servers.pub'], { 'servers.pub': '2001' }],

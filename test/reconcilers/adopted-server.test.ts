@@ -25,9 +25,7 @@ async function adopted(entry: string, { address = false, profile = '' } = {}) {
 }
 
 describe('src/reconcilers/server: a corrected entry of an adopted server', () => {
-  test.each(
-    Object.entries(corrections),
-  )('a correction of %s plans no operation, and warns that the value is unchecked', async (_field, [
+  test.each(Object.entries(corrections))('a correction of %s warns server_unchecked', async (_field, [
     from,
     to,
   ]) => {

@@ -183,7 +183,7 @@ describe('src/view/bill.ts: the billed resources', () => {
     ['a purchase that waits', intent('ips.a', 'ip', { phase: 'waiting' }), false],
     ['a network', intent('networks.n', 'network'), false],
     ['a deletion', intent('ips.a', 'ip', { verb: 'delete' }), false],
-  ])('may have one more: %s', (_name, open, mayBe) => {
+  ])('may include one more: %s', (_name, open, mayBe) => {
     expect(bill({ intents: [open] }).unconfirmed_creations).toEqual(mayBe ? [open.key] : []);
   });
 
@@ -201,13 +201,13 @@ describe('src/view/bill.ts: the billed resources', () => {
     expect(found ?? null).toEqual(expected);
   });
 
-  test('ignored ones are listed apart', () => {
+  test('list ignored resources separately', () => {
     expect(bill({ claims: [ignored], ips: [ip(51, 9)] }).ignored).toEqual([
       { kind: 'server', id: '9', addresses: ['a51'] },
     ]);
   });
 
-  test('leaks are idle addresses without a key, unconfirmed ones, and left backups', () => {
+  test('leaks are idle addresses without a key, unconfirmed addresses, and left backups', () => {
     const idle = [{ key: null }, { key: 'ips.a' }] as never;
     expect(leaksIn({ idle, unconfirmed: [{}, {}] as never, left_backups: [{}] as never })).toBe(4);
     const two = [{ key: null }, { key: null }, { key: 'ips.a' }] as never;

@@ -259,7 +259,7 @@ describe('src/engine/claims/release.ts', () => {
     });
   });
 
-  test('an object that was bound by mistake goes back to the key that had it before', () => {
+  test('an object that was bound by mistake returns to its earlier key', () => {
     const exchanged = (formerKeys: readonly string[] | undefined) =>
       exchanging(
         knowing([bound('servers.x', 'server', '1', { formerKeys })]),

@@ -117,7 +117,7 @@ describe('src/engine/claims/line.ts: the object that an entry takes back', () =>
     expect(one(given)).toBe(id);
   });
 
-  test('goes to one entry alone, and each entry takes one', () => {
+  test('belongs to one entry alone, and each entry takes one object back', () => {
     const entries = [entry('ips.a'), entry('ips.b', { moved: 'ips.z' }), entry('ips.c', { moved: 'ips.z' })];
     const claims = [claim('1', released('ips.z')), claim('2', released('ips.b'))];
     const lines = linesOf({ entries, claims });

@@ -346,12 +346,12 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
     expect(resources[0]?.moved).toBe('ips.a');
   });
 
-  test('the resource goes to the entry of its earlier name, and not to one that names it', () => {
+  test('the entry of the earlier name gets the resource before an entry that names it', () => {
     const { resources } = withRenames(file('ips.d<ips.z', 'ips.a'), formerly('ips.z', 'ips.a'));
     expect(resources.map(({ moved }) => moved)).toEqual(['ips.z', 'ips.b']);
   });
 
-  test('of two entries whose resource it was, the later name takes it back', () => {
+  test('of two entries that had the resource, the later name takes it back', () => {
     const { resources } = withRenames(file('ips.a', 'ips.c'), formerly('ips.a', 'ips.c'));
     expect(resources.map(({ moved }) => moved)).toEqual([undefined, 'ips.b']);
   });

@@ -74,7 +74,7 @@ describe('src/engine/claims/line.ts: an edit is reverted while the old and the n
     ]);
   });
 
-  test('`adopt` gives the key back by hand, unless the spec asks for the new server', async () => {
+  test('`adopt` gives the key back, unless the spec asks for the new server', async () => {
     const played = await both();
     const adopt = (cores: number) => played.adopt(file(cores), web, '2001').then(({ text }) => text);
 

@@ -71,11 +71,7 @@ describe('src/engine/claims/scope.ts', () => {
     ['without that of another resource', [creation('1', 0, { ...done, key: 'servers.b' })], [1, 0, 1]],
     ['without a deletion', [creation('1', 0, { ...done, verb: 'delete' })], [1, 0, 1]],
     ['never above the count', [elsewhere('0'), creation('0', 0, done)], [0, 0, 0]],
-    [
-      'after an incarnation without effect, the first',
-      [elsewhere('0'), creation('1', 0, { outcome: 'void' })],
-      [2, 0, 2],
-    ],
+    ['after a void creation, the first', [elsewhere('0'), creation('1', 0, { outcome: 'void' })], [2, 0, 2]],
   ])('the incarnation %s', async (_name, past, [gone, incarnation, elsewhere]) => {
     expect(await incarnationOf(run(past, gone), key)).toEqual({ incarnation, elsewhere });
   });

@@ -116,18 +116,18 @@ describe('src/engine/claims/line.ts: a retiring server as the spec asks for it',
 
   test.each<[string, Given]>([
     ['no server retires', { bindings: [two] }],
-    ['the present one is as the spec asks', { size: 'large' }],
-    ['both are as the spec asks', { bindings: [one, bound('servers.web', '2002', 'small')] }],
-    ['the present one is changed in place', { size: 'grown' }],
-    ['the retiring one has other values too', { size: 'third' }],
-    ['the retiring one cannot be compared', { bindings: [bound('servers.web~2001', '2001', 'odd'), two] }],
-    ['the retiring one is gone', { gone: ['servers.web~2001'] }],
+    ['the present server is as the spec asks', { size: 'large' }],
+    ['both servers are as the spec asks', { bindings: [one, bound('servers.web', '2002', 'small')] }],
+    ['the present server changes in place', { size: 'grown' }],
+    ['the retiring server has other values too', { size: 'third' }],
+    ['the retiring server cannot be compared', { bindings: [bound('servers.web~2001', '2001', 'odd'), two] }],
+    ['the retiring server is gone', { gone: ['servers.web~2001'] }],
     [
-      'the retiring one failed',
+      'the retiring server failed',
       { bindings: [bound('servers.web~2001', '2001', 'small', { tainted: { since: 0, reason: 'x' } }), two] },
     ],
     ['the entry is not managed', { entry: { managed: false } }],
-    ['the spec has no such entry', { entry: null }],
+    ['the spec has no entry', { entry: null }],
     ['a rename waits', { waiting: [{}] }],
     ['a part retires', { bindings: [bound('servers.web~2001', '2001', 'small', { kind: 'firewall' }), two] }],
     ['the API has accepted its deletion, which was given up', { given: [givenUp()] }],
@@ -192,9 +192,9 @@ describe('src/engine/claims/line.ts: a retiring server as the spec asks for it',
     blocked: { code: 'x', reason: '', candidates: [], until: what },
   });
   test.each<[string, object, boolean]>([
-    ['of the retiring one', open('servers.web~2001'), true],
-    ['of the present one', open('servers.web'), true],
-    ['inside the retiring one', open('servers.web~2001.firewall'), true],
+    ['of the retiring server', open('servers.web~2001'), true],
+    ['of the present server', open('servers.web'), true],
+    ['inside the retiring server', open('servers.web~2001.firewall'), true],
     ['of another server', open('servers.web2'), false],
     ['that an operator must settle', open('servers.web', until()), true],
     ['that the API refused', open('servers.web', until('file')), false],
@@ -219,7 +219,7 @@ describe('src/engine/claims/line.ts: an operator gives a key back', () => {
       ({ message, misuse, remedies }: ConfigError) => ({ message, misuse, remedies }),
     );
 
-  test('to a retiring server, and the present one retires', async () => {
+  test('to a retiring server, and the present server retires', async () => {
     expect(await given({})).toEqual({ id: '2002', calls: [{ moves: exchanged, held: [] }, 'kept'] });
     expect((await given({ bindings: [one] })).id).toBeUndefined();
     expect((await given({ size: 'third' })).id).toBe('2002');
@@ -227,7 +227,7 @@ describe('src/engine/claims/line.ts: an operator gives a key back', () => {
     expect((await given({ size: 'large', entry: null, bindings: [one] })).id).toBeUndefined();
   });
 
-  test('unless the spec asks for the present one: the next apply would take the key again', async () => {
+  test('unless the spec asks for the present server, which the next apply would bind again', async () => {
     expect(await refused({ size: 'large' })).toEqual({
       message:
         'servers.web is bound to 2002, which has the values of the spec. Server 2001 retires, and has other values.',
@@ -244,7 +244,7 @@ describe('src/engine/claims/line.ts: an operator gives a key back', () => {
     );
   });
 
-  test('unless a write of one of them is open', async () => {
+  test('unless one of the servers has an open write', async () => {
     const intents = [{ key: web, kind: 'server', verb: 'update', phase: 'accepted' }];
     expect(await refused({ intents })).toEqual({
       message: 'servers.web has an open write (update). Let it end first.',
@@ -276,15 +276,11 @@ describe('src/engine/claims/line.ts: the spec is combined with the state again',
   test.each<[string, boolean, boolean]>([
     ['a key of the line was answered with a resource', outdated(found, [asks()]), true],
     ['the plan has it already', outdated(found, [asks({ held: { by: 'found' }, id: '2001' })]), false],
-    ['the plan has another in line', outdated(found, [asks({ held: { by: 'found' }, id: '2000' })]), true],
+    ['the plan has another object', outdated(found, [asks({ held: { by: 'found' }, id: '2000' })]), true],
     ['the entry has that id', outdated(found, [asks({ id: '2001' })]), true],
     ['no plan has read the entry', outdated(found, [], { world: { subjects: new Map() } }), true],
     ['the key has no entry', outdated(found, [], { world: { subjects: new Map([[web, {}]]) } }), true],
-    [
-      'a resource was released',
-      outdated({ ...found, holder: { is: 'released', formerKey: web } }, [asks()]),
-      false,
-    ],
+    ['one was released', outdated({ ...found, holder: { is: 'released', formerKey: web } }, [asks()]), false],
     ['a rename waits', outdated(found, [asks()], { moves: { waiting: [{}] } }), false],
     ['the state has no resource', outdated(undefined, [asks()]), false],
     ['an entry names the id of a key that has left', outdated(undefined, named, { bindings }), true],
@@ -337,11 +333,7 @@ describe('src/engine/claims/line.ts: a key that a rename waits for', () => {
   const again = ['sleep 60000', `observe ${web}`];
 
   test.each<[string, Parameters<typeof cleared>[0], readonly unknown[]]>([
-    [
-      'is free once two reads lack its resource',
-      {},
-      [...again, ['change', ended], 'renew', 'forget', 'refresh'],
-    ],
+    ['is free after two empty reads', {}, [...again, ['change', ended], 'renew', 'forget', 'refresh']],
     ['is free in a plan after one read', { isDry: true }, [['free', ended], 'forget', 'refresh']],
     ['keeps a resource that exists', { seen: [true] }, []],
     ['keeps a resource that the second read shows', { seen: [false, true] }, again],

@@ -74,11 +74,7 @@ describe('src/engine/intents/not-there.ts', () => {
     ['a tenth send', deletion('conflict', { sends: 10 }), asks('outcome_unknown')],
     ['a fourth lost PUT of a firewall', put('lost', thrice), laterRun('outcome_unknown')],
     ['a refused update', update('refused'), nextKey()],
-    [
-      'a deletion whose resource is not found, but shows',
-      deletion('not_found'),
-      laterRun('not_found', 'refused'),
-    ],
+    ['a deletion of an unfound resource that shows', deletion('not_found'), laterRun('not_found', 'refused')],
     ['a server error to an update', update('server_error', { ageMs: minute }), nextKey()],
     ['a gateway error to an update', update('gateway_error', { ageMs: 15 * minute }), nextKey()],
     ['a gateway error a moment ago', update('gateway_error', { ageMs: 5 * minute }), waitsFor(10 * minute)],

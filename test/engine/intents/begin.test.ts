@@ -263,7 +263,7 @@ describe('src/engine/intents/next-incarnation.ts', () => {
   test.each<[string, readonly WriteResult[], object, string]>([
     ['an unused key', fenced, {}, 'absent'],
     ['a fresh acceptance', [{ ...fence, status: 201, replayed: false }], {}, 'void'],
-  ])('%s of the next incarnation leaves the question about this one', async (_name, answers, given, outcome) => {
+  ])('%s of the next incarnation keeps the question about the present one', async (_name, answers, given, outcome) => {
     const { then, begun, ends, recorded } = await play(answers, conflict('refused'), given);
     expect(ends).toEqual([
       ['void', []],

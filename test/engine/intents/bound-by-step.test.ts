@@ -191,14 +191,14 @@ describe('src/engine/intents/bound-by.ts: a firewall in the creation of its serv
     expect([closed.length, calls]).toEqual([1, []]);
   });
 
-  test('it is sent again once after a reset', async () => {
+  test('the firewall is sent again once after a reset', async () => {
     const { run } = running();
     expect(await sendIfReset(run, sent())).toMatchObject({ now: 'closed', retryAfterMs: 0 });
     run.deps.store.intents = async () => [sent({ phase: 'closed', outcome: 'absent' })];
     expect(await sendIfReset(run, sent())).toMatchObject({ now: 'blocked', code: 'not_there' });
   });
 
-  test('it follows the time that creations took, or the next moment', async () => {
+  test('the firewall follows the time that creations took, or the next moment', async () => {
     const { run } = running();
     await sendAfterCreation(run);
     expect(run.gate.firewallAfterMs).toBe(9);
@@ -207,7 +207,7 @@ describe('src/engine/intents/bound-by.ts: a firewall in the creation of its serv
     expect(run.gate.firewallAfterMs).toBe(1);
   });
 
-  test('it waits for the end of the creation, whose task is named', () => {
+  test('the firewall waits for the end of the creation, whose task is named', () => {
     const { run, calls } = running({ open: [creation({ taskId: 'task-1' })] });
     expect(awaitServer(run, sent())).toEqual({ now: 'again', afterMs: 5_000 });
     expect(calls).toEqual([['tell', expect.anything(), 'task', 'task-1']]);

@@ -76,12 +76,7 @@ describe('src/engine/intents/outcome.ts: the step after an answer', () => {
     ['504 to an update', said(504), update, looks('gateway_error')],
     ['429', said(429), purchase, waits('rate_limit_exceeded', 0)],
     ['429 to a lost purchase', said(429), lostPurchase, waits('rate_limit_exceeded', 0)],
-    [
-      '429 to a purchase with an unconfirmed key',
-      said(429),
-      doubtedPurchase,
-      waits('rate_limit_exceeded', 0),
-    ],
+    ['429 under an unconfirmed key', said(429), doubtedPurchase, waits('rate_limit_exceeded', 0)],
     ['429 to a lost update', said(429), lostUpdate, waits('rate_limit_exceeded', 0)],
     ['429 of one token', said(429, { ofToken: true }), purchase, waits('rate_limit_exceeded', 0)],
     ['a replayed 429', said(429, { replayed: true, code: 'slow' }), purchase, refused('slow', 'now')],
@@ -95,13 +90,8 @@ describe('src/engine/intents/outcome.ts: the step after an answer', () => {
     ['409 without a code', said(409), purchase, doubts('http_409')],
     ['409 that names a parameter', coded(409, 'odd', field('idempotency_key')), purchase, doubts('odd')],
     ['no capacity', coded(409, 'no_gpu_capacity'), purchase, { do: 'next_preference' }],
-    [
-      'no capacity, with an unconfirmed key',
-      coded(409, 'no_gpu_capacity'),
-      doubtedPurchase,
-      resent('conflict', 'asking'),
-    ],
-    ['409 to a purchase with an unconfirmed key', coded(409, 'odd'), doubtedPurchase, doubts('odd')],
+    ['no capacity, key unsure', coded(409, 'no_gpu_capacity'), doubtedPurchase, resent('conflict', 'asking')],
+    ['409 under an unconfirmed key', coded(409, 'odd'), doubtedPurchase, doubts('odd')],
     ['401', coded(401, 'no'), purchase, paused('everything', 'everything')],
     ['402', coded(402, 'no'), purchase, paused('spending', 'spending')],
     ['a replayed 402', replayed(402), purchase, refused('no', 'now')],
@@ -142,25 +132,10 @@ describe('src/engine/intents/outcome.ts: the step after an answer', () => {
     ['422 for a field to a lost purchase', ofCores, lostPurchase, resent('refused', 'open')],
     ['422 with a time, if lost', { ...ofCores, retryAfterMs: 1 }, lostPurchase, resent('refused', 'open')],
     ['404 to a lost purchase', coded(404, 'server_busy'), lostPurchase, resent('refused', 'open')],
-    ['422 to a purchase with an unconfirmed key', ofCores, doubtedPurchase, resent('conflict', 'asking')],
-    [
-      '402 to a purchase with an unconfirmed key',
-      coded(402, 'no'),
-      doubtedPurchase,
-      holds('spending', 'spending'),
-    ],
-    [
-      'a replayed refusal to a purchase with an unconfirmed key',
-      replayed(422),
-      doubtedPurchase,
-      refused('no', 'now'),
-    ],
-    [
-      '422 to an update with an unconfirmed key',
-      coded(422, 'no'),
-      { ...update, doubted: true },
-      refused('no', 'file'),
-    ],
+    ['422 under an unconfirmed key', ofCores, doubtedPurchase, resent('conflict', 'asking')],
+    ['402 under an unconfirmed key', coded(402, 'no'), doubtedPurchase, holds('spending', 'spending')],
+    ['a replayed refusal under an unconfirmed key', replayed(422), doubtedPurchase, refused('no', 'now')],
+    ['422 to an update, key unsure', coded(422, 'no'), { ...update, doubted: true }, refused('no', 'file')],
     ['409 to a lost update', said(409), lostUpdate, looks('conflict')],
     ['422 to a lost update', said(422), lostUpdate, looks('refused')],
     ['404 to a lost deletion', said(404), { ...deletion, unconfirmed: lost() }, looks('refused')],
@@ -168,7 +143,7 @@ describe('src/engine/intents/outcome.ts: the step after an answer', () => {
     expect(stepOf(result, sent)).toEqual(step);
   });
 
-  test('the reason is the answer, and the answer to a resend says nothing about the request before', () => {
+  test('the reason is the answer, and the answer to a resend does not describe the request before', () => {
     const [first, second] = [purchase, lostPurchase].map((sent) =>
       disposition(said(404, { title: 'No.' }), sent, pace),
     );

@@ -79,7 +79,7 @@ describe('src/engine/intents/endings.ts', () => {
     ['absent', { ...resize, verb: 'delete' }, bound, false],
     ['absent', resize, new Map(), false],
     ['absent', { ...resize, kind: 'firewall' }, bound, false],
-  ])('an update that ends as %s is asked for again where no read shows it (%#)', async (outcome, write, bindings, doubts) => {
+  ])('an update that ends as %s is sent again if no read shows it (%#)', async (outcome, write, bindings, doubts) => {
     const changes: (readonly unknown[])[] = [];
     const close2 = async (_intent: unknown, _ended: unknown, given: readonly unknown[]) =>
       void changes.push(given);
@@ -111,7 +111,7 @@ describe('src/engine/intents/endings.ts', () => {
     expect(recorded).toEqual([{ stage: { phase: 'blocked', blocked, unconfirmed } }]);
   });
 
-  test('a step is due only if it says when', async () => {
+  test('a step is due only if it has a time', async () => {
     const { run, calls } = stubRun();
     expect(await goOn(run, intentOf({}), { lost: 1 })).toEqual({ now: 'again', afterMs: 0 });
     expect(calls).toEqual([]);
@@ -199,7 +199,7 @@ describe('src/engine/intents/endings.ts', () => {
       ]);
   });
 
-  test('the operation begins again when the caller says so', async () => {
+  test('the operation begins again if the caller asks for it', async () => {
     const { run } = stubRun();
     expect(await giveUp(run, intentOf({}), 'why', { retryAfterMs: 5 })).toMatchObject({ retryAfterMs: 5 });
     expect(await giveUp(run, intentOf({}), 'why')).not.toHaveProperty('retryAfterMs');
@@ -253,22 +253,8 @@ describe('src/engine/intents/not-there.ts', () => {
   const made = accepted('this_send');
   const failed = (of: object) => ended('failed', { ...of, phase: 'closed', outcome: 'failed' });
   test.each<[string, object, readonly object[], object, object?, object?]>([
-    [
-      'a third absence, of an API that may mark too many answers as replayed',
-      replay(),
-      past(2),
-      asks,
-      {},
-      mayMark,
-    ],
-    [
-      'a second absence, of an API that may mark too many answers as replayed',
-      replay(),
-      past(1),
-      again,
-      {},
-      mayMark,
-    ],
+    ['a third absence, of an API that may mark too much', replay(), past(2), asks, {}, mayMark],
+    ['a second absence, of an API that may mark too much', replay(), past(1), again, {}, mayMark],
     ['a third absence, while writes are paused', replay(), past(2), asks, {}, { ...storing, held: true }],
     ['a fifth absence, not all replayed', replay(), [...past(2), ...past(2, made)], again],
     ['a replay without a task that reports no end', replay({ end: 'unreported' }), [], asks],

@@ -37,17 +37,9 @@ describe('src/engine/intents/probe-key.ts', () => {
   });
 
   test.each<[string, readonly WriteResult[], object]>([
-    [
-      'an answer without a field',
-      [...otherAt(1, answer(422)), ...otherAt(1, answer(422))],
-      deviates('unnamed'),
-    ],
+    ['no field in the answer', [...otherAt(1, answer(422)), ...otherAt(1, answer(422))], deviates('unnamed')],
     ['another body that is accepted', otherAt(3, answer(299)), deviates('not_refused')],
-    [
-      'another body under the first key',
-      otherAt(4, { ...answer(400, { code: 'odd' }), replayed: true }),
-      stores,
-    ],
+    ['another body, first key', otherAt(4, { ...answer(400, { code: 'odd' }), replayed: true }), stores],
     ['an acceptance', [answer(202)], deviates('unnamed')],
   ])('%s', async (_name, answers, expected) => {
     const { behaviour, asked } = await observe(answers);

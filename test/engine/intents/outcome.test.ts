@@ -191,7 +191,7 @@ async function play(scene: Scene, action: FaultAction) {
 }
 
 describe.each(Object.entries(scenes))('src/engine/intents/outcome.ts: %s', (name, scene) => {
-  test.each(drawn(rowsOf(name)))('%s: settled as the table says, and bought once', async (_row, [
+  test.each(drawn(rowsOf(name)))('%s: settled as in the table, and bought once', async (_row, [
     action,
     follows,
     created = follows,

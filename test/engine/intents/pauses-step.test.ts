@@ -113,10 +113,7 @@ describe('src/engine/intents/pauses.ts', () => {
     ['every write, half an hour', { scope: 'everything' }, { status: 'Suspended' }, 30 * minute],
     ['an operation by its name', { scope: 'operation', name: 'createServer' }, {}, 30 * minute],
     ['no operation without a name', { scope: 'operation' }, {}],
-  ])('a process with many runs pauses %s', async (_name, refused, {
-    status = 'Active',
-    now = 1,
-  }, probeAt) => {
+  ])('a process of many runs pauses %s', async (_name, refused, { status = 'Active', now = 1 }, probeAt) => {
     const holding = { token: 't', status, now, probeMs: 30 * minute };
     const { scope = 'spending', name = scope } = refused;
     const held = { scope: name, code: 'odd', reason: 'no', since: 0, probeAt };

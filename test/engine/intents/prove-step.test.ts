@@ -216,7 +216,7 @@ describe('src/engine/intents/prove.ts: before a deletion', () => {
   });
 
   test.each<[string, Given]>([
-    ['a resource that is not there', { key: 'servers.b' }],
+    ['a resource that does not exist', { key: 'servers.b' }],
     ['the address of a server', { key: 'servers.a.public_ipv4' }],
     ['a creation without a body', { request: { name: 'create_server', path: {} } as never }],
   ])('%s needs no proof', async (_name, given) => {
@@ -244,7 +244,7 @@ describe('src/engine/intents/prove.ts: before a deletion', () => {
       ]);
   });
 
-  test('a refused value deletes nothing, and its field is to be corrected', async () => {
+  test('a refused value deletes nothing, and its field has to be corrected', async () => {
     const { progress, log, calls } = await beforeDeletion({ answers: [refused('vdcsync_probe', 'cores')] });
     expect(progress).toMatchObject({ now: 'blocked', code: 'invalid' });
     expect(progress).toMatchObject({

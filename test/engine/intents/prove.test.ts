@@ -17,7 +17,7 @@ async function made(readings: Partial<Readings> = {}, options: RigOptions = {}):
   return played;
 }
 
-describe('src/engine/intents/prove.ts: the old server goes first', () => {
+describe('src/engine/intents/prove.ts: the old server is deleted first', () => {
   test.each([
     ['nothing', 0],
     ['forms', 0],

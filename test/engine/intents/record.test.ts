@@ -283,7 +283,7 @@ describe('src/engine/intents/record.ts', () => {
     expect(await exposing(aServer, 0, [])).toMatchObject({ grace: [], expected: [] });
   });
 
-  test('where the API refuses an early firewall, it waits for the end of the task', async () => {
+  test('if the API refuses an early firewall, the firewall waits for the end of the task', async () => {
     expect(await exposing(aServer, 1)).toMatchObject({
       grace: [],
       expected: ['servers.x.firewall'],

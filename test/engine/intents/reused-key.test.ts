@@ -6,7 +6,7 @@ import { resolving } from '../../support/resolve.ts';
 import { rig } from '../../support/rig.ts';
 
 describe('src/engine/intents/next-incarnation.ts: a key that was used before this state knew it', () => {
-  test('a refusal that names no field, and is replayed, is one of the entry', async () => {
+  test('a replayed refusal that names no field is a refusal of the entry', async () => {
     const operations = { named_address: { body: { ip_id: '{ip_id}' } } };
     const profile = { ...documentedProfile, operations };
     const played = rig({ profile, emulator: { profile: { ...DEFAULT_PROFILE, operations } } });

@@ -222,7 +222,7 @@ describe('src/engine/intents/settle.ts', () => {
     expect([sent, spends]).toEqual([[], ['adds']]);
   });
 
-  test('a taken key gets the original bytes again, recorded before they go', async () => {
+  test('a taken key gets the original bytes again, which are recorded before the send', async () => {
     const { step, sent, recorded, observed } = running();
     const intent = unknown('taken', { sends: 2 });
     expect(await step(intent)).toEqual({ now: 'again', afterMs: 0 });
@@ -237,7 +237,7 @@ describe('src/engine/intents/settle.ts', () => {
     expect(recorded[1]?.stage).toMatchObject({ phase: 'accepted', answer: { id: '7' } });
   });
 
-  test('nothing is sent once the run is to stop', async () => {
+  test('nothing is sent once the run has to stop', async () => {
     const { step, sent, stop } = running();
     stop.abort();
     await expect(step(unknown('taken'))).rejects.toThrow();

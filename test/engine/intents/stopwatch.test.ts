@@ -3,7 +3,7 @@ import { createStopwatch } from '../../../src/engine/timing.ts';
 import { virtualClock } from '../../support/virtual-clock.ts';
 
 describe('src/engine/timing.ts', () => {
-  test('a clock that was set back makes a wait no longer, however often it is asked for', async () => {
+  test('a clock that was set back extends no wait, however often a caller asks for the wait', async () => {
     const clock = virtualClock();
     const due = clock.now() + 25 * 3_600_000;
     const stopwatch = createStopwatch(clock, 1);
@@ -20,7 +20,7 @@ describe('src/engine/timing.ts', () => {
     'ended',
     'not_seen',
     'accepted',
-  ] as const)('since a moment (%s) that a clock set back has yet to reach, it counts from the first question', async (moment) => {
+  ] as const)('a moment (%s) in the future of a clock that was set back counts from the first question', async (moment) => {
     const clock = virtualClock();
     const ahead = clock.now() + 25 * 3_600_000;
     const stopwatch = createStopwatch(clock, 1);

@@ -279,7 +279,7 @@ describe('src/engine/intents/transfer.ts', () => {
     expect(shown(changed.changes[0] ?? [])).toEqual(['bind servers.x 7']);
   });
 
-  test('a refused answer names its holder, and the ways out', async () => {
+  test('a refused answer names its holder, and the remedies', async () => {
     const reasonOf = async (write: object, given: Given) => (await settle(write, given)).progress;
     const before = await settle(ip, has('ips.x', 'ip', '8'));
     expect(before.recorded).toMatchObject([{ stage: { blocked: { candidates: ['7'] } } }]);
@@ -548,7 +548,7 @@ describe('src/engine/intents/bound-by.ts', () => {
     ]);
   });
 
-  test('the resources that came with another one, and belong to no other key', () => {
+  test('the resources that belong to a created resource, and to no other key', () => {
     const came = [
       bound('servers.x.public_ipv4', 'ip', '51'),
       bound('servers.x.public_ipv4', 'ip', '52'),

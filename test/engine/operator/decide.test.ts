@@ -79,7 +79,7 @@ describe('src/engine/operator/decide.ts: resolve --absent', () => {
 describe('src/engine/operator/decide.ts: an unconfirmed purchase, and its server deleted elsewhere', () => {
   const spec = web().replace('exclusive: true, ', '');
 
-  test('ends with its server, though the entry names another one that is not managed', async () => {
+  test('ends with its server, although the entry names another, unmanaged server', async () => {
     const played = await applied(spec.split('servers:')[0] ?? '');
     played.fail('create_server', { do: 'reset', effect: 'done', stored: false });
     await played.apply(spec);

@@ -39,9 +39,7 @@ describe('src/engine/operator/ignore.ts: a key of the spec is not forgotten', ()
   const cases = ['ips.spare', 'isos.rescue', 'servers.web'].flatMap((key) =>
     [0, 1].map((way) => [key, way] as const),
   );
-  test.each(
-    cases,
-  )('%s is released by remedy %i of the refusal, and no resource is deleted', async (name, way) => {
+  test.each(cases)('%s is released by remedy %i, and no resource is deleted', async (name, way) => {
     const key = name as ResourceKey;
     const played = await applied(written(before));
 
