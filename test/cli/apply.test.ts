@@ -3,7 +3,7 @@ import { oneNetwork, shop } from './run.ts';
 import { emulated, type Workspace } from './workspace.ts';
 
 describe('src/cli/commands/apply.ts', () => {
-  test('--format json is one object a line: start, progress, end, the summary last', async () => {
+  test('--format json prints one object a line, and the summary last', async () => {
     const told = await emulated(shop).events('apply --yes');
     for (const type of ['started', 'ended']) {
       expect(told.filter((each) => each.type === type).map(({ key }) => key)).toHaveLength(5);
@@ -19,7 +19,7 @@ describe('src/cli/commands/apply.ts', () => {
     });
   });
 
-  test('--format json tells at the end what stays billed', async () => {
+  test('the JSON summary lists the resources that stay billed', async () => {
     const kept = shop.replace('{ ip: web }', '{ new: true }\n    keep_ip: true');
     const empty = 'version: 1\nproject: { id: 4711 }\nsettings: { prune: true, max_deletions: 9 }\n';
     const place = emulated(kept, { 'empty.yaml': empty });
@@ -28,7 +28,7 @@ describe('src/cli/commands/apply.ts', () => {
     expect(summary.left_billed.join()).toContain('stays billed: keep_ip');
   });
 
-  test('an apply that only a window holds back exits with 0, and a destroy does not', async () => {
+  test('an apply that waits for a window exits with 0, and a destroy does not', async () => {
     const later = new Date(Date.now() + 7_200_000);
     const window = `cron: "${later.getUTCMinutes()} ${later.getUTCHours()} * * *", duration: 1h, timezone: UTC`;
     const file = (settings: string, names: string) =>
@@ -47,7 +47,7 @@ describe('src/cli/commands/apply.ts', () => {
     await place.refused(3, 'apply --yes -f never.yaml');
   });
 
-  test('a run that leaves out a part of the spec, or deletes all of it, has not converged', async () => {
+  test('a run with --target ends as done, and destroy ends as deleted', async () => {
     const place = emulated(shop);
     const outcome = async (words: string) => (await place.events(`${words} --yes`)).at(-1).outcome;
     expect(await outcome('apply --target networks.backend')).toBe('done');
@@ -55,13 +55,13 @@ describe('src/cli/commands/apply.ts', () => {
     expect(await outcome('destroy')).toBe('deleted');
   });
 
-  test('the emulated project has to be the one of the spec', async () => {
+  test('refuses a spec for another project than the emulated one', async () => {
     const place = emulated(oneNetwork, { 'other.yaml': oneNetwork.replace('4711', '5') });
     await place.out('apply --yes');
     expect(await place.refused(1, 'plan -f other.yaml')).toMatch(/holds the emulated project 4711, not 5/);
   });
 
-  test('a damaged emulator file is refused and left as it is', async () => {
+  test('refuses a damaged emulator file', async () => {
     const place = emulated(oneNetwork, { '.vdcsync/emulator.json': '{' });
     expect(await place.refused(1, 'apply --yes')).toMatch(/emulator\.json/);
   });
@@ -74,11 +74,11 @@ describe('src/cli/commands: status and history', () => {
     await place.out('apply --yes');
   });
 
-  test('status with a broken file says what is broken', async () => {
+  test('status reports the error of an invalid spec', async () => {
     expect(await emulated('version: 2\n').refused(1, 'status')).toMatch(/^vdcsync\.yaml:1:/);
   });
 
-  test('history holds every write with key, request, task and outcome, newest first', async () => {
+  test('history lists every write with key, request, task and outcome, newest first', async () => {
     const writes: readonly Record<string, unknown>[] = (await place.json('history')).writes;
     expect(writes).toHaveLength(5);
     expect(writes.find(({ key }) => key === 'servers.web-1')).toMatchObject({

@@ -12,14 +12,14 @@ beforeAll(async () => {
 });
 
 describe('src/cli/commands/bill.ts', () => {
-  test('as CSV, a field with a comma is quoted, and lines end as RFC 4180 requires', async () => {
+  test('CSV quotes a field with a comma, and ends lines as RFC 4180 requires', async () => {
     const lines = (await place.out('bill --offline --format csv')).split('\r\n');
     expect(lines[0]).toMatch(/^month,currency,key,kind,id,/);
     expect(lines).toHaveLength(5);
     expect(lines.at(-1)).toBe('');
   });
 
-  test('as a picture, it shows the time of each resource', async () => {
+  test('the SVG shows the billed time of each resource', async () => {
     const svg = await place.out('bill --offline --prices prices.yaml --format svg');
     expect(svg).toMatch(/^<svg [\s\S]*billed<\/text>[\s\S]*<title>servers\.web-1 0\.\d\d: 20/);
   });
@@ -27,7 +27,7 @@ describe('src/cli/commands/bill.ts', () => {
   test.each([
     ['2026-13', 'It must be a month, such as 2026-11.'],
     ['2999-01', /2999-01 has not begun\. Choose a month up to 20/],
-  ])('--month %s is a slip in the call', async (month, message) => {
+  ])('--month %s is a usage error', async (month, message) => {
     expect(await place.refused(64, `bill --offline --month ${month}`)).toMatch(message);
   });
 });

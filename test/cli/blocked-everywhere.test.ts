@@ -3,8 +3,8 @@ import { faultRule } from '../../src/emulator/faults.ts';
 import { emulate, live, speed, startDaemon } from '../daemon/support.ts';
 import { folderWith, oneNetwork, vdcsync } from './run.ts';
 
-describe('src/cli: what apply calls blocked', () => {
-  test('plan, status and the daemon call blocked too: a task past its deadline', async () => {
+describe('src/cli: a task past its deadline', () => {
+  test('is blocked in apply, plan, status and the daemon', async () => {
     const stuck = faultRule({ path: 'create_network' }, { do: 'task', outcome: 'stuck' });
     const api = await emulate({ faults: [stuck] });
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork, 'profile.yaml': `time_scale: ${speed}\n` });

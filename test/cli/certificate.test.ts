@@ -4,7 +4,7 @@ import { selfSigned } from '../support/certificate.ts';
 import { portOf } from '../support/serving.ts';
 import { folderWith, inProcess } from './run.ts';
 
-test('a certificate that is not accepted ends a call at once, and it says what to do', async () => {
+test('a rejected TLS certificate ends a command at once, and the error names a remedy', async () => {
   const server = createServer(selfSigned);
   let tried = 0;
   server.on('connection', () => {

@@ -9,7 +9,7 @@ const placed = (spec = oneNetwork, env = {}) =>
   emulated(spec, {}, { PATH: process.env.PATH ?? '', VDC_TOKEN: 'canary', KEPT: 'kept', ...env });
 
 describe('src/cli/commands/apply.ts: apply --check-command', () => {
-  test('the command gets the plan as JSON, and 0 lets it be applied', async () => {
+  test('the check command gets the plan as JSON, and accepts the plan with exit code 0', async () => {
     const place = placed();
     await place.out('apply --yes --check-command', 'cat > plan.json');
     const plan = planSchema.parse(JSON.parse(place.read('plan.json')));
@@ -18,18 +18,18 @@ describe('src/cli/commands/apply.ts: apply --check-command', () => {
   });
 
   test.each([
-    ['an exit code', 'echo no such network; exit 1', 'no such network'],
-    ['a command that is not there', 'no-such-program-at-all', 'no-such-program-at-all'],
+    ['a nonzero exit code', 'echo no such network; exit 1', 'no such network'],
+    ['a missing command', 'no-such-program-at-all', 'no-such-program-at-all'],
     ['a signal', 'kill -9 $$', 'SIGKILL'],
     ['a command that leaves a program running', 'sleep 600 & echo left; exit 1', 'left'],
-  ])('%s stops it with the output, before any write, and exits 3', async (_what, command, text) => {
+  ])('%s stops apply before any write, with the output and exit code 3', async (_what, command, text) => {
     const place = placed();
     expect(await place.refused(3, 'apply --yes --check-command', command)).toContain(text);
     expect(await place.managed()).toEqual([]);
     expect(await place.out('history')).not.toContain('networks.backend');
   });
 
-  test('a saved plan and destroy are checked too', async () => {
+  test('also checks a saved plan and destroy', async () => {
     const place = placed();
     await place.out('plan --out plan.json');
     await place.refused(3, 'apply --yes --plan plan.json --check-command false');
@@ -38,7 +38,7 @@ describe('src/cli/commands/apply.ts: apply --check-command', () => {
     expect(await place.managed()).toEqual(['networks.backend']);
   });
 
-  test('it gets no variable of vdcsync, and the others', async () => {
+  test('the check command gets all variables except those of vdcsync', async () => {
     const place = placed();
     await place.out('apply --yes --check-command', 'env > variables');
     const variables = place.read('variables');
@@ -50,7 +50,7 @@ describe('src/cli/commands/apply.ts: apply --check-command', () => {
     expect(owned.read('variables')).not.toContain('canary');
   });
 
-  test('a plan without operations is not checked', async () => {
+  test('does not check a plan without operations', async () => {
     const place = placed();
     await place.out('apply --yes');
     await place.out('apply --yes --check-command', 'touch asked; false');

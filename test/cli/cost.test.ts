@@ -15,7 +15,7 @@ beforeAll(() => {
 });
 
 describe('src/cli', () => {
-  test('a price list adds prices to the catalogue, before and after', async () => {
+  test('a price list adds prices to the catalogue, before and after apply', async () => {
     const { cost } = await place.json('plan --prices prices.yaml');
     expect(cost).toMatchObject({ known_monthly_delta: '25.00', unknown: [] });
     // 2 cores, 4 GB, 40 GB of disk, an address and a card.
@@ -32,7 +32,7 @@ describe('src/cli', () => {
     expect(after.cost.month).toMatchObject({ run_rate: '25.00', incomplete: [] });
   });
 
-  test('without a price list, a resource without a price is named and not counted', async () => {
+  test('without a price list, the cost names a resource without a price and does not count it', async () => {
     const { cost } = await place.json('plan');
     expect(cost.month).toBeUndefined();
     expect(cost.monthly).toEqual({
@@ -41,13 +41,13 @@ describe('src/cli', () => {
     });
   });
 
-  test('the savings of a deletion, and the limit of the additions', async () => {
+  test('shows the savings of a deletion, and applies the cap on additional cost', async () => {
     const destroyed = await place.out('destroy --dry-run --prices prices.yaml');
     expect(destroyed).toContain('Cost: -25.00 EUR a month, from 25.00 to 0.00');
     expect(await capped(20).out('plan --prices prices.yaml')).toContain('[max_monthly_increase]');
   });
 
-  test('an address that stays behind is idle since its server went', async () => {
+  test('a kept address is idle since the deletion of its server', async () => {
     const [head = ''] = shop.split('servers:');
     const kept = emulated(head.replace('max_deletions: 9', 'max_deletions: 9, prune: true'), {
       'first.yaml': shop,
@@ -59,19 +59,19 @@ describe('src/cli', () => {
     expect(Date.parse(idle[0].since)).toBeLessThanOrEqual(Date.parse(state.changed_at));
   });
 
-  test('an amount that is none is refused with its place', async () => {
+  test('reports an invalid price with its position in the file', async () => {
     const wrong = emulated(shop, { 'p.yaml': 'address: cheap\nservers: {a: {corse: 1}}\n' });
     expect(await wrong.refused(1, 'plan --prices p.yaml')).toMatch(/p\.yaml:1:1[\s\S]*corse/);
   });
 
-  test('parts are exact', () => {
+  test('calculates a part of a price exactly', () => {
     expect(part('2.50', 8192, 1024)).toBe('20.0000');
     expect(part('0.1', 3)).toBe('0.3000');
     expect(part('10', 1, 3)).toBe('3.3333');
   });
 
-  describe('settings.max_monthly_increase where a price is not known', () => {
-    test('the plan says first that the cap cannot be checked, and for what', async () => {
+  describe('settings.max_monthly_increase with an unknown price', () => {
+    test('the plan first warns that the cap is unchecked, and names the unpriced resources', async () => {
       const unchecked = capped(50);
       const [, , first = ''] = (await unchecked.out('plan')).split('\n');
       for (const text of ['[cap_unchecked]', 'ips.web', 'servers.web-1']) expect(first).toContain(text);
@@ -82,15 +82,15 @@ describe('src/cli', () => {
       expect(markdown.indexOf('cap_unchecked')).toBeLessThan(markdown.indexOf('####'));
     });
 
-    test('with prices the cap is checked and there is no warning', async () => {
+    test('with prices, the plan checks the cap and has no warning', async () => {
       expect((await capped(50).json('plan --prices prices.yaml')).warnings).toEqual([]);
     });
 
-    test('without a cap there is no warning', async () => {
+    test('without a cap, the plan has no warning', async () => {
       expect(await place.out('plan --format json')).not.toContain('cap_unchecked');
     });
 
-    test('what costs nothing new needs no price', async () => {
+    test('a plan without additional cost needs no price', async () => {
       const free = oneNetwork.replace('networks', 'settings: { max_monthly_increase: 50 }\nnetworks');
       expect((await priced(free).json('plan')).warnings).toEqual([]);
     });

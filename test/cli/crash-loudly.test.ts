@@ -36,8 +36,8 @@ function networksIn(cwd: string): number {
     .length;
 }
 
-describe('src/cli/exit.ts: an error that nobody caught', () => {
-  test('ends the daemon at once and loudly; the next start goes on, and makes nothing twice', async () => {
+describe('src/cli/exit.ts: an uncaught error', () => {
+  test('ends the daemon with an error message; the next start continues and creates nothing twice', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
 
     const { code, stdout, stderr } = await vdcsync(daemon, { cwd, env: { ...env, ...buggy } });
@@ -54,7 +54,7 @@ describe('src/cli/exit.ts: an error that nobody caught', () => {
     expect(networksIn(cwd)).toBe(1);
   });
 
-  test('ends apply with 1 and where it happened; the next one converges', async () => {
+  test('ends apply with exit code 1 and a stack trace; the next apply converges', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
     const apply = ['apply', '--emulator', '--yes'];
 

@@ -66,32 +66,32 @@ async function run(args: readonly string[], cwd: string) {
 }
 
 describe('docs', () => {
-  test.each(pages)('%s: every command does what it says', async (page) => {
+  test.each(pages)('%s: every command works as the page shows', async (page) => {
     const { commands } = await follow(page);
     expect(commands > 0 || !readFileSync(join(root, page), 'utf8').includes('```console')).toBe(true);
   });
 
-  test('the trial of taking over has something to take over', async () => {
+  test('the take-over guide adopts existing resources', async () => {
     const { cwd } = await follow('docs/how-to/take-over.md');
     const { stdout } = await inProcess(['status', '--emulator', '--format', 'json'], { cwd });
     const keys = (JSON.parse(stdout) as { resources: { key: string }[] }).resources.map(({ key }) => key);
     expect(keys).toEqual(expect.arrayContaining(['servers.server-2001', 'networks.backend']));
   });
 
-  test('every field of an API profile is explained', () => {
+  test('docs/how-to/undocumented.md explains every field of an API profile', () => {
     const page = readFileSync(join(root, 'docs/how-to/undocumented.md'), 'utf8');
     for (const field of Object.keys(profileSchema.shape)) expect(page).toMatch(new RegExp(`\\b${field}\\b`));
     for (const name of undocumentedOperations) expect(page).toContain(`\`${name}\``);
   });
 
-  test('the reference of the spec says what of YAML is not accepted, and of which words nobody knows all', () => {
+  test('the spec reference lists unsupported YAML, and fields without a complete list of values', () => {
     const page = readFileSync(join(root, 'docs/reference/file.md'), 'utf8');
     for (const what of ['aliases', 'merge keys', 'tags', 'directives', '1 MiB', '32 levels'])
       expect(page).toContain(what);
     expect(page).toMatch(/`firewall\.policy_in`.*no complete list.*sent unchanged/);
   });
 
-  test('every code that the program gives is explained, and no other', () => {
+  test('every code that the program reports has an explanation, and no other code has one', () => {
     const source = ['src/reconcilers', 'src/plan', 'src/engine', 'src/daemon/project'].flatMap((folder) =>
       readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
         .filter((name) => name.endsWith('.ts'))

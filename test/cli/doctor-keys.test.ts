@@ -45,7 +45,7 @@ describe('src/cli/doctor/keys.ts', () => {
     [{ reusedKeyStatus: 409, reusedKeyCode: 'conflicting_request' }, 'ok', 'with 409 conflicting_request'],
     [{ bodyCheck: 'beforeKey' }, 'ok', 'The API checks the body before the key'],
     [{ bodyCheck: 'beforeKeyUnstored' }, 'warning', 'the API does not store refusals'],
-  ] as const)('tells the reading %j by refused requests alone', async (readings, level, message) => {
+  ] as const)('detects the reading %j by refused requests alone', async (readings, level, message) => {
     const { keys, healthy } = await probed(readings);
 
     expect(keys.map(({ id }) => id)).toEqual(operations.map((name) => `keys:${name}`));
@@ -54,7 +54,7 @@ describe('src/cli/doctor/keys.ts', () => {
     expect(healthy).toBe(true);
   });
 
-  test('asks about network interfaces on a server that reads show', async () => {
+  test('probes network interfaces on a visible server', async () => {
     const prepare = (emulator: Served['emulator']) =>
       void emulator.mutate({ do: 'add_server', name: 'one', public: true });
     const { keys } = await probed({}, { prepare });
@@ -62,7 +62,7 @@ describe('src/cli/doctor/keys.ts', () => {
     expect(keys.map(({ id }) => id)).toContain('keys:add_network_interface');
   });
 
-  test('an API that does otherwise than every modelled reading is a warning', async () => {
+  test('warns of an API that differs from every modelled reading', async () => {
     const prepare = (emulator: Served['emulator']) =>
       emulator.setFaults([
         faultRule({ path: 'create_network' }, { do: 'answer', status: 422, code: 'invalid_request' }),
@@ -73,7 +73,7 @@ describe('src/cli/doctor/keys.ts', () => {
     expect(keys[0]?.message).toContain('differs from the API document');
   });
 
-  test('a token that may only read is not fit to run, and gets no further request', async () => {
+  test('reports a read-only token as an error, and sends no further request', async () => {
     const { keys, levels, writes, healthy } = await probed({}, { token: 'readEnv' });
 
     expect(keys).toEqual([]);

@@ -55,7 +55,7 @@ describe('src/cli/commands/doctor.ts', () => {
     expect(byId.get('probe:delete_backup')?.message).not.toContain('was not tried');
   });
 
-  test('finds the operations of the API by GET alone, and changes nothing', async () => {
+  test('finds the operations of the API with GET alone, and changes nothing', async () => {
     const place = placed({ 'vdcsync.yaml': oneNetwork });
     const before = contentsOf(place.cwd);
     const { byId, ...told } = await diagnose(place);
@@ -70,7 +70,7 @@ describe('src/cli/commands/doctor.ts', () => {
     expect(contentsOf(place.cwd)).toEqual(before);
   });
 
-  test('reports the documented operations without a payload, and asks each path once', async () => {
+  test('reports the documented operations without a payload, and requests each path once', async () => {
     const asked = emulator.emulator.requests.length;
     const { byId } = await diagnose(placed());
     const insert = byId.get('probe:insert_iso');
@@ -85,7 +85,7 @@ describe('src/cli/commands/doctor.ts', () => {
     expect(iso.map(({ method }) => method)).toEqual(['GET']);
   });
 
-  test('that a token may write is proven by a write under it, and by no other', async () => {
+  test('only a write under a token shows that the token can write', async () => {
     const { env, readEnv } = emulator;
     const state = join(newFolder('vdcsync-state-'), 'state.db');
     const [reading, writing] = [readEnv, env].map((own) => {
@@ -113,7 +113,7 @@ describe('src/cli/commands/doctor.ts', () => {
     }
   });
 
-  test('reports a pause, and the refusal of a token that writes', async () => {
+  test('reports a pause, and a refused operation of a token that can write', async () => {
     const { env, files, ...own } = await served({ speed: 60 });
     const place = new Workspace({ ...files, 'vdcsync.yaml': `${oneNetwork}ips:\n  one: {}\n` }, env);
     const refusal = (status: number, code: string) =>
@@ -131,7 +131,7 @@ describe('src/cli/commands/doctor.ts', () => {
     expect(held?.message).toMatch(/^new spending is paused since 2\d{3}-\d\d-\d\d \d\d:\d\d:\d\d UTC: /);
   });
 
-  test('a fast clock is reported with its speed and the setting', async () => {
+  test('reports a fast clock with its speed and the setting', async () => {
     const { readEnv } = await served({ speed: 60 });
     const clock = async (profile: string) => {
       const place = placed({ 'p.yaml': profile }, { ...readEnv, VDCSYNC_API_PROFILE: 'p.yaml' });
@@ -148,7 +148,7 @@ describe('src/cli/commands/doctor.ts', () => {
   test.each([
     [429, 'info', 'is available'],
     [503, 'unknown', 'does not show whether the operation exists'],
-  ])('an answer %i takes no operation for absent', async (status, level, message) => {
+  ])('an answer %i does not count as a missing operation', async (status, level, message) => {
     emulator.emulator.setFaults([
       faultRule({ path: 'list_servers', times: 1 }, { do: 'answer', status, retryAfter: 1 }),
     ]);
@@ -158,7 +158,7 @@ describe('src/cli/commands/doctor.ts', () => {
     expect(list).toMatchObject({ level, message: expect.stringContaining(message) });
   });
 
-  test('a write that the profile has in the wrong place is a warning, and a read, which every look takes, an error', async () => {
+  test('a wrong path in the profile is a warning for a write, and an error for a read', async () => {
     const wrong =
       "operations: {list_servers: {path: /vms}, read_server: {}, eject_iso: {method: DELETE, path: '/vms/{server_id}/iso'}}\n";
     const place = placed({ 'p.yaml': wrong, 'vdcsync.yaml': oneNetwork }, { VDCSYNC_API_PROFILE: 'p.yaml' });
@@ -176,12 +176,12 @@ describe('src/cli/commands/doctor.ts', () => {
 
   test.each<[string, Record<string, string>, Record<string, string>, string]>([
     ['another project', { 'vdcsync.yaml': 'version: 1\nproject: {id: 9}\n' }, {}, 'project'],
-    ['a token that is unknown', {}, { VDC_TOKEN: 'nobody' }, 'token'],
-    ['an API that is not there', {}, { VDC_BASE_URL: 'http://127.0.0.1:1/v1' }, 'api'],
+    ['an unknown token', {}, { VDC_TOKEN: 'nobody' }, 'token'],
+    ['an unreachable API', {}, { VDC_BASE_URL: 'http://127.0.0.1:1/v1' }, 'api'],
     ['an invalid file', { 'vdcsync.yaml': 'version: 2\n' }, {}, 'spec'],
     ['an invalid profile', { 'p.yaml': 'limits: 3\n' }, { VDCSYNC_API_PROFILE: 'p.yaml' }, 'profile'],
     ['a damaged state', { '.vdcsync/state.db': 'no database' }, {}, 'state'],
-  ])('%s is an error with what to do, exit 1', async (_name, files, env, id) => {
+  ])('reports %s as an error with a remedy, and exits with 1', async (_name, files, env, id) => {
     const { code, healthy, findings } = await diagnose(placed(files, env));
     expect({ code, healthy }).toEqual({ code: 1, healthy: false });
     expect(findings.filter(({ level }) => level === 'error').map((each) => each.id)).toContain(id);

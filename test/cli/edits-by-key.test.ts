@@ -4,7 +4,7 @@ import { bare, from, prune, Scene, withNew } from './edits-scene.ts';
 const allowed = { ...bare, replace: 'allowed' };
 const forbidden = { status: 403, code: 'forbidden' };
 
-describe('src/cli: an entry that has an earlier key of a resource, and does not name the resource', () => {
+describe('src/cli: an entry under an earlier key of a renamed resource', () => {
   const kinds = [
     ['servers', allowed, { ...allowed, image: 'debian-13' }],
     ['networks', { cidr: '10.20.0.0/24' }, { cidr: '10.30.0.0/24' }],
@@ -16,7 +16,7 @@ describe('src/cli: an entry that has an earlier key of a resource, and does not 
   ] as const;
   const cases = kinds.flatMap((kind) => settings.map((each) => [...kind, ...each] as const));
 
-  test.each(cases)('of %s, it replaces none %s', async (map, first, second, _name, set, more) => {
+  test.each(cases)('%s: the entry replaces no resource %s', async (map, first, second, _name, set, more) => {
     const { scene, operator } = await Scene.applied({ ...set, [map]: { a: first } });
     await operator.applied({ ...set, [map]: { b: { ...from(`${map}.a`, first), ...more } } });
     const { live } = scene;
@@ -36,7 +36,7 @@ describe('src/cli: an entry that has an earlier key of a resource, and does not 
   const small = { cidr: '10.20.0.0/24' };
   const other = { cidr: '10.30.0.0/24' };
 
-  test('the entry whose resource was taken over returns, and buys none', async () => {
+  test('a returning entry is blocked while an entry under its earlier key has the resource', async () => {
     const { scene, operator } = await Scene.applied({ networks: { a: small } });
     await operator.applied({ networks: { b: from('networks.a', small) } });
     const { live } = scene;
@@ -49,7 +49,7 @@ describe('src/cli: an entry that has an earlier key of a resource, and does not 
   test.each([
     ['moved', { moved: { from: 'networks.b' } }],
     ['id', { id: 32 }],
-  ])('`%s` says that the entry means the resource', async (_name, more) => {
+  ])('`%s` confirms that the entry is for the resource', async (_name, more) => {
     const { scene, operator } = await Scene.applied({ networks: { a: small } });
     await operator.applied({ networks: { b: from('networks.a', small) } });
     await operator.edit({ networks: { a: other } });
@@ -58,7 +58,7 @@ describe('src/cli: an entry that has an earlier key of a resource, and does not 
     expect(blocked.map(({ code }) => code)).not.toContain('recovered_unconfirmed');
   });
 
-  test('a reverted rename asks nothing, and the resource is replaced like any other later', async () => {
+  test('a reverted rename needs no decision, and a later edit replaces the resource', async () => {
     const networks = (name: string, body: object) => ({ ...prune, networks: { [name]: body } });
     const { scene, operator } = await Scene.applied(networks('a', { cidr: '10.20.0.0/24' }));
     await operator.applied(networks('b', from('networks.a', { cidr: '10.20.0.0/24' })));
@@ -69,14 +69,14 @@ describe('src/cli: an entry that has an earlier key of a resource, and does not 
     expect(scene.live.networks).not.toEqual(live.networks);
   });
 
-  test('an entry that has expired deletes none', async () => {
+  test('an expired entry deletes no resource', async () => {
     const { scene, operator } = await Scene.applied({ ...prune, servers: { a: bare } });
     await operator.applied({ ...prune, servers: { b: { ...from('servers.a', bare), protect: true } } });
     await operator.edit({ ...prune, servers: { a: { ...bare, expires: '2026-01-01T00:00:00Z' } } });
     expect(scene.live.servers).toEqual([2001]);
   });
 
-  test('a forgotten resource is taken back, and not replaced', async () => {
+  test('a forgotten resource is adopted again, and not replaced', async () => {
     const { scene, operator, bought } = await Scene.applied({ networks: { a: { cidr: '10.20.0.0/24' } } });
     operator.declare({});
     await operator.out('forget networks.a');
@@ -88,7 +88,7 @@ describe('src/cli: an entry that has an earlier key of a resource, and does not 
   test.each([
     ['with an address', withNew],
     ['without an address', bare],
-  ])('a server %s is taken back that was forgotten while it retired', async (_name, body) => {
+  ])('a server %s that was forgotten while retiring is adopted again', async (_name, body) => {
     const web = { ...body, replace: 'allowed' };
     const { scene, operator } = await Scene.applied({ ...prune, servers: { web } });
     await scene.answering('delete_server', forbidden, () =>
@@ -101,7 +101,7 @@ describe('src/cli: an entry that has an earlier key of a resource, and does not 
     expect(scene.live.servers).toEqual([2001]);
   });
 
-  test('a server is not bought beside one that was forgotten while it retired', async () => {
+  test('no server is created beside a server that was forgotten while retiring', async () => {
     const { scene, operator } = await Scene.applied({ servers: { web: allowed } });
     await scene.answering('delete_server', forbidden, () =>
       operator.edit({ servers: { web: { ...allowed, image: 'debian-13' } } }),
@@ -126,7 +126,7 @@ describe('src/cli: selections, and resources that are gone or not managed', () =
     expect(scene.live.servers).toEqual([2001]);
   });
 
-  test('--exclude of an address keeps the one of the server that is replaced', async () => {
+  test('--exclude of an address keeps the address of a replaced server', async () => {
     const web = { ...withNew, replace: 'allowed' };
     const { scene, operator } = await Scene.applied({ servers: { web } });
     operator.declare({ servers: { web: { ...web, image: 'debian-13' } } });
@@ -134,7 +134,7 @@ describe('src/cli: selections, and resources that are gone or not managed', () =
     expect(scene.live.ips).toContain(5001);
   });
 
-  test('`managed: false` for a server that is gone says so at once', async () => {
+  test('`managed: false` with the id of a deleted server is blocked as not found', async () => {
     const { scene, operator } = await Scene.applied({ servers: { web: bare } });
     scene.emulator.mutate({ do: 'delete_server', id: 2001 });
     operator.declare({ servers: { web: { managed: false, id: 2001 } } });
@@ -145,7 +145,7 @@ describe('src/cli: selections, and resources that are gone or not managed', () =
     expect(await operator.json('status')).toMatchObject({ billed: [] });
   });
 
-  test('the interface in a network that is not managed follows the new name of the network', async () => {
+  test('the interface in an unmanaged network follows the new name of the network', async () => {
     const { operator } = await Scene.applied({
       networks: { default: { managed: false } },
       servers: { a: { ...bare, network_interfaces: ['default'] } },

@@ -7,7 +7,7 @@ const forbidden = { status: 403, code: 'forbidden' };
 
 const isOwn = (each: object) => !('isDefault' in each && each.isDefault);
 
-describe('src/cli: edits of the spec, the state and the project buy nothing twice', () => {
+describe('src/cli: no edit of the spec, the state or the project creates a resource twice', () => {
   test('a server without an address is renamed, and the state is lost', async () => {
     const { scene, operator, bought } = await Scene.applied({ servers: { web: bare } });
     operator.loseState();
@@ -23,7 +23,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     ['ips', {}],
   ] as const;
 
-  test.each(kinds)('of %s, an entry is renamed twice, and the state is lost', async (map, body) => {
+  test.each(kinds)('%s: an entry is renamed twice, and the state is lost', async (map, body) => {
     const { scene, operator } = await Scene.start();
     await operator.applied({ [map]: { a: body } });
     await operator.applied({ [map]: { b: from(`${map}.a`, body) } });
@@ -40,7 +40,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     ['isos', (n: number) => ({ url: `https://mirror.example.com/${n}.iso` })],
   ] as const;
 
-  test.each(named)('of %s, two entries exchange their names', async (map, body) => {
+  test.each(named)('%s: two entries exchange their names', async (map, body) => {
     const { scene, operator } = await Scene.applied({ ...prune, [map]: { a: body(1), b: body(2) } });
     await operator.applied({
       ...prune,
@@ -70,7 +70,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     expect(scene.live.servers).toEqual([id]);
   });
 
-  test('a lost state binds another server than that of its key, and the plan says that one more may exist', async () => {
+  test('the state is lost, another server is adopted, and the plan warns of the key of the entry', async () => {
     const { scene, operator } = await Scene.applied({ servers: { a: bare, b: { ...bare, cores: 2 } } });
     const [a, b] = scene.live.servers;
     operator.loseState();
@@ -101,7 +101,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
       await scene.keeps(bought, operator, truth);
     });
 
-    test('a server is bought and renamed after the copy of the state that is put back', async () => {
+    test('a server is created and renamed, and an older copy of the state is restored', async () => {
       const { scene, operator } = await Scene.applied({ ips: { p: {} } });
       const putBack = operator.copyState();
       await operator.applied({ ips: { p: {} }, servers: { a: bare } });
@@ -112,7 +112,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     });
   });
 
-  test('a server is created again, and the older copy of the state that is put back has another name for it', async () => {
+  test('a server is created again, an older copy of the state is restored, and the entry is renamed', async () => {
     const { scene, operator } = await Scene.applied({ servers: { web: bare } });
     const putBack = operator.copyState();
     scene.emulator.mutate({ do: 'delete_server', id: Number(scene.live.servers[0]) });
@@ -124,11 +124,11 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     await scene.keeps(again, operator, { 'servers.www': again.servers[0] ?? '' });
   });
 
-  describe('the key of a renamed entry is used again after the copy of the state that is put back', () => {
+  describe('a new entry takes the key of a renamed entry, and an older copy of the state is restored', () => {
     test.each([
       ['a server', bare, larger],
-      ['a server with an address, and one without', withNew, bare],
-      ['a server that is replaced in the copy', bare, { ...bare, disk_gb: 40, replace: 'allowed' }],
+      ['a server with an address, and a server without an address', withNew, bare],
+      ['a server with another disk', bare, { ...bare, disk_gb: 40, replace: 'allowed' }],
     ])('%s', async (_name, first, second) => {
       const { scene, operator } = await Scene.applied({ ...prune, servers: { a: first } });
       const putBack = operator.copyState();
@@ -148,7 +148,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     });
   });
 
-  test('a server was edited before the state was lost, and keeps its data once its entry has the true values', async () => {
+  test('the state is lost, the entry is edited, and the server keeps its data once the edit is reverted', async () => {
     const web = { ...bare, replace: 'allowed' };
     const { scene, operator, bought } = await Scene.applied({ servers: { web } });
     operator.loseState();
@@ -161,7 +161,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
   test.each([
     ['', 'a'],
     [' again', 'z'],
-  ])('a server is renamed%s after the copy of the state that is put back in its replacement', async (_again, first) => {
+  ])('a server is renamed%s after an older copy of the state is restored during its replacement', async (_again, first) => {
     const edited = { ...bare, image: 'debian-13', replace: 'allowed' };
     const { scene, operator } = await Scene.applied({ servers: { [first]: bare } });
     if (first !== 'a') await operator.applied({ servers: { a: from('servers.z', bare) } });
@@ -187,7 +187,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     await operator.applied({ networks, servers: { web: edited } });
   });
 
-  test('a second file with the same names and an empty state finds the server, and does not delete it with its entry', async () => {
+  test('a second spec with the same names and an empty state does not delete the server with its entry', async () => {
     const { scene, bought } = await Scene.applied({ ...prune, servers: { web: bare } });
     const second = scene.operator();
     await second.edit({ ...prune, servers: { web: bare } });
@@ -197,7 +197,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     expect(scene.live.servers).toEqual([]);
   });
 
-  test('a lost state passes over refusals for an invoice that is paid by now', async () => {
+  test('the state is lost after refusals for an invoice that is paid by now', async () => {
     const { scene, operator } = await Scene.start();
     operator.declare({ servers: { web: bare } });
     scene.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
@@ -214,7 +214,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     const servers = { a: withNew, n: bare };
     const inX = { project: { id: 4711, scope: 'x' }, ...prune };
 
-    test('is corrected after the state was lost', async () => {
+    test('is corrected after the state is lost', async () => {
       const { scene, operator, bought } = await Scene.applied({ servers });
       operator.loseState();
       expect((await operator.edit({ project: { id: 4711, scope: 'x' }, servers })).code).toBe(3);
@@ -225,7 +225,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
       expect(scene.live).toEqual(bought);
     });
 
-    test('counts a deleted server in its own scope alone', async () => {
+    test('counts a deleted server only in its own scope', async () => {
       const { scene, operator, bought } = await Scene.applied({ servers: { n: bare } });
       operator.loseState();
       await operator.applied({ ...inX, servers: { n: bare } });
@@ -240,7 +240,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
       ['created again', [{}, { n: bare }]],
       ['replaced', [{ n: other }]],
       ['replaced twice', [{ n: other }, { n: { ...bare, replace: 'allowed' } }]],
-    ])('has a server that was %s, and that a new state finds', async (_, edits) => {
+    ])('a new state finds the server that was %s in the wrong scope', async (_, edits) => {
       const { scene, operator } = await Scene.applied({ servers: { n: bare } });
       for (const each of edits) await operator.applied({ ...inX, servers: { ...each } });
       const bought = scene.live;
@@ -276,14 +276,14 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
       return { scene, operator, ids: before.servers };
     }
 
-    test.each([false, true])('; bought before: %s', async (isBought) => {
+    test.each([false, true])('the new entry is created before the loss: %s', async (isBought) => {
       const { scene, operator, ids } = await lost({ ...bare, cores: 2 }, isBought);
       const [www = '', web] = ids;
       await operator.converge({ 'servers.www': www, ...(web !== undefined && { 'servers.web': web }) });
       expect(scene.project.servers.map(({ cores }) => cores)).toEqual([1, 2]);
     });
 
-    test('; bought before with equal values', async () => {
+    test('the new entry is created before the loss, with equal values', async () => {
       const { scene, operator, ids } = await lost(bare, true);
       const [www, web] = ids.map(String);
       await operator.out(`adopt servers.web ${web}`);
@@ -292,7 +292,9 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
       expect(scene.live.servers.map(String)).toEqual([www, web]);
     });
 
-    test.each([0, 1])('; bought before, and server %i of the two is deleted since', async (at) => {
+    test.each([
+      0, 1,
+    ])('the new entry is created before the loss, and server %i of the two is deleted after the loss', async (at) => {
       const { scene, operator, ids } = await lost(at === 0 ? bare : { ...bare, cores: 2 }, true);
       const [gone = 0, left = 0] = at === 0 ? ids : ids.toReversed();
       scene.emulator.mutate({ do: 'delete_server', id: Number(gone) });
@@ -304,7 +306,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     });
   });
 
-  test('the creation of a server is not known, and its entry is renamed, applied, and without `moved` since', async () => {
+  test('the creation of a server is unconfirmed, and its entry is renamed, with `moved` and then without', async () => {
     const { scene, operator } = await Scene.start();
     const fails = { status: 500, code: 'internal', effect: 'done' } as const;
     const edit = () => operator.edit({ servers: { web: bare } });
@@ -317,7 +319,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     }
   });
 
-  test('the state is lost, the entry is edited, and an API that stores no refusals has another request under its key', async () => {
+  test('the state is lost, the entry is edited, and the API stores no refusals', async () => {
     const { scene, operator, bought } = await Scene.applied(
       { servers: { web: bare } },
       { bodyCheck: 'beforeKeyUnstored' },
@@ -330,7 +332,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     expect(scene.live).toEqual(bought);
   });
 
-  test('an entry takes a server that retires by its id, and the server keeps its address', async () => {
+  test('an entry adopts a retiring server by its id, and the server keeps its address', async () => {
     const web = { ...withNew, replace: 'allowed' };
     const { scene, operator } = await Scene.applied({ ...prune, servers: { web } });
     const servers = { web: { ...web, image: 'debian-13' } };
@@ -342,7 +344,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     expect(scene.live).toMatchObject({ servers: [2002], ips: [5002] });
   });
 
-  test('the state is lost, and the entry that names the id of a server has it before the key that bought it', async () => {
+  test('the state is lost, and an entry with the id of a server precedes the key that created the server', async () => {
     const { scene, operator } = await Scene.applied({ servers: { a: withNew } });
     const b = { ...withNew, id: 2001 };
     await operator.applied({ servers: { b } });
@@ -364,7 +366,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     expect(backups.map(({ what }) => what.replace(/^backup \S+/, ''))).toEqual([' of server 2001']);
   });
 
-  test('an entry leaves the spec while the API refuses its creation, which another request may have carried out', async () => {
+  test('an entry leaves the spec while the API refuses its creation with `name_taken`', async () => {
     const { scene, operator } = await Scene.start();
     operator.declare({ servers: { web: withNew } });
     await scene.answering('create_server', { status: 409, code: 'name_taken' }, () =>
@@ -373,7 +375,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     expect(await operator.edit({ servers: {} })).toEqual({ code: 0, blocked: [] });
   });
 
-  test('another user has a free address beside a named one', async () => {
+  test('another user has a free address beside an address of the spec', async () => {
     const { scene, operator } = await Scene.start();
     const { id } = scene.emulator.mutate({ do: 'add_ip' }) as { readonly id: number };
     const { code, blocked } = await operator.edit({
@@ -389,7 +391,7 @@ describe('src/cli: edits of the spec, the state and the project buy nothing twic
     expect(scene.project.ips).toMatchObject([{ serverId: scene.live.servers[0] }]);
   });
 
-  test('the address of a living server is declared `new` in place of `reuse`', async () => {
+  test('the address of an existing server is declared `new` instead of `reuse`', async () => {
     const { scene, operator } = await Scene.start();
     const { id } = scene.emulator.mutate({ do: 'add_ip' }) as { readonly id: number };
     const settings = { ...prune.settings, unmanaged: 'ignore' };

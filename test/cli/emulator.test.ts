@@ -17,7 +17,7 @@ async function firstLine(child: ChildProcess): Promise<string> {
 }
 
 describe('src/cli/commands/emulator.ts', () => {
-  test('serves on a free port, says how in one line, keeps its world, ends cleanly', async () => {
+  test('serves on a free port, prints the connection in one line, saves its data and ends cleanly', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork, 'profile.yaml': 'time_scale: 60\n' });
     const args = ['emulator', '--format', 'json', '--speed', '60', '--data', 'world.json'];
     const first = start(args, { cwd });
@@ -43,7 +43,7 @@ describe('src/cli/commands/emulator.ts', () => {
     expect(await new Promise((resolve) => second.once('exit', resolve))).toBe(0);
   });
 
-  test('with a profile, it shows the variable with this profile', async () => {
+  test('with --profile, prints the variable for the same profile in the client', async () => {
     const cwd = folderWith({ 'own.yaml': 'time_scale: 5\noperations: {list_servers: {}}\n' });
     const child = start(['emulator', '--speed', '5', '--profile', 'own.yaml'], { cwd });
     child.stdout?.once('data', () => child.kill('SIGTERM'));
@@ -53,7 +53,7 @@ describe('src/cli/commands/emulator.ts', () => {
     expect(stdout).not.toContain('echo');
   });
 
-  test('a faults file sets the time of some work', async () => {
+  test('a faults file sets the duration of a task', async () => {
     const cwd = folderWith({ 'faults.yaml': 'durations: {create_network: 2m}\n' });
     const child = start(['emulator', '--format', 'json', '--faults', 'faults.yaml'], { cwd });
     const { base_url } = JSON.parse(await firstLine(child)) as Connection;
@@ -67,16 +67,16 @@ describe('src/cli/commands/emulator.ts', () => {
   });
 
   test.each([
-    ['a faults file that is not there', '--faults gone', /gone cannot be read/],
-    ['a faults file that says nothing known', '--faults bad.yaml', /bad\.yaml:1:9: .*unknown "limits"/],
+    ['a missing faults file', '--faults gone', /gone cannot be read/],
+    ['a faults file with unknown fields', '--faults bad.yaml', /bad\.yaml:1:9: .*unknown "limits"/],
     [
-      'a fault that is none',
+      'an unknown fault',
       '--faults fault.yaml',
       /fault\.yaml:2:14: faults\[0\]\.then\.do: must be answer, .* or standing\n/,
     ],
-    ['a profile that is wrong', '--profile bad.yaml', /bad\.yaml:1:9: profile\.limits: must be a map/],
-    ['a data file that is foreign', '--data bad.yaml', /bad\.yaml .*was not changed/],
-  ])('%s ends it with 1', async (_name, flags, message) => {
+    ['an invalid profile', '--profile bad.yaml', /bad\.yaml:1:9: profile\.limits: must be a map/],
+    ['a data file in another format', '--data bad.yaml', /bad\.yaml .*was not changed/],
+  ])('%s ends the emulator with exit code 1', async (_name, flags, message) => {
     const place = new Workspace(
       { 'bad.yaml': 'limits: [1]\nfaults: 3\n', 'fault.yaml': '- when: {}\n  then: {do: rest}\n' },
       {},

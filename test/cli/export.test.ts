@@ -96,7 +96,7 @@ const withOperations = () =>
 const documented = () => new Workspace(emulator.files, emulator.env);
 
 describe('src/cli/commands/export.ts', () => {
-  test('a file that is there is not overwritten', async () => {
+  test('does not overwrite an existing file', async () => {
     const place = emulated(undefined, { 'mine.yaml': 'mine' });
     expect(await place.refused(1, 'export --out mine.yaml')).toContain('does not overwrite it');
     expect(place.read('mine.yaml')).toBe('mine');
@@ -106,7 +106,7 @@ describe('src/cli/commands/export.ts', () => {
     ['through the documented API', documented, 14, 'yaml'],
     ['where servers can be listed', withOperations, 20, 'yaml'],
     ['as JSON', withOperations, 20, 'json'],
-  ] as const)('of a project full of odd names, %s, plans nothing but adopt', async (_name, open, count, format) => {
+  ] as const)('the export of a project with unusual names, %s, plans only adoptions', async (_name, open, count, format) => {
     const place = open();
     await place.out(`export --out vdcsync.yaml --format ${format}`);
     const text = place.read('vdcsync.yaml');
@@ -128,7 +128,7 @@ describe('src/cli/commands/export.ts', () => {
     expect(await place.out('plan')).toContain('Nothing to do');
   });
 
-  test('what a drive holds is in it, by the name of its ISO, or by its id where the spec has none', async () => {
+  test('exports the ISO in a drive by its name, or by its id without a name in the spec', async () => {
     const stdout = await withOperations().out('export');
     const { isos, servers } = parse(stdout);
     const inDrive = Object.values(servers).flatMap((each) => (each as { iso?: string }).iso ?? []);
@@ -137,7 +137,7 @@ describe('src/cli/commands/export.ts', () => {
     expect(stdout).not.toContain('what is in a drive');
   });
 
-  test('where the API shows neither drive nor size, it says so', async () => {
+  test('lists the fields that the API does not show', async () => {
     const stdout = await documented().out('export');
     expect(stdout).toContain('# - the ISO in a drive (iso)\n');
     expect(stdout).toContain('# - the type, name, size and image of a server\n');
@@ -145,14 +145,14 @@ describe('src/cli/commands/export.ts', () => {
     expect(stdout).not.toMatch(/^ +iso:/m);
   });
 
-  test('each note stands above its own entry, also of servers that are called numbers', async () => {
+  test('places each note above its entry, also for a server with a numeric name', async () => {
     const stdout = await withOperations().out('export');
     const policy = /policy is not possible in a spec.*\n(?: +#.*\n)* +"?(\w+)"?:/.exec(stdout);
     expect(policy?.[1]).toBe('20');
     expect(stdout).toContain('rule 1 also has destination_port: 443, source: "192.0.2.0/24"');
   });
 
-  test('at the documented limits each wait is one line, also of the command after it', async () => {
+  test('reports each wait for the rate limit in one line, also in the next command', async () => {
     const ten = await served({ speed: 10 });
     for (let at = 1; at <= 20; at++) ten.emulator.mutate({ do: 'add_server', name: `web-${at}` });
     const place = new Workspace(ten.files, ten.readEnv);
@@ -196,7 +196,7 @@ describe('src/cli/commands/export.ts', () => {
     ]);
   });
 
-  test('of the embedded emulator, where nothing is yet', async () => {
+  test('exports an empty project of the embedded emulator', async () => {
     expect(parse(await emulated().out('export'))).toEqual({
       version: 1,
       project: { id: 4711 },

@@ -6,7 +6,7 @@ describe('src/cli/flags.ts', () => {
   const told = (flags: CommonFlags, env = {}) =>
     commandLine(run('adopt', ['ips.web']), callFlags(flags, env));
 
-  test('carry the flags of the call', () => {
+  test('a suggested command has the flags of the call', () => {
     expect(told({ emulator: true, file: ['my shop.yaml'], overlay: ['prod.yaml'], prices: 'p.yaml' })).toBe(
       "vdcsync adopt --emulator -f 'my shop.yaml' --overlay prod.yaml --prices p.yaml ips.web",
     );
@@ -25,7 +25,7 @@ describe('src/cli/flags.ts', () => {
     ['postgres://me:canary@db/y', 'postgres://me:canary@db/x?a=b&state=7', "'postgres://db/x?state=7'"],
     [undefined, 'postgres://me:canary@db/x', 'postgres://db/x'],
     [undefined, 'postgres://me:canary@/x?host=/run', "'postgres://…'"],
-  ])('name a state in a database without what is secret (VDCSYNC_STATE=%s, --state %s)', (known, state, word) => {
+  ])('a suggested command shows no secret of a database state (VDCSYNC_STATE=%s, --state %s)', (known, state, word) => {
     expect(callFlags({ state }, { VDCSYNC_STATE: known })).toBe(` --state ${word}`);
   });
 });

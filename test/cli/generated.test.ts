@@ -5,11 +5,11 @@ import { manPages } from '../../tools/man.ts';
 import { cliPage } from '../../tools/pages.ts';
 
 describe('tools/generated-files.ts', () => {
-  test.each([...generatedFiles()])('%s is what the code says: npm run generate', (name, text) => {
+  test.each([...generatedFiles()])('%s matches the code: npm run generate', (name, text) => {
     expect(readFileSync(new URL(`../../${name}`, import.meta.url), 'utf8')).toBe(text);
   });
 
-  test('the manual has a page of each command with its flags, and no text of it is taken for a request', () => {
+  test('each command has a manual page with its flags, and no text becomes a roff request', () => {
     const pages = manPages();
     const main = pages.get('vdcsync.1') ?? '';
     for (const section of cliPage().split(/^## /m).slice(1)) {

@@ -6,7 +6,7 @@ import { loadSpec } from '../../src/spec/load.ts';
 import { emulated, Workspace } from './workspace.ts';
 
 describe('src/cli/commands/init.ts', () => {
-  test('every default is a file that can be applied', async () => {
+  test('creates a spec that is ready to apply', async () => {
     const place = emulated();
     await place.out('init');
     expect(await place.out('plan')).toContain('Plan: 5 to create.');
@@ -18,7 +18,7 @@ describe('src/cli/commands/init.ts', () => {
     expect(await place.refused(1, 'init')).toContain('does not overwrite it');
   });
 
-  test('without the API it needs the id of the project', async () => {
+  test('needs the project id if no API is configured', async () => {
     const place = new Workspace({}, {});
     expect(await place.refused(64, 'init')).toContain('init does not know the project');
     await place.out('init --project 7');
@@ -27,7 +27,7 @@ describe('src/cli/commands/init.ts', () => {
 });
 
 describe('src/cli/help.ts', () => {
-  test.each(Object.keys(examples))('%s --help ends in examples that exist', async (name) => {
+  test.each(Object.keys(examples))('%s --help ends with valid examples', async (name) => {
     const stdout = await emulated().out(`${name} --help`);
     expect(stdout).toContain('Examples:');
     for (const [call] of examples[name] ?? []) {
@@ -37,7 +37,7 @@ describe('src/cli/help.ts', () => {
 
   test.each([
     60, 66, 72, 80,
-  ])('in a terminal of %i columns, only the command of an example is longer than a line', (width) => {
+  ])('in a terminal of %i columns, only an example command is longer than a line', (width) => {
     let text = '';
     const io = { stdout: { write: (part: string) => (text += part) } } as unknown as Io;
     const program = createProgram(io, () => {});

@@ -47,8 +47,8 @@ function filesIn(folder: string): readonly (readonly [string, string])[] {
     .map((name) => [name, readFileSync(join(folder, name), 'latin1')]);
 }
 
-describe('src/core/hidden-texts.ts: values that came from the environment', () => {
-  test('stand in no output, no plan file and no file of the state, and are planned once', async () => {
+describe('src/core/hidden-texts.ts: values from the environment', () => {
+  test('appear in no output, plan file or state file, and are planned once', async () => {
     const more = { 'plan.json': 'older' };
     const place = emulated(spec + server, more, { ...environment, LOG_LEVEL: 'trace' });
     const { cwd } = place;
@@ -78,7 +78,7 @@ describe('src/core/hidden-texts.ts: values that came from the environment', () =
     for (const [name, text] of [...shown, ...files]) expect([name, shows(text)]).toEqual([name, []]);
   });
 
-  test('stand in no export of a spec that has them, and the export reads the same again', async () => {
+  test('appear in no export, and the export loads as the same spec', async () => {
     const place = emulated(spec + server, {}, environment);
     await place.out('apply --yes');
     for (const format of ['yaml', 'json']) {
@@ -90,12 +90,12 @@ describe('src/core/hidden-texts.ts: values that came from the environment', () =
     }
   });
 
-  test.each(['text', 'json'])('stand in no report of a rehearsal as %s', async (format) => {
+  test.each(['text', 'json'])('appear in no rehearsal report as %s', async (format) => {
     const place = emulated(spec, {}, environment);
     expect(shows(await place.out(`rehearse --trials 2 --format ${format}`))).toEqual([]);
   });
 
-  test('make no digest of the spec that is shown, as it would confirm a guess', () => {
+  test('are not part of a printed digest, which could confirm a guess', () => {
     const read = (text: string) => loadSpec([{ file: 'vdcsync.yaml', text }], { MIRROR_KEY: 'x' });
     const plain = read(spec.replace('${env:MIRROR_KEY}', 'x'));
     expect([publicDigest(read(spec)), publicDigest(plain)]).toEqual([undefined, plain.digest]);

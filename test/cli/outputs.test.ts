@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 
 describe('src/cli/commands/outputs.ts: output', () => {
-  test('--offline gives the same ids and public addresses, and asks no API', async () => {
+  test('--offline prints the same ids and public addresses without the API', async () => {
     const state: Outputs = await place.json('output --offline');
     const known = ({ servers, ips, networks }: Outputs) => ({
       servers: Object.values(servers).map(({ id, name, public_ipv4 }) => [id, name, public_ipv4]),
@@ -37,21 +37,21 @@ describe('src/cli/commands/outputs.ts: output', () => {
     expect(state.observed_at).toBeNull();
   });
 
-  test('--key keeps one resource, and the shape; a key that is not bound is refused', async () => {
+  test('--key prints one resource in the same structure, and refuses an unbound key', async () => {
     const made: Outputs = await place.json('output --offline --key servers.db-1');
     expect(Object.keys(made.servers)).toEqual(['db-1']);
     expect(made.ips).toEqual({});
     expect(await place.refused(64, 'output --offline --key servers.nope')).toContain('vdcsync status');
   });
 
-  test('env: a shell reads it, each value under the path that it has in the JSON', async () => {
+  test('env: a shell reads each value under its JSON path', async () => {
     const script = '. "$0"; echo "$SERVERS_WEB_1_PUBLIC_IPV4 $NETWORKS_BACKEND_CIDR"';
     const shown = printed('sh', '-euc', script, await written('env', 'project.env'));
     expect(shown.trim()).toBe(`${live.servers['web-1']?.public_ipv4} 10.20.0.0/24`);
   });
 
   test.skipIf(lacks('ansible-inventory'))(
-    'ansible: ansible-inventory takes it, with hosts and groups',
+    'ansible: ansible-inventory reads the hosts and groups',
     async () => {
       const path = await written('ansible', 'inventory.yaml');
       const listed = JSON.parse(printed('ansible-inventory', '-i', path, '--list'));
@@ -66,7 +66,7 @@ describe('src/cli/commands/outputs.ts: output', () => {
     expect(found.split('\n')).toContain(`hostname ${live.servers['web-1']?.public_ipv4}`);
   });
 
-  test('a server that is gone is left out and named on standard error', async () => {
+  test('omits a deleted server, and names the server on standard error', async () => {
     const { emulator, env, files } = await served({ speed: 600 });
     const server = '{server_type: plans-1, plan_id: 51, image: debian-13, network_interfaces: [backend]}';
     const own = new Workspace({ ...files, 'vdcsync.yaml': `${oneNetwork}servers:\n  a: ${server}\n` }, env);
@@ -77,7 +77,7 @@ describe('src/cli/commands/outputs.ts: output', () => {
     expect(stderr).toContain('servers.a');
   });
 
-  test('an adopted server: its networks and private addresses, which are bound to no key', async () => {
+  test('prints the unbound networks and private addresses of an adopted server', async () => {
     const own = emulated(undefined, { 'shop.yaml': shop });
     await own.out('apply --yes -f shop.yaml');
     own.remove('.vdcsync/state.db');
@@ -88,13 +88,13 @@ describe('src/cli/commands/outputs.ts: output', () => {
     expect(addresses).toEqual([expect.stringMatching(/^10\.20\.0\./)]);
   });
 
-  test('two names that become one in a format are refused', async () => {
+  test('refuses two names that are equal in the output format', async () => {
     const own = emulated('version: 1\nproject: {id: 4711}\nips: {a-b: {}, a_b: {}}\n');
     await own.out('apply --yes');
     expect(await own.refused(1, 'output --offline --format env')).toMatch(/ips\.a-b.*ips\.a_b/);
   });
 
-  test('ansible: words that YAML 1.1 takes for truth values stay names', async () => {
+  test('ansible: names that are YAML 1.1 booleans stay names', async () => {
     const own = emulated(shop.replaceAll('web-1', 'yes'));
     await own.out('apply --yes');
     const stdout = await own.out('output --format ansible');

@@ -10,7 +10,7 @@ const overlay = 'networks: {backend: {cidr: 10.99.0.0/24}}\n';
 const files = { 'vdcsync.yaml': oneNetwork, 'prod.yaml': overlay };
 
 describe('src/spec: --overlay', () => {
-  test('plan and apply take it, and the plan of the two is nothing afterwards', async () => {
+  test('plan and apply use the overlay, and the next plan is empty', async () => {
     const place = emulated(oneNetwork, { 'prod.yaml': overlay });
     const [operation] = (await place.json('plan --overlay prod.yaml')).operations;
     expect(operation.changes).toContainEqual({ path: 'cidr', from: null, to: '10.99.0.0/24' });
@@ -32,7 +32,7 @@ describe('src/spec: --overlay', () => {
     expect(await emulated(oneNetwork).refused(64, words)).not.toBe('');
   });
 
-  test('rehearse plays the spec with it, and its defaults', async () => {
+  test('rehearse runs the spec with the overlay and its defaults', async () => {
     const servers =
       'defaults: {servers: {server_type: plans-1, plan_id: 52, image: debian-13}}\nservers: {a: {}}\n';
     const place = emulated(oneNetwork, { 'prod.yaml': servers });
@@ -43,7 +43,7 @@ describe('src/spec: --overlay', () => {
 });
 
 describe('src/daemon/sources/file-source.ts', () => {
-  test('an overlay is handed on as one, and watched', async () => {
+  test('marks an overlay as an overlay, and watches its file', async () => {
     const cwd = folderWith(files);
     const stop = new AbortController();
     const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };

@@ -11,14 +11,14 @@ beforeAll(async () => {
 });
 
 describe('src/cli/commands/plan.ts', () => {
-  test('--detailed-exitcode tells changes apart, and blocked before them', async () => {
+  test('--detailed-exitcode distinguishes changes from blocked operations, which take precedence', async () => {
     const blocked = shop.replace('networks:', 'networks:\n  gone: { managed: false }');
     const places = [settled, emulated(shop), emulated(blocked)];
     const codes = await Promise.all(places.map((place) => place.code('plan --detailed-exitcode')));
     expect(codes).toEqual([0, 2, 3]);
   });
 
-  test('what apply only records is a change: a protection, and a key that has another name', async () => {
+  test('a new protection and a renamed key, which only change the state, are changes', async () => {
     const place = emulated(shop);
     await place.out('apply --yes');
     for (const edit of [
@@ -42,14 +42,14 @@ describe('src/cli/commands/plan.ts', () => {
     }
   });
 
-  test('apply --dry-run is plan, with its flags', async () => {
+  test('apply --dry-run is plan with the same flags', async () => {
     const words = 'apply --dry-run --yes --format markdown --detailed-exitcode';
     expect(await emulated(shop).run(words)).toMatchObject({
       ...{ code: 2, stdout: expect.stringContaining('<details>') },
     });
   });
 
-  test('--out saves JSON for apply and shows the text; with a format it saves that', async () => {
+  test('--out saves JSON for apply and prints text, and --format sets the saved format', async () => {
     const place = emulated(shop);
     const { stdout, stderr } = await place.run('plan --out plan.json');
     expect(stdout).toContain('Plan: 5 to create.');
@@ -60,7 +60,7 @@ describe('src/cli/commands/plan.ts', () => {
     expect(await place.refused(1, 'plan --out no/such/folder')).toContain('cannot be written');
   });
 
-  test('colours are for terminals, NO_COLOR and FORCE_COLOR have their say', async () => {
+  test('prints colours only on terminals, unless NO_COLOR or FORCE_COLOR is set', async () => {
     const call = { cwd: folderWith({ 'vdcsync.yaml': shop }) };
     const args = ['plan', '--emulator'];
     const [plain, forced, refused] = await Promise.all([
@@ -74,8 +74,8 @@ describe('src/cli/commands/plan.ts', () => {
   });
 });
 
-describe('src/cli/commands/plan.ts: what a plan says of money', () => {
-  test('a replacement tells the address that goes', async () => {
+describe('src/cli/commands/plan.ts: costs', () => {
+  test('a replacement names the address that is deleted', async () => {
     const text = shop
       .replace('public_ipv4: { ip: web }', 'public_ipv4: { new: true }\n    replace: allowed')
       .replace('ips:\n  web: {}\n', '');
@@ -100,18 +100,18 @@ describe('src/cli/commands/plan.ts: saved plans', () => {
 
   // The golden text of mistakes has one that is not there.
   test.each([
-    ['that is no JSON', () => undefined, /is not JSON/],
-    ['that is something else', () => ({}), /is not a plan of vdcsync/],
-    ['of a later format', (plan: Plan) => ({ ...plan, format_version: 2 }), /plan format 2/],
+    ['that is not JSON', () => undefined, /is not JSON/],
+    ['without the fields of a plan', () => ({}), /is not a plan of vdcsync/],
+    ['in a later format', (plan: Plan) => ({ ...plan, format_version: 2 }), /plan format 2/],
     [
       'of another project',
       (plan: Plan) => ({ ...plan, project: { ...plan.project, id: 1 } }),
       /plan for project 1/,
     ],
     ['without its digest', ({ digest: _, ...plan }: Plan) => plan, /digest/],
-    ['with something added', (plan: Plan) => ({ ...plan, extra: 1 }), /extra/],
+    ['with an additional field', (plan: Plan) => ({ ...plan, extra: 1 }), /extra/],
     ['with a field of another type', (plan: Plan) => ({ ...plan, operations: 'all' }), /operations/],
-  ])('one %s is refused', async (_name, change, message) => {
+  ])('refuses a saved plan %s', async (_name, change, message) => {
     const place = emulated(shop);
     place.write('plan.json', JSON.stringify(change(await place.json('plan'))) ?? 'no JSON');
     const before = contentsOf(place.cwd);
@@ -119,7 +119,7 @@ describe('src/cli/commands/plan.ts: saved plans', () => {
     expect(contentsOf(place.cwd)).toEqual(before);
   });
 
-  test('one is carried out, and refused once the spec has moved', async () => {
+  test('applies a saved plan, and refuses the saved plan once the spec has changed', async () => {
     const place = emulated(shop, { 'other.yaml': shop.replace('10.20.', '10.30.') });
     await place.out('plan --out plan.json');
     const moved = await place.refused(1, `${apply} -f other.yaml`);

@@ -39,7 +39,7 @@ describe('src/engine/run/plan.ts: `plan --prove`', () => {
     expect(stdout).toContain('proof of servers.web: creates nothing');
   });
 
-  test('`plan --prove` with a token that may only read is an error', async () => {
+  test('`plan --prove` with a read-only token is an error', async () => {
     const { operator } = await Scene.start(strict, 'readEnv');
     operator.declare(servers(1, ['web'], {}));
 

@@ -14,7 +14,7 @@ describe('README.md', () => {
   const readme = readFileSync(join(root, 'README.md'), 'utf8');
   const block = (start: string) => readme.split(start)[1]?.split('```')[0] ?? '';
 
-  test('has two commands under its picture, each complete on a new machine, and sections of one screen', () => {
+  test('has two complete commands under its picture, and sections of one screen', () => {
     const [, below = ''] = readme.split('plan.svg)\n');
     expect(below.match(/^```sh\n[^`]*```/gm)?.slice(0, 2)).toEqual([
       '```sh\nnpm ci && npm run demo\n```',
@@ -25,7 +25,7 @@ describe('README.md', () => {
     expect(Math.max(...lines)).toBeLessThanOrEqual(screen);
   });
 
-  test('shows what its commands print', async () => {
+  test('shows the output of its commands', async () => {
     const place = emulated(block('```yaml\n'));
     expect(readme).toContain(`$ vdcsync plan --emulator\n${(await place.out('plan')).trimEnd()}\n`);
     await place.out('apply --yes');

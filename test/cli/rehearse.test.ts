@@ -26,7 +26,7 @@ servers:
 `;
 
 describe('src/cli/commands/rehearse.ts', () => {
-  test('plays the spec with crashes and faults, and draws it', async () => {
+  test('runs the spec with crashes and faults, and draws the run', async () => {
     const place = emulated(oneNetwork);
     const { code, stdout, stderr } = await place.run('rehearse --svg run.svg --format json');
     expect({ code, stderr }).toMatchObject({
@@ -48,7 +48,7 @@ describe('src/cli/commands/rehearse.ts', () => {
     expect(Object.keys(contentsOf(place.cwd))).toEqual(['run.svg', 'vdcsync.yaml']);
   });
 
-  test('a spec of a live project is played with what the emulator has, and says so', async () => {
+  test('replaces values that the emulator does not have, and reports the replacements', async () => {
     const place = emulated(foreign, {}, { RELEASE: '4', VDCSYNC_ALLOW_ENV: 'RELEASE' });
     const { code, stdout } = await place.run('rehearse --trials 40');
     expect(stdout).toContain('server type huge-9: the rehearsal uses plans-1 instead');
@@ -63,7 +63,7 @@ describe('src/cli/commands/rehearse.ts', () => {
       `version: 1\nproject: {id: 4711}\n${more}servers: {web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, ${web}}}\n`,
     ).json(`rehearse --trials ${trials}`);
 
-  test('with an approval, a network interface of a network that is not managed is what was approved', async () => {
+  test('an approved network interface in an unmanaged network converges', async () => {
     const more = 'settings: {approval: plan}\nnetworks: {default: {managed: false}}\n';
     const told = await rehearsed(2, 'network_interfaces: [default]', more);
     expect(told).toMatchObject({ converged: 2, failures: [] });
@@ -78,7 +78,7 @@ describe('src/cli/commands/rehearse.ts', () => {
     expect(told).toMatchObject({ failures: [], trials: 6, converged: 6 });
   });
 
-  test('counts a question that settles an outcome, and no refusal and no late task', async () => {
+  test('counts decisions about an unconfirmed outcome, and no refusal or late task', async () => {
     const servers = { db: { server_type: 'plans-1', image: 'debian-13', plan_id: 52 } };
     const spec = { settings: {}, networks: {}, ips: {}, isos: {}, servers };
     const { plan } = await calmRun(spec, 4711, documentedProfile, '');
@@ -97,7 +97,7 @@ describe('src/cli/commands/rehearse.ts', () => {
     expect(lost).toMatchObject({ asked: [], stopped: false });
   });
 
-  test('counts the decisions by code, and tells how far it is', async () => {
+  test('counts the decisions by code, and shows its progress', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': 'version: 1\nproject: {id: 4711}\nips: {web: {}}\n' });
     const [stdout, stderr] = [new PassThrough(), Object.assign(new PassThrough(), { isTTY: true })];
     const io = { stdin: Readable.from([]), stdout, stderr, env: {}, cwd } as unknown as Io;
@@ -108,12 +108,12 @@ describe('src/cli/commands/rehearse.ts', () => {
     expect(rest.endsWith('\r\x1b[K')).toBe(true);
   });
 
-  test('an invalid file is told as validate tells it', async () => {
+  test('reports an invalid file as validate does', async () => {
     const place = emulated('version: 1\nproject: {id: 1}\nservers: {a: {core: 1}}\n');
     expect(await place.refused(1, 'rehearse')).toMatch(/^vdcsync\.yaml:3:\d+: unknown field `core`/m);
   });
 
-  test('a task that hangs is waited for, and what comes of it is ours', async () => {
+  test('waits for a stuck task, and manages its result', async () => {
     const networks = { backend: { cidr: '10.20.0.0/24' } };
     const spec = { settings: {}, networks, ips: {}, isos: {}, servers: {} };
     const { plan } = await calmRun(spec, 4711, documentedProfile, '');
@@ -122,7 +122,7 @@ describe('src/cli/commands/rehearse.ts', () => {
     expect(await Promise.all(hung.map(runTrial))).toMatchObject([{ converged: true, rule: null }]);
   });
 
-  test('fewer crashes than steps are spread over the whole run', () => {
+  test('spreads fewer crashes than steps over the whole run', () => {
     expect(spread(100, 5)).toEqual([1, 26, 51, 75, 100]);
     expect(spread(3, 5)).toEqual([1, 2, 3]);
     expect(spread(9, 0)).toEqual([]);

@@ -11,7 +11,7 @@ const rendered = async (program: string, name = 'project.ts') => {
 };
 
 describe('src/cli/commands/render.ts', () => {
-  test('40 servers in 15 lines are a spec that can be planned', async () => {
+  test('renders 40 servers from 15 lines as a valid spec', async () => {
     expect(example.trim().split('\n').length).toBeLessThanOrEqual(15);
     const { cwd, code, stderr } = await rendered(example);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -22,7 +22,7 @@ describe('src/cli/commands/render.ts', () => {
     expect(again).toBe(0);
   });
 
-  test('the YAML is plain: no alias, and the same each time', async () => {
+  test('renders YAML without aliases, and the same YAML each time', async () => {
     const program = `const rule = {direction: 'in', action: 'accept'};
       const web = {server_type: 3, image: 'x', plan_id: 1, public_ipv4: {new: true as const}, firewall: {enabled: true, rules: [rule, rule]}};
       export default async () => ({version: 1, project: {id: 1}, servers: {a: web, b: web}, settings: undefined});`;
@@ -33,7 +33,7 @@ describe('src/cli/commands/render.ts', () => {
     expect(readFileSync(join((await rendered(program)).cwd, 'vdcsync.yaml'), 'utf8')).toBe(text);
   });
 
-  test('an invalid project fails with its errors, and replaces no spec', async () => {
+  test('reports the errors of an invalid project, and replaces no spec', async () => {
     const spec = "{version: 1, project: {id: 1}, networks: {a: {cidrr: '10.0.0.0/24'}}}";
     const { cwd, code, stderr } = await rendered(`export default ${spec}`);
     expect([code, stderr]).toEqual([
@@ -47,12 +47,12 @@ describe('src/cli/commands/render.ts', () => {
   });
 
   test.each([
-    ['a function in it', 'export default {project: {id: () => 1}}', 'project.id is a function'],
-    ['a date in it', 'export default {settings: {suspend: new Date(0)}}', 'settings.suspend is a Date'],
+    ['a function', 'export default {project: {id: () => 1}}', 'project.id is a function'],
+    ['a date', 'export default {settings: {suspend: new Date(0)}}', 'settings.suspend is a Date'],
     ['no default export', 'export const project = {}', 'export default defineProject'],
     ['an error', 'throw new RangeError("no such region")', 'RangeError: no such region'],
     ['TypeScript that Node cannot strip', 'enum A { b }\nexport default {}', 'project.ts does not run'],
-  ])('a program with %s is refused, and nothing is written', async (_what, program, text) => {
+  ])('refuses a program with %s, and writes nothing', async (_what, program, text) => {
     const { cwd, code, stderr } = await rendered(program);
     expect(code).toBe(1);
     expect(stderr).toContain(text);

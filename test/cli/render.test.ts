@@ -65,7 +65,7 @@ const plan = {
 } as unknown as Plan;
 
 describe('src/cli/render: a plan', () => {
-  test('in Markdown lets no text of others become markup', () => {
+  test('Markdown: no text from the API becomes markup', () => {
     const text = planMarkdown(plan);
     for (const each of ['Cut to', '<b>', '<script>', '**bold**', '@somebody', '\u001b'])
       expect(text).not.toContain(each);
@@ -74,7 +74,7 @@ describe('src/cli/render: a plan', () => {
     );
   });
 
-  test('in Markdown reads well: commands as code, prose plain, and what a replacement changes', () => {
+  test('Markdown: shows commands as code, text as text, and the changes of a replacement', () => {
     const [blocked] = plan.blocked;
     const remedies = [setting('prune', true, 'to go'), run('forget', ['networks.x'], { when: 'to keep it' })];
     const key = 'servers.web-1.public_ipv4';
@@ -93,7 +93,7 @@ describe('src/cli/render: a plan', () => {
     expect(text).toContain('Refreshed 2026-01-01 00:00:00 UTC, ');
   });
 
-  test('says that a text from the environment has another value', () => {
+  test('shows that a value from the environment has changed', () => {
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the syntax of the spec
     const text = 'https://h.example/${env:RELEASE}.iso';
     expect(changeLines({ path: 'url', from: text, to: text }, false)).toEqual([
@@ -101,7 +101,7 @@ describe('src/cli/render: a plan', () => {
     ]);
   });
 
-  test('removed rules stand before the new list, and a rule that moves is another order', () => {
+  test('shows removed rules before the new list, and a moved rule as another order', () => {
     const rules = (...ports: number[]) => ports.map((port) => ({ port }));
     const marks = (from: object[], to: object[]) =>
       changeLines({ path: 'rules', from, to }, false).map(
@@ -114,7 +114,7 @@ describe('src/cli/render: a plan', () => {
     expect(marks(rules(1, 1), rules(1))).toEqual(['~rules:otherorder', ' port:1']);
   });
 
-  test('both sides of a rule have their fields in the spec’s order, and what stays is in line with what comes', () => {
+  test('shows the fields of a rule in the order of the spec, and aligns unchanged rules with new rules', () => {
     const was = { enabled: true, direction: 'in', ports: '22' };
     const is = { direction: 'in', enabled: true, ports: '80' };
     const change = { path: 'rules', from: [was], to: [{ ...is, ports: '22' }, is] };
@@ -130,7 +130,7 @@ describe('src/cli/render: a plan', () => {
     );
   });
 
-  test('shortens long values and names none', () => {
+  test('shortens long values, and shows null as none', () => {
     expect(shown(null)).toBe('none');
     expect(shown('x'.repeat(500))).toHaveLength(161);
     expect(shown({ ports: '22,443', on: true })).toBe('{ports: "22,443", on: true}');
@@ -156,7 +156,7 @@ function terminal(rows: number, columns: number) {
 }
 
 describe('src/cli/render/values.ts', () => {
-  test('a long rule is shown whole, in lines that fit a terminal', () => {
+  test('shows a long rule completely, in lines that fit a terminal', () => {
     const rule = {
       ...{ direction: 'in', destination_port: '22,443' },
       ...{ description: 'ssh and https', source: '10.20.0.0/24' },
@@ -170,7 +170,7 @@ describe('src/cli/render/values.ts', () => {
 });
 
 describe('src/cli/render/plan-markdown.ts', () => {
-  test('of a plan too long for a comment says what it leaves out', () => {
+  test('reports the omitted parts of a plan that is too long for a comment', () => {
     const operations = Array.from({ length: 3_000 }, (_, at) => ({
       ...operation('create', `servers.s${at}`),
       changes: [{ path: 'name', from: null, to: `s${at}` }],
@@ -196,7 +196,7 @@ describe('src/cli/render: live progress', () => {
       operation: { verb: 'create', key: `servers.${name}` },
     }) as unknown as ProgressEvent;
 
-  test('is never higher than the screen nor wider than a line', () => {
+  test('is never higher than the screen or wider than a line', () => {
     const { io, written } = terminal(6, 30);
     const view = liveProgress(io, () => ({ now: () => 1000 }));
     for (let index = 0; index < 50; index += 1) view.event(started(`a-name-that-is-far-too-long-${index}`));
@@ -209,7 +209,7 @@ describe('src/cli/render: live progress', () => {
     view.end();
   });
 
-  test('takes a terminal of unknown size as one of 80 by 24', () => {
+  test('uses 80 by 24 for a terminal of unknown size', () => {
     const { io, written } = terminal(0, 0);
     const view = liveProgress(io, () => ({ now: () => 1000 }));
     for (let index = 0; index < 9; index += 1) view.event(started(`web-${index}`));
@@ -221,7 +221,7 @@ describe('src/cli/render: live progress', () => {
     view.end();
   });
 
-  test('leaves what has ended standing, and nothing else', () => {
+  test('keeps only the lines of operations that have ended', () => {
     const { io, written } = terminal(24, 80);
     const view = liveProgress(io, () => ({ now: () => 1000 }));
     view.event({ type: 'planned', at: 0, round: 1, plan: { operations: [] } } as unknown as ProgressEvent);
@@ -239,12 +239,12 @@ describe('src/cli/render: live progress', () => {
   });
 });
 
-describe('src/cli/render: what a plan and a run say of live things', () => {
+describe('src/cli/render: pictures and progress of a plan and a run', () => {
   const size = 'server_type: sliders-1, image: ubuntu-24.04, memory_mb: 1024, disk_gb: 20';
   const spec = (cores: number, more = '') =>
     `settings: {prune: true}\nips:\n  a: {}\n${more}servers:\n  web: {${size}, cores: ${cores}, replace: allowed, public_ipv4: {ip: a}}\n`;
 
-  test('pictures draw a replacement as one, with what is lost, and what is blocked or adopted', async () => {
+  test('a picture shows a replacement as one box with its impact, and blocked and adopted resources', async () => {
     const world = rig();
     await world.apply(spec(1));
     world.emulator.mutate({ do: 'add_network', name: 'mine', cidr: '10.9.0.0/24' });
@@ -260,7 +260,7 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
     expect(svg).toContain('Project 4711: 3 to create, 1 to replace, 1 blocked, 2 unchanged<');
   });
 
-  test('a long line goes between the boxes that it passes, and a long label ends within its own', () => {
+  test('a long line passes between boxes, and a long label ends within its box', () => {
     const long = `servers.${'w'.repeat(90)}`;
     const operations = [
       operation('create', 'networks.a'),
@@ -277,7 +277,7 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
     expect(letters * 7).toBeLessThan(Number(width));
   });
 
-  test('the picture of a usual plan is 1,000 pixels wide at most; arrows say what an operation waits for, and none is implied', async () => {
+  test('a typical picture is at most 1,000 pixels wide, and its arrows show direct dependencies only', async () => {
     const world = rig();
     const file = `networks:\n  backend: {cidr: 10.8.0.0/24}\nips: {web: {}}\nservers:\n  database-primary: {server_type: sliders-1, image: ubuntu-24.04, cores: 2, memory_mb: 4096, disk_gb: 40, public_ipv4: {ip: web}, network_interfaces: [backend], firewall: {enabled: true, policy_in: drop, rules: []}, backup: {max_age: 24h}}\n`;
     const svg = planSvg(await world.plan(file));
@@ -290,7 +290,7 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
     ).not.toBeNull();
   });
 
-  test('an operation that only waits for a blocked one has its own sign and colour', () => {
+  test('an operation that waits for a blocked operation has its own sign and colour', () => {
     const entry = (key: string, code: string) => ({ key, verb: 'create', code, reason: '', remedies: [] });
     const blocked = [entry('networks.a', 'name_exists'), entry('servers.b', 'dependency_blocked')];
     const svg = planSvg({ ...plan, operations: [], blocked } as unknown as Plan);
@@ -299,14 +299,14 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
     expect(first?.[1]).not.toBe(second?.[1]);
   });
 
-  test('a rehearsed operation works while its task runs, and waits until a poll shows the end', () => {
+  test('a bar shows work while a task runs, and waiting until a poll shows the end', () => {
     const waits = [{ startMs: 5_000, endMs: 10_000 }];
     const bars = [{ id: 'create:networks.a', startMs: 0, endMs: 10_000, outcome: 'done', waits }];
     expect(barsText(bars)[0]).toMatch(/▕█{20}░{20}▏/);
     expect(barsSvg(bars, 'x')).toMatch(/class="works"\/><rect [^>]*class="waits"\/><\/g>/);
   });
 
-  test('the picture of a run has round times, and a legend whose texts do not overlap', () => {
+  test('the picture of a run has round times, and a legend without overlapping texts', () => {
     const waits = [{ startMs: 0, endMs: 1_000 }];
     const bars = [
       { id: 'create:networks.a', startMs: 0, endMs: 110_000, outcome: 'done' as const, waits },
@@ -324,7 +324,7 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
   test.each([
     ['on a terminal', (io: Io) => liveProgress(io, () => ({ now: () => 0 }))],
     ['in a log', plainProgress],
-  ])('until when cards are waited for is told once, %s', (_name, viewOf) => {
+  ])('reports the deadline of a wait for free capacity once, %s', (_name, viewOf) => {
     const { io, written } = terminal(24, 80);
     const view = viewOf(io);
     const waits = { type: 'progress', step: 'waiting', detail: 'no cards' };
@@ -345,11 +345,11 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
       { step: 'waiting', detail: '429', untilMs: 8_000, code: 'rate_limit_exceeded' },
       'rate limited until 00:00:08 UTC',
     ],
-  ] as const)('steps have standard words: %j', (step, text) => {
+  ] as const)('shows a step in standard terms: %j', (step, text) => {
     expect(stepText(step, 0)).toBe(text);
   });
 
-  test('counts an operation once, and the operations that a later plan adds', () => {
+  test('counts each operation once, also operations that a later plan adds', () => {
     const tally = new Tally();
     const planned = (...ids: string[]) =>
       tally.count({ type: 'planned', plan: { operations: ids.map((id) => ({ id })) } } as never);
@@ -362,7 +362,7 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
     expect(tally.text).toBe('1 of 3');
   });
 
-  test('a failure that a later try of the same run mended is no failure of the run', () => {
+  test('a failure that a later attempt of the same run repairs is not a failure of the run', () => {
     const result = { key: 'ips.a', verb: 'delete', durationMs: 0 };
     const results = [
       { ...result, outcome: 'failed', code: 'overtaken' },
@@ -380,7 +380,7 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
   test.each([
     ['on a terminal', (io: Io) => liveProgress(io, () => ({ now: () => 0 }))],
     ['in a log', plainProgress],
-  ])('a failed task leaves a line at once, %s', (_name, viewOf) => {
+  ])('prints a line for a failed task at once, %s', (_name, viewOf) => {
     const { io, written } = terminal(24, 200);
     const view = viewOf(io);
     const step = (name: string, detail = '', untilMs = 0) => {
@@ -402,7 +402,7 @@ describe('src/cli/render: what a plan and a run say of live things', () => {
     view.end();
   });
 
-  test('a refusal that stays the same is told once', () => {
+  test('reports an unchanged refusal once', () => {
     const { io, written } = terminal(24, 200);
     const view = plainProgress(io);
     const blocked = { outcome: 'blocked', code: 'insufficient_privileges', durationMs: 1 };

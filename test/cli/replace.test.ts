@@ -20,9 +20,9 @@ const named = (cores: number) => ({
   ...web(cores, { public_ipv4: { ip: 'web' }, replace: 'allowed' }),
 });
 const orders = [
-  ['the new one first', newFirst],
-  ['the old one first', oldFirst],
-  ['the old one first, for its address', named],
+  ['the new server first', newFirst],
+  ['the old server first', oldFirst],
+  ['the old server first, for its address', named],
 ] as const;
 
 /** Each server with its size, and each address with its server. */
@@ -44,7 +44,7 @@ describe('src/cli: a replacement that the API refuses', () => {
   const refusals = [
     ['402', { paymentCheck: 'beforeKey' }, { status: 402, code: 'payment_required' }],
     ['403 for the quota', {}, { status: 403, code: 'quota_exceeded' }],
-    ['409 without an end', {}, { status: 409, code: 'name_taken' }],
+    ['a permanent 409', {}, { status: 409, code: 'name_taken' }],
   ] as const;
   const cases = refusals.flatMap(([name, readings, answer]) =>
     orders.map(([order, file]) => [name, order, file, readings, answer] as const),
@@ -67,7 +67,7 @@ describe('src/cli: a replacement that the API refuses', () => {
   test.each([
     ['another package', 'l40s-2', 'ubuntu-24.04'],
     ['the same package', 'l40s-1', 'debian-13'],
-  ])('no graphics cards are free, and the new server is of %s', async (_, gpu_package, image) => {
+  ])('the API has no free GPU capacity, and the new server has %s', async (_, gpu_package, image) => {
     const gpu = (entry: object) => ({
       servers: { gpu: { server_type: 'gpu-fixed', replace: 'allowed', ...entry } },
     });
@@ -92,7 +92,7 @@ describe('src/cli: a replacement that the API refuses', () => {
 });
 
 describe('src/cli: an edit after the first half of a replacement', () => {
-  test('renames the entry whose new server waits for a payment: the retired address is released', async () => {
+  test('a rename while the new server waits for a payment releases the retired address', async () => {
     const { scene: played, operator } = await applied(oldFirst(1));
     played.emulator.mutate({ do: 'set_standing', standing: 'unpaid' });
     await operator.edit(oldFirst(2));
@@ -113,7 +113,7 @@ const standings = (resources: readonly { readonly key: string; readonly standing
   Object.fromEntries(resources.map(({ key, standing }) => [key, standing]));
 
 describe('src/cli: a retired server that cannot be deleted', () => {
-  test('plan, status and the next apply name it as billed', async () => {
+  test('plan, status and the next apply report the server as billed', async () => {
     const { scene: played, operator } = await applied(newFirst(1));
     const [old] = played.live.servers;
     const retired = `servers.web~${old}`;
@@ -139,7 +139,7 @@ describe('src/cli: a retired server that cannot be deleted', () => {
     expectOne(played, 2);
   });
 
-  test('the impact of the next replacement names the address of its own server', async () => {
+  test('the impact of the next replacement names the address of the current server', async () => {
     const { scene: played, operator } = await applied(newFirst(1));
     await played.answering('release_ip', { status: 403, code: 'insufficient_privileges' }, () =>
       operator.edit(newFirst(2)),

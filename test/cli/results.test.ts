@@ -21,7 +21,7 @@ function schemaOf(name: string) {
   return ajv.compile(JSON.parse(readFileSync(path, 'utf8')));
 }
 
-describe('schemas: results as JSON, as their schemas say', () => {
+describe('schemas: JSON results match their schemas', () => {
   test.each([
     ['status', 'status'],
     ['status', 'status --offline'],

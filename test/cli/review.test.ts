@@ -14,17 +14,17 @@ describe('src/cli: a part of the plan', () => {
     ['--exclude networks.backend', ['ips.web', 'servers.web-1', 'servers.web-1.firewall']],
     ['--target networks.backend --target ips.web', ['ips.web', 'networks.backend']],
     ['--exclude servers.web-1 --exclude ips.web', ['networks.backend']],
-  ])('--target takes what it needs with it, --exclude what needs it: %s', async (flags, keys) => {
+  ])('--target also selects dependencies, and --exclude also excludes dependents: %s', async (flags, keys) => {
     expect(await plannedKeys(emulated(shop), `plan ${flags}`)).toEqual(keys);
   });
 
-  test('what is left out is a warning', async () => {
+  test('a warning counts the changes that are left out', async () => {
     const { warnings, summary } = await emulated(shop).json('plan --target ips.web');
     expect(warnings).toMatchObject([{ code: 'left_out', message: expect.stringContaining('4 changes') }]);
     expect(summary.create).toBe(1);
   });
 
-  test('apply carries out just that, and a key that is none is refused with the near one', async () => {
+  test('apply carries out the selection alone, and an unknown key gets a suggestion', async () => {
     const place = emulated(shop);
     await place.out('apply --yes --target networks.backend');
     expect(await plannedKeys(place)).not.toContain('networks.backend');
@@ -34,7 +34,7 @@ describe('src/cli: a part of the plan', () => {
     expect(wrong).toContain('did you mean networks.backend?');
   });
 
-  test('a saved plan is of the part that it was made of, and of no other', async () => {
+  test('apply of a saved plan refuses another selection', async () => {
     const place = emulated(shop);
     await place.out('plan --target ips.web --out part.json');
     await place.out('plan --out whole.json');
@@ -48,7 +48,7 @@ describe('src/cli: a part of the plan', () => {
     expect(await plannedKeys(place)).not.toContain('ips.web');
   });
 
-  test('what a saved plan is of may be said again', async () => {
+  test('apply of a saved plan accepts the same selection', async () => {
     const place = emulated(shop);
     await place.out('plan --target ips.web --target networks.backend --out plan.json');
     await place.out('apply --yes --plan plan.json --target networks.backend --target ips.web');
@@ -56,7 +56,7 @@ describe('src/cli: a part of the plan', () => {
 });
 
 describe('src/cli/render/plan-svg.ts', () => {
-  test('the graph of changes as a picture', async () => {
+  test('draws the graph of changes', async () => {
     const place = emulated(shop);
     await place.out('plan --format svg --out plan.svg');
     expect(place.read('plan.svg').match(/<g><title>/g)).toHaveLength(5);

@@ -10,7 +10,7 @@ import { folderWith } from './run.ts';
 const minute = 60_000;
 
 describe('src/cli/settings/secret.ts', () => {
-  test('a secret whose file has disappeared is valid for ten minutes, and the log says so', () => {
+  test('a secret stays valid for ten minutes after its file disappears, with a log message', () => {
     const folder = folderWith({ secret: 'first-secret' });
     const file = join(folder, 'secret');
     const log: string[] = [];
@@ -39,7 +39,7 @@ describe('src/cli/commands/approve-commit.ts', () => {
     (change, id) => ({ id: String(id), change, phase: 'waiting' }) as unknown as Rollout,
   );
 
-  test('a beginning of a commit means it only if it is long, and of no other commit', () => {
+  test('a prefix identifies a commit only if the prefix is long and unique', () => {
     expect(waitingRollout(rollouts, 'bbbbbbbbbbbb').change).toBe('bbbbbbbbbbbb33');
     expect(waitingRollout(rollouts, 'aaaaaaaaaaaa2').change).toBe('aaaaaaaaaaaa22');
     for (const change of ['bbbbbbb', 'bbbbbbbbbbb', 'aaaaaaaaaaaa', ''])

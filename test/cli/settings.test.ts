@@ -30,35 +30,40 @@ describe('src/cli/settings: token and URL', () => {
   // test/golden/mistakes.txt has further ones.
   const unusable: readonly (readonly [string, Record<string, string>, number, RegExp])[] = [
     ['two tokens', { VDC_TOKEN_FILE: 'profile.yaml' }, 64, /both set/],
-    ['a URL that is none', { VDC_BASE_URL: 'nowhere' }, 1, /is not a URL/],
-    ['a URL with more after the version', { VDC_BASE_URL: 'https://api.example.com/v1/x' }, 1, /\/v1/],
-    ['a password', { VDC_BASE_URL: 'https://me:canary@api.example.com/v1' }, 1, /user name or password/],
-    ['a token with a space in it', { VDC_TOKEN: 'can ary' }, 1, /characters that a token cannot have/],
-    ['a token file that is not there', { VDC_TOKEN: '', VDC_TOKEN_FILE: 'gone' }, 1, /gone cannot be read/],
+    ['an invalid URL', { VDC_BASE_URL: 'nowhere' }, 1, /is not a URL/],
+    ['a URL with a path after the version', { VDC_BASE_URL: 'https://api.example.com/v1/x' }, 1, /\/v1/],
+    [
+      'a URL with a password',
+      { VDC_BASE_URL: 'https://me:canary@api.example.com/v1' },
+      1,
+      /user name or password/,
+    ],
+    ['a token with a space', { VDC_TOKEN: 'can ary' }, 1, /characters that a token cannot have/],
+    ['a missing token file', { VDC_TOKEN: '', VDC_TOKEN_FILE: 'gone' }, 1, /gone cannot be read/],
     ['an empty token file', { VDC_TOKEN: '', VDC_TOKEN_FILE: 'empty' }, 1, /holds no token/],
-    ['a profile that is not there', { VDCSYNC_API_PROFILE: 'gone.yaml' }, 1, /gone\.yaml cannot be read/],
+    ['a missing profile', { VDCSYNC_API_PROFILE: 'gone.yaml' }, 1, /gone\.yaml cannot be read/],
     ['an unknown token', { VDC_TOKEN: 'canary' }, 1, /VDC_TOKEN/],
   ];
-  test.each(unusable)('%s', async (_name, env, expected, message) => {
+  test.each(unusable)('refuses %s', async (_name, env, expected, message) => {
     const { code, stdout, stderr } = await placed(env, { empty: '\n' }).run('plan');
     expect(stderr).toMatch(message);
     expect(stderr).not.toContain('canary');
     expect({ code, stdout }).toEqual({ code: expected, stdout: '' });
   });
 
-  test('a token of another project is refused', async () => {
+  test('refuses a token of another project', async () => {
     expect(await placed({ VDC_TOKEN: other }).refused(1, 'plan')).toMatch(/4712/);
   });
 
-  test('the token may stand in a file, and a read-only one is enough for a plan', async () => {
+  test('reads the token from a file, and a read-only token is enough for a plan', async () => {
     const token = `${api.emulator.tokens(4711).read}\n`;
     const place = placed({ VDC_TOKEN: '', VDC_TOKEN_FILE: 'token' }, { token });
     expect(await place.run('plan')).toMatchObject({ code: 0, stderr: '' });
   });
 });
 
-describe('src/cli/settings: what does not answer as the API does', () => {
-  test('another path is told as one, and as JSON where that is asked for', async () => {
+describe('src/cli/settings: a wrong base URL', () => {
+  test('reports another path, also as JSON', async () => {
     const place = placed({ VDC_BASE_URL: api.baseUrl.replace('/v1', '/v2') });
     const { code, stdout, stderr } = await place.run('plan --format json');
     expect(stderr).toMatch(/GET \/project answered 404.*Check VDC_BASE_URL/);
@@ -70,7 +75,7 @@ describe('src/cli/settings: what does not answer as the API does', () => {
 });
 
 describe('src/cli/settings: status --detailed-exitcode', () => {
-  test('0 converged, 2 not yet, 3 blocked, 1 where it cannot be told', async () => {
+  test('exits with 0 if converged, 2 if pending, 3 if blocked and 1 if unknown', async () => {
     const place = emulated(oneNetwork, { 'empty.yaml': 'version: 1\nproject: { id: 4711 }\n' });
     await place.refused(2, 'status --detailed-exitcode');
     await place.out('apply --yes');
@@ -81,12 +86,12 @@ describe('src/cli/settings: status --detailed-exitcode', () => {
 });
 
 describe('src/cli/settings: the API profile', () => {
-  test('that cannot be used ends a plan', async () => {
+  test('an invalid profile ends a plan', async () => {
     const place = placed({}, { 'profile.yaml': 'time_scale: 0\n' });
     expect(await place.refused(1, 'plan')).toContain('profile.yaml:1:13: `time_scale` must be');
   });
 
-  test('ids have any name, and may stand in the body', () => {
+  test('an id has any name, and is in the path or in the body', () => {
     const text = `operations:
   list_servers: {}
   read_server: { path: "/vms/{vm}" }
@@ -101,14 +106,14 @@ describe('src/cli/settings: the API profile', () => {
 });
 
 describe('src/cli/settings: the state', () => {
-  test(':memory: is refused, and touches no disk', async () => {
+  test('refuses :memory:, and writes nothing to the disk', async () => {
     const place = placed({}, { 'vdcsync.yaml': 'version: 1\nproject: { id: 4711 }\n' });
     const before = contentsOf(place.cwd);
     await place.refused(64, 'apply --yes --state :memory:');
     expect(contentsOf(place.cwd)).toEqual(before);
   });
 
-  test('a foreign file is refused and left as it is', async () => {
+  test('refuses a file that is not a state, and does not change the file', async () => {
     const place = placed({}, { 'notes.txt': 'not a state\n' });
     const before = contentsOf(place.cwd);
     for (const command of ['plan', 'apply --yes', 'status --offline', 'history'])
@@ -116,7 +121,7 @@ describe('src/cli/settings: the state', () => {
     expect(contentsOf(place.cwd)).toEqual(before);
   });
 
-  test('a damaged one is refused and left as it is', async () => {
+  test('refuses a damaged state, and does not change the file', async () => {
     const place = emulated(oneNetwork);
     await place.out('apply --yes');
     const state = join(place.cwd, '.vdcsync', 'state.db');
@@ -126,7 +131,7 @@ describe('src/cli/settings: the state', () => {
     expect(readFileSync(state)).toEqual(damaged);
   });
 
-  test('one of another project is refused', async () => {
+  test('refuses the state of another project', async () => {
     const place = placed({ VDC_TOKEN: '', VDC_TOKEN_FILE: 'token' }, { token: api.env.VDC_TOKEN ?? '' });
     await place.out('apply --yes');
     place.write('token', other);
@@ -134,13 +139,13 @@ describe('src/cli/settings: the state', () => {
     expect(await place.refused(1, 'apply --yes')).toMatch(/4711/);
   });
 
-  test('one made with the embedded emulator never meets a real API', async () => {
+  test('refuses a state of the embedded emulator with a real API', async () => {
     const place = placed();
     await place.out('apply --yes --emulator');
     expect(await place.refused(1, 'plan')).toMatch(/embedded emulator.*--state/);
   });
 
-  test('one made with an emulator on this machine never meets a real API', async () => {
+  test('refuses a state of a local emulator with a real API', async () => {
     const local = placed();
     await local.out('apply --yes');
     const real = placed({
@@ -151,14 +156,14 @@ describe('src/cli/settings: the state', () => {
       expect(await real.refused(1, command)).toMatch(/`vdcsync emulator`.*a real API.*--state/);
   });
 
-  test('a state file of no project is named as that', async () => {
+  test('reports that a state file has no project yet', async () => {
     const refused = placed({ VDC_TOKEN: 'vdc_unknown' });
     await refused.refused(1, 'apply --yes');
     const forget = await refused.refused(64, 'forget networks.backend');
     expect(forget).toContain('belongs to no project yet');
   });
 
-  test('where none is, nothing is settled, and none is begun', async () => {
+  test('without a state, refuses adopt, forget, ignore and resolve, and creates no state', async () => {
     const place = placed();
     const before = contentsOf(place.cwd);
     for (const words of [
@@ -183,7 +188,7 @@ describe('src/cli/settings: the state', () => {
     expect(contentsOf(place.cwd)).toEqual(before);
   });
 
-  test('a folder and a database server are no state here', async () => {
+  test('refuses a folder and an unreachable database as the state', async () => {
     const place = placed({}, { 'folder/x': '' });
     for (const state of ['folder', 'postgres://me:canary@db.example.com/x'])
       expect(await place.refused(1, `plan --state ${state}`)).not.toContain('canary');

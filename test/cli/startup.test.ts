@@ -23,12 +23,12 @@ function loadedBy(args: readonly string[]): ReadonlySet<string> {
   );
 }
 
-describe('src/cli/main.ts: start-up loads what a call needs', () => {
-  test('--help: neither the spec, nor the API, nor the emulator', () => {
+describe('src/cli/main.ts: the modules that a command loads', () => {
+  test('--help loads neither the spec, nor the API, nor the emulator', () => {
     expect([...loadedBy(['--help'])].sort()).toEqual(['commander', 'src/cli', 'src/core']);
   });
 
-  test('validate: no API, no log, no state, no emulator', () => {
+  test('validate loads no API, log, state or emulator', () => {
     const loaded = loadedBy(['validate']);
     expect([...loaded]).toContain('zod');
     const apart = [
@@ -44,7 +44,7 @@ describe('src/cli/main.ts: start-up loads what a call needs', () => {
     expect(apart.filter((each) => loaded.has(each))).toEqual([]);
   });
 
-  test('plan --emulator: neither HTTP client nor server nor database', () => {
+  test('plan --emulator loads no HTTP client, server or database', () => {
     const loaded = loadedBy(['plan', '--emulator']);
     expect(['undici', 'hono', 'pg', 'src/daemon'].filter((each) => loaded.has(each))).toEqual([]);
   });

@@ -53,7 +53,7 @@ function statusOf({ exists = true, ips, at, entries, offline, plan, prices, ...s
 }
 
 describe('src/cli/commands/status.ts', () => {
-  test('of the state alone: what is recorded, blocked with its commands, in flight and billed already', () => {
+  test('shows recorded, blocked, open and billed resources from the state alone', () => {
     const view = statusOf({ ...facts, offline: 'as --offline asks' });
     expect(view.resources.map(({ key, standing }) => [key, standing])).toEqual([
       ['ips.web', 'unknown'],
@@ -84,7 +84,7 @@ describe('src/cli/commands/status.ts', () => {
     expect(view.idle).toBeNull();
   });
 
-  test('a part that has left the entry of its server is not converged as if the spec declared it', () => {
+  test('shows a part that has left the entry of its server as undeclared', () => {
     const warnings = [{ code: 'no_longer_declared', key: 'servers.a.backup', message: '' }];
     const plan = { operations: [], blocked: [], warnings, project: { id: 4711 }, cost: {} };
     const bindings = ['servers.a.backup', 'servers.a.backup.old', 'servers.a.firewall'].map((key) =>
@@ -95,7 +95,7 @@ describe('src/cli/commands/status.ts', () => {
     expect(view.converged).toBe(true);
   });
 
-  test('is never converged while a write is open, nor where drift is only reported', () => {
+  test('is not converged while a write is open or drift is only reported', () => {
     const summary = { operations: [], blocked: [], warnings: [], project: { id: 4711 }, cost: {} };
     const calm = { ...facts, bindings: facts.bindings.slice(1, 2), intents: [], at: 2_000 };
     const view = (more: object) => statusOf({ ...calm, plan: summary, ...more } as unknown as Found);

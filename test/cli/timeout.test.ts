@@ -28,7 +28,7 @@ describe('src/cli/commands/apply.ts: apply --timeout', () => {
     call = { cwd: folderWith({ ...api.files, 'vdcsync.yaml': spec }), env: api.env };
   });
 
-  test('ends the waiting for graphics cards, does all else, and the next run goes on with the same write', async () => {
+  test('ends a wait for graphics cards, completes all else, and the next run continues the same write', async () => {
     cards(0);
     const { code, stdout, stderr } = await apply('--timeout', '4m');
     expect(code).toBe(130);
@@ -49,7 +49,7 @@ describe('src/cli/commands/apply.ts: apply --timeout', () => {
     expect((JSON.parse(past) as { writes: unknown[] }).writes).toHaveLength(1);
   });
 
-  test('ends in the middle of a task as well; as JSON, a wait tells when it is given up', async () => {
+  test('ends during a task, and a wait in JSON shows its deadline', async () => {
     cards(0);
     const stuck = faultRule({ path: 'create_network', nth: 1, times: 1 }, { do: 'task', outcome: 'stuck' });
     api.emulator.setFaults([stuck]);
@@ -73,7 +73,7 @@ describe('src/cli/commands/apply.ts: apply --timeout', () => {
     expect(Date.parse(waits.deadline) - at).toBeGreaterThan(23.9 * 3_600_000);
   });
 
-  test.each(['soon', '0s', '-5m', '30'])('%s is no duration', async (text) => {
+  test.each(['soon', '0s', '-5m', '30'])('refuses %s as a duration', async (text) => {
     const { code, stderr } = await inProcess(['apply', '--yes', '--timeout', text], call);
     expect(code).toBe(64);
     expect(stderr).toContain('It must be a duration, such as 90s or 30m.');

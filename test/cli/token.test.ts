@@ -7,7 +7,7 @@ import type { Io } from '../../src/cli/terminal.ts';
 import { folderWith } from './run.ts';
 
 describe('src/cli/settings/config.ts', () => {
-  test('a regular file of at most 8 KiB is read, also through a link inside its folder', () => {
+  test('reads a regular file of at most 8 KiB, also through a link inside its folder', () => {
     const folder = folderWith({ 'tokens/real': 'abc\n' });
     symlinkSync('real', join(folder, 'tokens/link'));
     expect(readTokenFile(join(folder, 'tokens/link'), join(folder, 'tokens'))).toBe('abc\n');
@@ -15,7 +15,7 @@ describe('src/cli/settings/config.ts', () => {
     expect(readTokenFile(join(folder, 'tokens/real'))).toHaveLength(8 * 1024);
   });
 
-  test('nothing else is read: no device, no pipe, no folder, no large file, nothing outside the folder', () => {
+  test('reads no device, pipe, folder, large file, or file outside the folder', () => {
     const folder = folderWith({ 'tokens/large': 'x'.repeat(8 * 1024 + 1), outside: 'abc' });
     symlinkSync('../outside', join(folder, 'tokens/out'));
     execFileSync('sh', ['-c', 'mkfifo tokens/pipe'], { cwd: folder });
@@ -28,7 +28,7 @@ describe('src/cli/settings/config.ts', () => {
     expect(reading('/etc/passwd', join(folder, 'tokens'))).toThrow(/leads out of/);
   });
 
-  test('a file holds one token a line, a folder one or more a file; both are read again', () => {
+  test('reads one token a line from a file or the files of a folder, and reads again later', () => {
     const folder = folderWith({
       several: 'one\n\n two \r\n',
       'tokens/a': 'one\n',
@@ -49,7 +49,7 @@ describe('src/cli/settings/config.ts', () => {
     expect(all(), 'while a file cannot be used').toEqual(['one', 'two', 'three', 'four']);
   });
 
-  test('a file without a token, or with too many, is refused with its name and without its content', () => {
+  test('refuses a file without a token or with too many, by its name and without its content', () => {
     const many = Array.from({ length: 17 }, (_, at) => `secret-${at}`).join('\n');
     const folder = folderWith({ empty: '\n', many, words: 'one two\n' });
     symlinkSync('..', join(folder, 'up'));

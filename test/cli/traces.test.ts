@@ -22,7 +22,7 @@ async function spansOf(args: readonly string[], env: Record<string, string>, cwd
 }
 
 describe('src/platform/open-telemetry.ts', () => {
-  test('an apply is one trace below the job that called it: reconcile, plan, intent, request', async () => {
+  test('an apply is one trace below the calling job: reconcile, plan, intent, request', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': shop });
     const traceparent = `00-${caller.traceId}-${caller.spanId}-01`;
     const { code, stderr, spans } = await spansOf(
@@ -60,7 +60,7 @@ describe('src/platform/open-telemetry.ts', () => {
     expect(spans.filter((span) => above(span) === undefined && span !== reconcile)).toEqual([]);
   });
 
-  test('a plan is a span of its own, and a caller that cannot be read is no parent', async () => {
+  test('a plan has its own span, and an invalid trace parent is ignored', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': shop });
     const { spans } = await spansOf(['plan', '--emulator'], { TRACEPARENT: '00-nonsense' }, cwd);
     const plan = spans.find(({ name }) => name === 'plan');
@@ -73,13 +73,13 @@ describe('src/platform/open-telemetry.ts', () => {
   test.each([
     { OTEL_SDK_DISABLED: 'true' },
     { OTEL_TRACES_EXPORTER: 'none' },
-  ])('nothing is traced with %o', async (env) => {
+  ])('%o disables tracing', async (env) => {
     const cwd = folderWith({ 'vdcsync.yaml': shop });
     const { code, spans } = await spansOf(['plan', '--emulator'], env as Record<string, string>, cwd);
     expect([code, spans]).toEqual([0, []]);
   });
 
-  test('variables without an SDK change nothing', async () => {
+  test('tracing variables have no effect without an SDK', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': shop });
     const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' };
     const { code } = await ended(start(['plan', '--emulator'], { cwd, env }));

@@ -53,14 +53,14 @@ describe('src/cli/settings/spec-source.ts', () => {
     'PGPASSWORD',
     'CI_JOB_TOKEN',
     'GITHUB_TOKEN',
-  ])('%s cannot be allowed, neither as a value nor as a token', async (name) => {
+  ])('%s is never allowed as a value or as a token', async (name) => {
     const iso = `version: 1\nproject: { id: 4711 }\nisos: { a: { url: "https://e.example/?\${env:${name}}" } }\n`;
     await emulated(iso, {}, secrets).refused(64, `validate --allow-env ${name}`);
     const token = emulated(`version: 1\nproject: { id: 4711, token_env: ${name} }\n`, {}, secrets);
     await token.refused(1, `validate --token-env-prefix ${name.slice(0, 2)}`);
   });
 
-  test('a value is read if the operator allows its variable', async () => {
+  test('reads a value if the operator allows its variable', async () => {
     const spec =
       'version: 1\nproject: { id: 4711 }\nisos: { a: { url: "https://e.example/${env:MIRROR}" } }\n';
     const env = { MIRROR: 'x', TOKEN_MIRROR: 'y' };

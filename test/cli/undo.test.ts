@@ -22,7 +22,7 @@ async function edited(edit: Sections): Promise<{ scene: Scene; operator: Operato
 }
 
 describe('src/cli/settings/selection.ts', () => {
-  test('two applies with different specs are two runs, and the last one is undone alone', async () => {
+  test('two applies with different specs are two runs, and only the last run is undone', async () => {
     const opened = { ...web, firewall: { ...firewall, policy_in: 'accept' } };
     const { scene, operator, run } = await edited({ settings, ips: { api: {} }, servers: { web: opened } });
     expect(await runs(operator)).toHaveLength(2);
@@ -43,7 +43,7 @@ describe('src/cli/settings/selection.ts', () => {
     await operator.out('plan --detailed-exitcode');
   });
 
-  test('the plan names what a deletion has lost, before and after', async () => {
+  test('the plan and the result name the losses of a deletion', async () => {
     const { scene, operator, run } = await edited({ settings });
     expect(scene.project.servers).toEqual([]);
     const planned = await operator.out(`plan --undo ${run}`);
@@ -57,7 +57,7 @@ describe('src/cli/settings/selection.ts', () => {
     expect(scene.project.servers).toMatchObject([{ id: 2002, cores: 1, firewall: { enabled: true } }]);
   });
 
-  test('every operation of a plan says how far it can be undone', async () => {
+  test('every operation of a plan shows whether an undo is possible', async () => {
     const { operator } = await edited({ settings, ips: { api: {} }, servers: { web } });
     operator.declare({ settings, networks: { a: { cidr: '10.20.0.0/24' } } });
     const { operations }: Plan = await operator.json('plan');
@@ -69,7 +69,7 @@ describe('src/cli/settings/selection.ts', () => {
     });
   });
 
-  test('an undo that a guard holds back is not called undone', async () => {
+  test('an undo that a guard blocks does not end as undone', async () => {
     const none = { ...settings, max_deletions: 0 };
     const { scene, operator, run } = await edited({ settings: none, servers: { web, db: bare } });
     const { code, stdout } = await operator.run(`apply --undo ${run} --yes`);
@@ -85,7 +85,7 @@ describe('src/cli/settings/selection.ts', () => {
     ['binds by id', { web, db: { ...bare, id: 2002 } }, 'the spec has `id` in servers.db'],
     ['rename', { web, api: { ...bare, moved: { from: 'servers.db' } } }, 'renames servers.db to servers.api'],
     ['renames by id', { web, api: { ...bare, id: 2002 } }, 'renames servers.db to servers.api'],
-  ])('refuses a run with a server that the present spec %s', async (_what, servers, text) => {
+  ])('refuses a run with a server that the current spec %s', async (_what, servers, text) => {
     const { scene, operator, run } = await edited({ settings, servers: { web, db: bare } });
     operator.declare({ settings, servers });
     expect(await operator.refused(1, `apply --undo ${run} --yes`)).toContain(text);
@@ -93,8 +93,8 @@ describe('src/cli/settings/selection.ts', () => {
   });
 
   test.each([
-    ['a run that the state does not know', '2020-01-01T00:00:00Z', 'this state knows no run'],
-    ['a name that is none', 'last', 'names no run'],
+    ['an unknown run', '2020-01-01T00:00:00Z', 'this state knows no run'],
+    ['an invalid name of a run', 'last', 'names no run'],
     ['a selection', '2020-01-01T00:00:00Z --target ips.api', 'leave out --target'],
   ])('refuses %s', async (_what, flags, text) => {
     const { operator } = await Scene.start();
@@ -102,7 +102,7 @@ describe('src/cli/settings/selection.ts', () => {
     expect(await operator.refused(64, `plan --undo ${flags}`)).toContain(text);
   });
 
-  test('refuses a run whose resources a later run has changed, and then undoes both, the last one first', async () => {
+  test('refuses a run whose resources a later run uses, and then undoes both runs, the last run first', async () => {
     const addresses = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, {}]));
     const { scene, operator, run } = await edited({ settings, ips: addresses(['a']), servers: { web } });
     const larger = { ...web, public_ipv4: { ip: 'a' }, replace: 'allowed' };
@@ -120,7 +120,7 @@ describe('src/cli/settings/selection.ts', () => {
 });
 
 describe('src/plan/undo.ts: limits', () => {
-  test('a correction of drift is no change that an undo takes back', async () => {
+  test('an undo does not revert a correction of drift', async () => {
     const { scene, operator } = await edited({ settings, ips: { api: {} }, servers: { web } });
     const [server] = scene.project.servers;
     if (server !== undefined) server.firewall.policyIn = 'accept';
@@ -138,7 +138,7 @@ describe('src/plan/undo.ts: limits', () => {
     );
   });
 
-  test('a resource that was renamed or released since is not undone', async () => {
+  test('refuses a run whose resource was renamed or released since', async () => {
     const { operator, run } = await edited({ settings, ips: { api: {} }, servers: { web } });
     operator.declare({ settings, servers: { web } });
     await operator.run('forget ips.api');

@@ -7,7 +7,7 @@ import { serving } from '../support/serving.ts';
 import { oneNetwork } from './run.ts';
 import { Workspace } from './workspace.ts';
 
-describe('src/cli/exit.ts: what is not the API', () => {
+describe('src/cli/exit.ts: an answer that is not from the API', () => {
   test.each([
     [
       200,
@@ -29,7 +29,7 @@ describe('src/cli/exit.ts: what is not the API', () => {
       '{"title": "Forbidden", "code": "insufficient_privileges"}',
       /403 insufficient_privileges.*a team member without this permission/,
     ],
-  ])('%i %s %s: says what answers and what to do, exit 1', async (status, type, body, words) => {
+  ])('%i %s %s: names the cause and a remedy, and exits with 1', async (status, type, body, words) => {
     const id = type === 'text/html' ? {} : { 'x-request-id': 'req-1' };
     const origin = await serving((_request, response) => {
       response.writeHead(status, { 'content-type': type, ...id }).end(body);
@@ -44,7 +44,7 @@ describe('src/cli/exit.ts: what is not the API', () => {
     ['ERR_TLS_CERT_ALTNAME_INVALID', 'check the host name'],
     ['CERT_HAS_EXPIRED', 'the clock of this machine'],
     ['ECONNREFUSED', 'check VDC_BASE_URL and the network'],
-  ])('a connection that fails with %s says what helps', (code, advice) => {
+  ])('names a remedy for a connection that fails with %s', (code, advice) => {
     const stderr = new PassThrough();
     const error = new TransportError('no connection to https://api.example.com/v1: why', 'none', code);
     expect(report(error, { stderr, env: {} } as unknown as Io)).toBe(1);

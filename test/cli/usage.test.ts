@@ -16,33 +16,33 @@ describe('src/cli/program.ts: wrong usage', () => {
     ['flags without a command', ['-f', 'vdcsync.yaml', '--emulator'], /no command is given.*plan -f/],
     ['--yes without a command', ['--yes'], /no command is given.*plan --yes/],
     ['an unknown flag without a command', ['--frobnicate'], /unknown option '--frobnicate'/],
-    ['an unknown command keeps being one behind help', ['help', 'foo'], /^vdcsync: unknown command 'foo'/],
-    ['an unknown command keeps being one beside --help', ['foo', '--help'], /unknown command 'foo'/],
+    ['an unknown command after help', ['help', 'foo'], /^vdcsync: unknown command 'foo'/],
+    ['an unknown command with --help', ['foo', '--help'], /unknown command 'foo'/],
     ['an unknown format', ['plan', '--format', 'xml'], /text, json, markdown/],
-    ['apply has no markdown', ['apply', '--format', 'markdown'], /text, json/],
+    ['apply with the format markdown', ['apply', '--format', 'markdown'], /text, json/],
     ['an argument too many', ['plan', 'extra'], /too many arguments/],
     ['a file without -f', ['plan', 'vdcsync.yaml'], /Name the spec with -f/],
     ['a flag without its value', ['plan', '--state'], /argument missing/],
     ['no spec', ['plan', '--emulator'], /-f FILE/],
     ['one file twice', ['validate', '-f', 'a.yaml', '-f', 'a.yaml'], /given twice/],
     ['no key', ['adopt'], /missing required argument 'key'/],
-    ['what is no key', ['adopt', 'web-1', '17'], /is not a key: examples of keys/],
-    ['what is nearly a key', ['adopt', 'server.web-1', '17'], /is not a key; did you mean servers\.web-1\?/],
-    ['history of what is nearly one', ['history', 'network.a'], /did you mean networks\.a\?/],
-    ['what is no id', ['adopt', 'servers.web-1', '../17'], /is not an id/],
-    ['a resolution without a word', ['resolve', 'servers.web-1'], /exactly one of/],
-    ['a resolution with two words', ['resolve', 'servers.web-1', '--absent', '--abandon'], /exactly one of/],
-    ['a limit of nothing', ['history', '--limit', '0'], /whole number from 1/],
-    ['history of what is no key', ['history', 'web'], /is not a key/],
+    ['an invalid key', ['adopt', 'web-1', '17'], /is not a key: examples of keys/],
+    ['a misspelled key', ['adopt', 'server.web-1', '17'], /is not a key; did you mean servers\.web-1\?/],
+    ['history of a misspelled key', ['history', 'network.a'], /did you mean networks\.a\?/],
+    ['an invalid id', ['adopt', 'servers.web-1', '../17'], /is not an id/],
+    ['resolve without a decision', ['resolve', 'servers.web-1'], /exactly one of/],
+    ['resolve with two decisions', ['resolve', 'servers.web-1', '--absent', '--abandon'], /exactly one of/],
+    ['a limit of zero', ['history', '--limit', '0'], /whole number from 1/],
+    ['history of an invalid key', ['history', 'web'], /is not a key/],
     ['a port out of range', ['emulator', '--port', '70000'], /whole number from 0 to 65535/],
-    ['a port in words', ['emulator', '--port', 'http'], /whole number/],
+    ['a port that is not a number', ['emulator', '--port', 'http'], /whole number/],
     ['a speed of zero', ['emulator', '--speed', '0'], /number over 0/],
-    ['a speed that is none', ['emulator', '--speed', 'fast'], /number over 0/],
-    ['a token as an argument is no flag', ['plan', '--token', 'x'], /unknown option '--token'/],
+    ['a speed that is not a number', ['emulator', '--speed', 'fast'], /number over 0/],
+    ['a token as a flag', ['plan', '--token', 'x'], /unknown option '--token'/],
     ['apply without a terminal and without --yes', ['apply', '--emulator'], /no terminal.*--yes/, spec],
     ['destroy without a terminal and without --yes', ['destroy', '--emulator'], /no terminal.*--yes/, spec],
     [
-      'a spec on standard input, which leaves nobody to ask',
+      'a spec on standard input without --yes',
       ['apply', '--emulator', '-f', '-'],
       /standard input is the spec.*--yes/,
       { input: oneNetwork, terminal: true },
@@ -53,13 +53,13 @@ describe('src/cli/program.ts: wrong usage', () => {
       /silent, fatal, error, warn, info, debug, trace/,
       { ...spec, env: { LOG_LEVEL: 'loud' } },
     ],
-  ])('%s: 64', async (_name, args, message, { files, ...call } = {}) => {
+  ])('exits with 64: %s', async (_name, args, message, { files, ...call } = {}) => {
     const { code, stdout, stderr } = await inProcess(args, { cwd: folderWith(files), ...call });
     expect(stderr).toMatch(message);
     expect({ code, stdout }).toEqual({ code: 64, stdout: '' });
   });
 
-  test('without a command the help is printed and nothing changes', async () => {
+  test('without a command, prints the help and changes nothing', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': oneNetwork });
     const before = contentsOf(cwd);
     const [bare, help] = await Promise.all([[], ['--help']].map((args) => vdcsync(args, { cwd })));
@@ -76,7 +76,7 @@ describe('src/cli/program.ts: wrong usage', () => {
     expect(contentsOf(place.cwd)).toEqual(before);
   });
 
-  test('the usual flags are taken by every command, also where they have no meaning', async () => {
+  test('every command accepts the common flags, also flags without effect', async () => {
     const place = emulated(oneNetwork, { 'p.yaml': 'time_scale: 2\n' });
     for (const words of [
       'validate',
@@ -90,7 +90,7 @@ describe('src/cli/program.ts: wrong usage', () => {
       await place.out(`${words} -f vdcsync.yaml --state x/s.db --api-profile p.yaml`);
   });
 
-  test.each(['export', 'history'])('a file keeps %s to its own project', async (command) => {
+  test.each(['export', 'history'])('%s refuses the spec of another project', async (command) => {
     const more = { 'other.yaml': oneNetwork.replace('4711', '4712'), 'broken.yaml': 'version: 1\n' };
     const place = emulated(oneNetwork, more);
     await place.out('apply --yes');
@@ -101,7 +101,7 @@ describe('src/cli/program.ts: wrong usage', () => {
     expect(await place.refused(1, `${command} -f broken.yaml`)).toContain('broken.yaml:1:1: ');
   });
 
-  test('a command that is to be run next has the flags of this one; in JSON it stands alone', async () => {
+  test('a suggested command has the flags of the call in text, and no flags in JSON', async () => {
     const more = `${oneNetwork}  b: { cidr: 10.21.0.0/24 }\n  c: { cidr: 10.22.0.0/24 }\n`;
     const place = emulated(undefined, { 'my spec.yaml': more });
     const common = ['--state', 'x/s.db', '-f', 'my spec.yaml'];
@@ -117,7 +117,7 @@ describe('src/cli/program.ts: wrong usage', () => {
     expect(stderr).toContain(`vdcsync status ${flags}`);
   });
 
-  test('a folder is validated file by file, as the daemon takes it', async () => {
+  test('validates a folder file by file, as the daemon does', async () => {
     const place = emulated(undefined, {
       'fleet/a.yaml': oneNetwork,
       'fleet/b.yml': oneNetwork.replace('4711', '4712'),
@@ -145,11 +145,11 @@ describe('src/cli/program.ts: wrong usage', () => {
     );
   });
 
-  test('the version is no failure, and stands on standard output', async () => {
+  test('--version prints to standard output and exits with 0', async () => {
     expect(await emulated().out('--version')).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
 
-  test('an older Node is told so in one line', () => {
+  test('reports an outdated Node.js in one line', () => {
     const old = 'Object.defineProperty(process, "versions", { value: { node: "20.19.0" } })';
     const { status, stdout, stderr } = spawnSync(
       process.execPath,
@@ -168,7 +168,7 @@ describe('src/cli/program.ts: commands without API', () => {
     'zsh',
     'fish',
     'powershell',
-  ])('the completion script for %s asks the program', async (shell) => {
+  ])('the completion script for %s calls the program', async (shell) => {
     const { code, stdout } = await vdcsync(['completion', shell], { cwd: folderWith() });
     expect(stdout).toMatch(/\bcomplete (?:-- |'--')/);
     expect(code).toBe(0);
@@ -236,7 +236,7 @@ describe('src/cli/program.ts: commands without API', () => {
   web: { id: 2001, firewall: { policy_in: dorp } }
 `;
 
-  test('validate: a probable slip is a warning, in text and JSON', async () => {
+  test('validate: a probable mistake is a warning, in text and JSON', async () => {
     const place = emulated(doubtful);
     const message = '`dorp` is an unusual `policy_in`; did you mean `drop`?';
     const told = await place.run('validate');
@@ -245,12 +245,12 @@ describe('src/cli/program.ts: commands without API', () => {
     expect(await place.json('validate')).toMatchObject({ valid: true, errors: [], warnings });
   });
 
-  test('validate: a probable slip in one entry is reported beside an error in another', async () => {
+  test('validate: reports a probable mistake in one entry beside an error in another', async () => {
     const told = await emulated(`${doubtful}  other: { id: 2002, max: 3 }\n`).refused(1, 'validate');
     expect(told).toMatch(/^vdcsync\.yaml:6:43: warning: `dorp`.*\nvdcsync\.yaml:7:22: unknown field `max`/);
   });
 
-  test('plan: the same warning, and the value goes through', async () => {
+  test('plan: a probable mistake is a warning, and the value is sent unchanged', async () => {
     const place = emulated(shop.replace('policy_in: drop', 'policy_in: dorp'));
     const { warnings, operations } = await place.json('plan');
     expect(warnings).toMatchObject([
@@ -260,17 +260,17 @@ describe('src/cli/program.ts: commands without API', () => {
   });
 
   test.each([
-    ['is not there', 1, 'gone.yaml', /^gone\.yaml:1:1: .*the file does not exist/],
+    ['does not exist', 1, 'gone.yaml', /^gone\.yaml:1:1: .*the file does not exist/],
     ['is an empty folder', 64, 'folder', /^vdcsync: the folder folder holds no spec/],
-    ['is no text', 1, 'bytes.yaml', /^bytes\.yaml:1:1: .*UTF-8/],
+    ['is not text', 1, 'bytes.yaml', /^bytes\.yaml:1:1: .*UTF-8/],
     ['is empty', 1, 'empty.yaml', /^empty\.yaml:1:1: /],
-  ])('validate: a file that %s', async (_name, code, file, message) => {
+  ])('validate: reports a file that %s', async (_name, code, file, message) => {
     const place = emulated(undefined, { 'folder/x': '', 'empty.yaml': '' });
     writeFileSync(`${place.cwd}/bytes.yaml`, Buffer.from([0x76, 0xff, 0xfe]));
     expect(await place.refused(code, `validate -f ${file}`)).toMatch(message);
   });
 
-  test('two files add up to one spec', async () => {
+  test('two files form one spec', async () => {
     const place = emulated(undefined, { 'a.yaml': oneNetwork, 'b.yaml': 'version: 1\nips:\n  web: {}\n' });
     expect(await place.out('validate -f a.yaml -f b.yaml')).toContain('2 resources');
   });
