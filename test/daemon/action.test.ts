@@ -26,7 +26,7 @@ interface Step {
 }
 
 describe('action.yml', () => {
-  test('fits the published schema, and every input that a step uses is declared', () => {
+  test('matches the published schema, and declares every input that a step uses', () => {
     expect(complaints('github-action.json', action)).toEqual([]);
     const used = [...JSON.stringify(action.runs).matchAll(/inputs\.(\w+)/g)].map(([, name]) => name);
     expect(new Set(used)).toEqual(new Set(Object.keys(action.inputs)));
@@ -34,7 +34,7 @@ describe('action.yml', () => {
     for (const { run = '' } of action.runs.steps) expect(run).not.toContain('${{');
   });
 
-  test('its steps plan, apply and keep the state, for real, twice', async () => {
+  test('the steps plan, apply and keep the state, in two real runs', async () => {
     const { api, clone, git, job, networks } = await repository();
     const { read, readWrite } = api.projects[0]?.tokens ?? {};
     expect(await job('plan', { token: read })).toMatchObject({ code: 0 });
@@ -51,7 +51,7 @@ describe('action.yml', () => {
   test.each([
     'SIGINT',
     'SIGKILL',
-  ] as const)('a job that is cancelled by %s returns the state, another job cannot begin before that, and the next one continues', async (signal) => {
+  ] as const)('a job that %s cancels returns the state before another job begins, and the next job continues', async (signal) => {
     const { api, git, job, networks } = await repository({
       durations: { create_network: [400_000, 400_000] },
     });

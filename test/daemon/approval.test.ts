@@ -14,7 +14,7 @@ const commandsOf = ({ notified }: RunningDaemon) =>
 const digestIn = (command = '') => /vdcsync approve ([0-9a-f]{12})/.exec(command)?.[1] ?? '';
 
 describe('src/daemon: settings.approval', () => {
-  test('the daemon plans and waits, reports each plan once, and carries out the approved one', async () => {
+  test('the daemon waits with its plan, reports each plan once, and carries out the approved plan', async () => {
     const api = await emulate();
     const daemon = await startDaemon(api, { spec });
     await daemon.until(({ condition }) => condition === 'awaiting_approval');
@@ -57,7 +57,7 @@ describe('src/daemon: settings.approval', () => {
     expect(names()).not.toContain('extra');
   });
 
-  test('POST /approve approves with a token of its own, which the token of the page is not', async () => {
+  test('POST /approve accepts its own token, and refuses the token of the page', async () => {
     const api = await emulate();
     const [token, page] = ['approve-canary-of-some-length', 'page-canary-of-some-length'];
     const env = { VDCSYNC_APPROVE_TOKEN: `an-older-token-of-some-length,${token}`, VDCSYNC_HTTP_TOKEN: page };
@@ -89,7 +89,7 @@ describe('src/daemon: settings.approval', () => {
     expect(JSON.stringify(daemon.log())).not.toContain('canary');
   });
 
-  test('POST /approve does not exist without its token', async () => {
+  test('POST /approve does not exist if its token is not configured', async () => {
     const daemon = await startDaemon(await emulate(), { spec });
     expect((await fetch(`${daemon.url}/approve`, { method: 'POST', body: '{}' })).status).toBe(404);
   });

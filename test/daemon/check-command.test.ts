@@ -15,7 +15,7 @@ echo not today >&2; exit 1
 `;
 
 describe('src/daemon/project/plan-check.ts', () => {
-  test('a refused plan is not applied, is reported once, and is checked again when it changes', async () => {
+  test('a refused plan is not applied, is reported once, and is checked again after a change', async () => {
     const api = await emulate();
     const folder = folderWith({ policy });
     chmodSync(join(folder, 'policy'), 0o755);
@@ -59,7 +59,7 @@ describe('src/daemon/project/plan-check.ts', () => {
     expect(variables).not.toMatch(/^VDC/m);
   });
 
-  test('a command that does not end delays neither the end of the daemon nor a newer spec', async () => {
+  test('a hanging command delays neither the end of the daemon nor a newer spec', async () => {
     const api = await emulate();
     const command = 'touch asked; grep -q extra || { sleep 600; true; }';
     const daemon = await startDaemon(api, { spec: oneNetwork, args: ['--check-command', command] });
@@ -72,7 +72,7 @@ describe('src/daemon/project/plan-check.ts', () => {
     expect(await daemon.end()).toBe(0);
   });
 
-  test('an observing daemon asks no command', async () => {
+  test('a daemon in mode observe runs no check command', async () => {
     const api = await emulate();
     const args = ['--mode', 'observe', '--check-command', 'touch asked'];
     const daemon = await startDaemon(api, { spec: oneNetwork, args });

@@ -58,7 +58,7 @@ describe('src/daemon/commit-status', () => {
       ).toBeLessThan(3);
   });
 
-  test('a forge that fails stops no reconciliation, is logged once, and gets the newest status later', async () => {
+  test('a failing forge stops no reconciliation, is logged once, and gets the newest status later', async () => {
     const { api, server, first, push, daemon, ends } = await followed('github', oneNetwork);
     await ends(first, 'success');
     server.answer(503);
@@ -90,7 +90,7 @@ describe('src/daemon/commit-status/result.ts', () => {
     }) as unknown as Daemon;
   const of = (daemon: Daemon) => commitStatusesOf(daemon).map(({ commit, state }) => `${commit} ${state}`);
 
-  test('each condition decides about the commit', () => {
+  test('each condition maps to a commit status', () => {
     const byState = Map.groupBy(conditions, (each) => of(daemonWith([project(1, each)])).join());
     expect(Object.fromEntries(byState)).toEqual({
       'head pending': ['starting', 'awaiting_approval', 'converging', 'waiting', 'suspended'],
@@ -99,7 +99,7 @@ describe('src/daemon/commit-status/result.ts', () => {
     });
   });
 
-  test('a commit is pending until all its projects are reconciled, and fails with one of them', () => {
+  test('a commit is pending until all projects are reconciled, and fails if one project fails', () => {
     const [good, bad] = [project(1, 'converged'), project(2, 'blocked')];
     const old = project(3, 'converged', { reconciled: 'before' });
     expect(of(daemonWith([good, old]))).toEqual(['head pending']);
@@ -108,14 +108,14 @@ describe('src/daemon/commit-status/result.ts', () => {
     expect(of(daemonWith([]))).toEqual(['head success']);
   });
 
-  test('a refused plan names the policy, and not one of its operations', () => {
+  test('a refused plan names the policy, and no operation', () => {
     const refused = { code: 'check_refused', reason: 'not today' };
     const blocked = ['networks.a', 'networks.b'].map((key) => ({ key, ...refused }));
     const [status] = commitStatusesOf(daemonWith([project(1, 'blocked', { blocked })]));
     expect(status?.text).toBe('Refused: not today');
   });
 
-  test('errors of the operator are not quoted, and a text is one line', () => {
+  test('a status is one line, without error texts of the infrastructure', () => {
     const texts = conditions.flatMap((condition) =>
       commitStatusesOf(
         daemonWith([
@@ -166,7 +166,7 @@ describe('src/cli/daemon/commit-status.ts', () => {
     expect(target({ commitStatus, gitUrl })).toMatchObject({ url, forge: commitStatus, name: 'vdcsync' });
   });
 
-  test('without the flag there is no receiver', () => {
+  test('without the flag, the daemon sends no commit status', () => {
     expect(target({})).toBeUndefined();
   });
 
@@ -177,7 +177,7 @@ describe('src/cli/daemon/commit-status.ts', () => {
     [{ commitStatus: 'gitlab', commitStatusUrl: 'http://git.example.com/x' }, 'must be the https URL'],
     [{ commitStatus: 'gitlab', commitStatusUrl: 'https://a:b@git.example.com/x' }, 'must be the https URL'],
     [{ commitStatus: 'gitea', gitUrl: 'file:///srv/r.git', gitAllowInsecure: true }, '--commit-status-url'],
-  ])('%j is refused: %s', (flags, message, more) => {
+  ])('refuses %j: %s', (flags, message, more) => {
     expect(() => target(flags, more)).toThrow(message);
   });
 });

@@ -29,7 +29,7 @@ interface Input {
 const inputs = (header as { spec: { inputs: Record<string, Input> } }).spec.inputs;
 
 describe('templates/vdcsync.yml', () => {
-  test('its inputs have the keys that GitLab reads, and defaults that they allow', () => {
+  test('the inputs have the keys that GitLab reads, and valid defaults', () => {
     expect(Object.keys(header as object)).toEqual(['spec']);
     const isKey = (key: string) => ['description', 'default', 'options', 'regex', 'type'].includes(key);
     for (const [name, input] of Object.entries(inputs)) {
@@ -39,7 +39,7 @@ describe('templates/vdcsync.yml', () => {
     }
   });
 
-  test('it uses each input that it declares, and no other, and its user needs at most ten lines', () => {
+  test('uses exactly the inputs that it declares, and a pipeline needs at most ten lines', () => {
     const used = [...template.matchAll(/\$\[\[ inputs\.(\w+) \]\]/g)].map(([, name]) => name);
     expect(new Set(used)).toEqual(new Set(Object.keys(inputs)));
     const [include] = (parse(example) as { include: { inputs: object }[] }).include;
@@ -105,8 +105,8 @@ async function pipelines(options: ServeOptions = {}) {
   return { gitlab, clone, push, pipeline, mergeRequest, networks, cancel, sent };
 }
 
-describe('templates/vdcsync.yml: its pipelines, run for real', () => {
-  test('a merge request has one note, which follows its plan', async () => {
+describe('templates/vdcsync.yml: real pipelines', () => {
+  test('a merge request has one note, which is updated with each plan', async () => {
     const { gitlab, pipeline, mergeRequest, networks } = await pipelines();
     const mark = '<!-- vdcsync -->';
     gitlab.notes.push({ id: 1, author: { id: 1 }, body: `${mark} another author, the same beginning` });
@@ -147,7 +147,7 @@ describe('templates/vdcsync.yml: its pipelines, run for real', () => {
     expect([unknown.code, networks()]).toEqual([1, ['backend']]);
   });
 
-  test('a cancelled apply keeps its state, and the next pipeline continues', async () => {
+  test('a cancelled apply keeps its state, and the next pipeline continues the apply', async () => {
     const { gitlab, pipeline, networks, cancel, sent } = await pipelines({
       durations: { create_network: [400_000, 400_000] },
     });
@@ -166,7 +166,7 @@ describe('templates/vdcsync.yml: its pipelines, run for real', () => {
     expect([last.code, networks()], next.out + last.out).toEqual([0, ['backend']]);
   });
 
-  test('after a cancellation, apply ends before its state is kept', async () => {
+  test('after a cancellation, apply ends before the job keeps the state', async () => {
     const folder = folderWith();
     mkdirSync(join(folder, '.vdcsync'));
     const apply = spawn('sleep', ['60']);

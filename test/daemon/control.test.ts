@@ -47,7 +47,7 @@ describe('src/daemon/operator-commands/control.ts', () => {
     '{"command": "resolve", "key": "servers.web-1", "resolution": null}',
     '{"command": "ignore", "names": "all"}',
     '{"command": "ignore", "names": [null]}',
-  ])('%s is refused, and the next order is taken', async (body) => {
+  ])('refuses %s, and accepts the next operator command', async (body) => {
     const { path, taken } = await listening();
     const { status, answer } = await send(path, body);
     expect(status).toBe(400);
@@ -65,13 +65,13 @@ describe('src/daemon/operator-commands/control.ts', () => {
     { command: 'resolve', key: 'ips.web' as ResourceKey, resolution: { type: 'abandon' } },
     { command: 'ignore', names: [] },
     { command: 'unignore', names: ['2001'] },
-  ])('$order is handed on as it was given', async (order) => {
+  ])('passes $order on unchanged', async (order) => {
     const { path, taken } = await listening();
     expect(await giveCommand(path, order)).toEqual({ done: result('done') });
     expect(taken).toEqual([order]);
   });
 
-  test('who goes in the middle of an order, or speaks no HTTP, disturbs nobody', async () => {
+  test('a client that disconnects during a command or sends no HTTP affects no other client', async () => {
     const { path } = await listening();
     for (const text of [
       'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 90\r\n\r\n{"command"',

@@ -5,7 +5,7 @@ import { emulate, live, startConverged, startDaemon } from './support.ts';
 const firewallOpen = shop.replace('policy_in: drop', 'policy_in: accept');
 
 describe('src/daemon/daemon.ts: a process with one file', () => {
-  test('an edit is applied, a change elsewhere is corrected, and a broken file is reported and not applied', async () => {
+  test('applies an edit, corrects drift, and reports an invalid file without applying the file', async () => {
     const { api, daemon } = await startConverged(shop);
     const [server] = live(api).servers;
     expect(server?.firewall.policyIn).toBe('drop');

@@ -39,7 +39,7 @@ describe('src/daemon/project/history.ts: drift and approval', () => {
     ['corrected', 'vdcsync corrects the drift now'],
     ['waits', 'the correction waits for your approval: vdcsync approve --spec vdc.yaml abababababab'],
     ['refused', 'the check command refuses the correction'],
-  ] as const)('%s: the last line names the result of the drift', (ending, line) => {
+  ] as const)('%s: the last line of the drift message names the result', (ending, line) => {
     const { history, plan, drifts } = settled();
     plan(planOf(key), old);
     expect(drifts()).toEqual([]);
@@ -47,7 +47,7 @@ describe('src/daemon/project/history.ts: drift and approval', () => {
     expect(drifts()).toEqual([`create ${key}\n${line}`]);
   });
 
-  test('drift that waits is reported once, and not again when it is approved', () => {
+  test('drift that waits for approval is reported once, and not again after the approval', () => {
     const { history, plan, drifts } = settled();
     for (const ending of ['waits', 'waits', 'corrected'] as const) {
       plan(planOf(key), old);
@@ -56,7 +56,7 @@ describe('src/daemon/project/history.ts: drift and approval', () => {
     expect(drifts()).toHaveLength(1);
   });
 
-  test('the deletion of an expired entry is no drift, and its end is notified', () => {
+  test('the deletion of an expired entry is not drift, and the expiry is notified', () => {
     const { history, plan, drifts, notices } = settled();
     const removal = { ...operation(key), verb: 'delete' } as Operation;
     const remedies = [{ type: 'edit', path: key, remove: ['expires'] }];
@@ -69,7 +69,7 @@ describe('src/daemon/project/history.ts: drift and approval', () => {
     });
   });
 
-  test('a plan that a halt cut short before the decision is reported by the next one', () => {
+  test('drift of a plan that ends before its decision is reported with the next plan', () => {
     const { history, plan, drifts } = settled();
     plan(planOf(key), old);
     plan(planOf(key), old);
@@ -77,7 +77,7 @@ describe('src/daemon/project/history.ts: drift and approval', () => {
     expect(drifts()).toHaveLength(1);
   });
 
-  test('an edit is no drift: while it waits, when it is carried out, and when a part of it is taken back', () => {
+  test('an edit is not drift while it waits, when it is carried out, or when a part of it is reverted', () => {
     const { history, plan, close, drifts } = settled();
     for (const ending of ['waits', 'waits', 'corrected'] as const) {
       plan(planOf(key, other), edited);
@@ -95,7 +95,7 @@ describe('src/daemon/project/history.ts: drift and approval', () => {
     expect(drifts()).toHaveLength(1);
   });
 
-  test('drift is reported while something else waits for an operator, but not what waited, nor a backup that is due', () => {
+  test('drift is reported beside blocked operations, but blocked operations and due backups are not drift', () => {
     const { history, plan, close, drifts } = settled();
     const blocked = {
       ...planOf(),
@@ -119,7 +119,7 @@ describe('src/daemon/project/history.ts: drift and approval', () => {
     ]);
   });
 
-  test('drift is reported while an edit waits, once for as long as it stays', () => {
+  test('drift is reported once while an edit waits', () => {
     const { history, plan, drifts } = settled();
     const repair = operation('servers.a.firewall', {
       ...{ kind: 'firewall', verb: 'update', cause: 'drift' },

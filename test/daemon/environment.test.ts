@@ -12,7 +12,7 @@ isos:
 `;
 
 describe('src/core/hidden-texts.ts: values from the environment in a daemon', () => {
-  test('stand in no page, status, metric, notification, log line or file', async () => {
+  test('appear in no page, status, metric, notification, log line or file', async () => {
     const api = await emulate();
     const env = { KEY: canary, LOG_LEVEL: 'trace' };
     const daemon = await startDaemon(api, { spec, env, args: ['--allow-env', 'KEY'] });

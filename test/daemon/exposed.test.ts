@@ -44,7 +44,7 @@ async function expectDaemonShows(daemon: RunningDaemon, exposed: readonly string
   expect(/<title>web-1: exposed/.test(page)).toBe(exposed.length > 0);
 }
 
-describe('src/core/world.ts: every output says that a server is exposed, whatever the cause', () => {
+describe('src/core/world.ts: every output shows an exposed server, whatever the cause', () => {
   test('the firewall is excluded', async () => {
     const api = await emulate();
     const call = operator(api);
@@ -73,7 +73,7 @@ describe('src/core/world.ts: every output says that a server is exposed, whateve
     await expectShown(call, []);
   });
 
-  test('with `drift: report` the daemon notifies once, and again at the end', async () => {
+  test('with `drift: report`, the daemon notifies at the start and at the end of the exposure', async () => {
     const spec = shop.replace('max_deletions: 9', 'max_deletions: 9, drift: report');
     const { api, daemon } = await startConverged(spec);
     const events = () => daemon.notified.filter(({ event }) => /exposed/.test(event));

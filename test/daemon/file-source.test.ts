@@ -32,7 +32,7 @@ function watched(path: string, options: { rereadMs?: number; folder?: boolean } 
 }
 
 describe('src/daemon/sources/file-source.ts: specs from files', () => {
-  test('a burst of saves by rename is one hint, and the next save is seen too', async () => {
+  test('a burst of saves by rename is one hint, and the next save is another hint', async () => {
     const folder = folderWith({ 'a.yaml': 'zero' });
     const path = join(folder, 'a.yaml');
     const { hints, seen } = watched(path);
@@ -47,7 +47,7 @@ describe('src/daemon/sources/file-source.ts: specs from files', () => {
     await seen('in place');
   });
 
-  test('a file that vanishes and returns', async () => {
+  test('a deleted file is an error until the file returns', async () => {
     const folder = folderWith({ 'a.yaml': 'first' });
     const path = join(folder, 'a.yaml');
     const { seen } = watched(path);
@@ -60,8 +60,8 @@ describe('src/daemon/sources/file-source.ts: specs from files', () => {
 
   test.each([
     ['raises an event', 60_000],
-    ['raises none, as when only the contents behind it change', 300],
-  ])('a ConfigMap whose swap %s', async (_, rereadMs) => {
+    ['raises no event', 300],
+  ])('reads a new version of a ConfigMap whose swap %s', async (_, rereadMs) => {
     const folder = folderWith({ 'mount/..v1/a.yaml': 'one' });
     const mount = join(folder, 'mount');
     symlinkSync('..v1', join(mount, '..data'));
@@ -75,7 +75,7 @@ describe('src/daemon/sources/file-source.ts: specs from files', () => {
     await seen('two');
   });
 
-  test('a folder: every YAML file is a spec of its own; one that comes later is seen', async () => {
+  test('every YAML file of a folder is a spec, also a file that is added later', async () => {
     const folder = folderWith({ 'a.yaml': 'one', 'notes.txt': 'x', '.b.yaml': 'hidden' });
     const { seen, hints } = watched(folder, { folder: true });
     await seen('one');

@@ -77,7 +77,7 @@ const metric = async (daemon: RunningDaemon, name: string) =>
   (await daemon.metrics()).split('\n').find((line) => line.startsWith(name));
 
 describe('src/daemon/sources: two files of one project', () => {
-  test('the one in force stays so, whatever the other is called; it goes, and nothing is broken any more', async () => {
+  test('the file in force stays in force, and the other file is an error until its removal', async () => {
     const { api, daemon, write, remove } = await started({ shop, blog }, [4711, 4712]);
 
     write('api', copy);
@@ -108,7 +108,7 @@ describe('src/daemon/sources: two files of one project', () => {
     );
   });
 
-  test('a broken edit of the one in force does not let the other in', async () => {
+  test('an invalid edit of the file in force does not activate the other file', async () => {
     const { api, daemon, write } = await started({ shop }, [4711]);
     write('shop', 'version: [\n');
     await daemon.until(({ spec }) => spec.broken.length > 0);
@@ -119,7 +119,7 @@ describe('src/daemon/sources: two files of one project', () => {
     expect(networks(api, 4711)).toEqual(['default', 'backend']);
   });
 
-  test('both there at the start: none is taken, until it is one, or each has a project of its own', async () => {
+  test('the daemon uses none of two files at its start, until each project has one file', async () => {
     // What is broken beside it describes the project all the same.
     const files = { api: copy, blog, shop: shop.replace('cidr:', 'cdir:') };
     const { api, daemon, write } = await started(files, [4712]);
@@ -136,7 +136,7 @@ describe('src/daemon/sources: two files of one project', () => {
     expect(networks(api, 4713)).toEqual(['default', 'api']);
   });
 
-  test('a file that is renamed goes on under its new name', async () => {
+  test('a renamed file stays in force under its new name', async () => {
     const { api, folder, daemon, write } = await started({ shop }, [4711]);
     renameSync(join(folder, 'projects/shop.yaml'), join(folder, 'projects/web.yaml'));
     const renamed = await daemon.until(({ spec }) => spec.files[0] === 'projects/web.yaml');
@@ -148,7 +148,7 @@ describe('src/daemon/sources: two files of one project', () => {
     await converged(daemon, [4711, 4712]);
   });
 
-  test('a file whose project changes keeps the old one, and neither that nor the new one goes to others', async () => {
+  test('a file that changes its project.id keeps its old project, and no other file gets either project', async () => {
     const { api, daemon, write } = await started({ shop, blog }, [4711, 4712]);
     write('shop', copy.replace('4711', '4712'));
     const notified = await daemon.until(({ spec }) => spec.broken.length > 0);
@@ -166,7 +166,7 @@ describe('src/daemon/sources: a project that leaves the folder', () => {
   const rare = { args: ['-f', 'projects', '--interval', '10h'] };
   const foreign = shop.replace('{ id: 4711', '{ id: 4713').replace('TOKEN_4711', 'TOKEN_4712');
 
-  test('with nothing of it in its state it goes with its file, and comes back with it', async () => {
+  test('a project with an empty state leaves with its file, and returns with its file', async () => {
     const { daemon, write, remove } = await started({ shop, third: foreign }, [], rare);
     await expect.poll(async () => (await projects(daemon)).get(4713)?.condition).toBe('fenced');
     expect(await daemon.ready()).toBe(false);
@@ -179,7 +179,7 @@ describe('src/daemon/sources: a project that leaves the folder', () => {
     await converged(daemon, [4711, 4713]);
   });
 
-  test('a wrong id is put right in its file, as long as nothing was done for it', async () => {
+  test('a wrong project.id can be corrected while the state is empty', async () => {
     const { daemon, write } = await started({ third: foreign }, []);
     await daemon.until(({ condition }) => condition === 'fenced');
     write('third', foreign.replace('4713', '4712'));
@@ -187,7 +187,7 @@ describe('src/daemon/sources: a project that leaves the folder', () => {
     expect(daemon.log().map(({ msg }) => msg)).not.toContain('spec invalid');
   });
 
-  test('a token that is named wrongly is put right in its file, too', async () => {
+  test('a wrong token name can be corrected in the file', async () => {
     const { daemon, write } = await started({ third: foreign }, [], rare);
     await daemon.until(({ condition }) => condition === 'fenced');
     write('third', foreign.replace('TOKEN_4712', 'TOKEN_NOBODY'));
@@ -196,7 +196,7 @@ describe('src/daemon/sources: a project that leaves the folder', () => {
     await converged(daemon, [4713]);
   });
 
-  test('what has something stays as it was last asked to be, and goes once that was taken away', async () => {
+  test('a project with resources keeps its last spec, and leaves once its resources are deleted', async () => {
     const { api, daemon, write, remove } = await started({ shop, blog }, [4711, 4712]);
     remove('blog');
     await expect
@@ -219,7 +219,7 @@ describe('src/daemon/sources: overlays of a folder of projects', () => {
       each.networks.flatMap(({ name, cidr }) => (name === 'backend' ? [`${each.id} ${cidr}`] : [])),
     );
 
-  test('each project gets them, also once one changes, and commands name them', async () => {
+  test('each project gets the overlays, also after a change, and commands name the overlays', async () => {
     const args = ['-f', 'projects', '--overlay', 'projects/common.yaml'];
     const { api, folder, daemon, write } = await started({ shop, blog, common }, [4711, 4712], { args });
     expect(cidrs(api)).toEqual(['4711 10.99.0.0/24', '4712 10.99.0.0/24']);
@@ -242,7 +242,7 @@ describe('src/daemon/sources: commands beside a folder of projects', () => {
     ...{ VDCSYNC_API_PROFILE: 'profile.yaml', VDCSYNC_TOKEN_ENV_PREFIX: 'TOKEN_' },
   });
 
-  test('for one of its files, the state that the daemon keeps is named, and no second one begun', async () => {
+  test('a command for one file names the state of the daemon, and creates no second state', async () => {
     const { api, folder, daemon } = await started({ blog }, [4712]);
     const env = besideDaemon(api);
     const call = (...args: readonly string[]) =>
@@ -271,7 +271,7 @@ describe('src/daemon/sources: commands beside a folder of projects', () => {
     expect((await call('apply', '--yes', ...own)).code).toBe(0);
   });
 
-  test('a state that a file alone has had is named, and moved, and no second one begun beside it', async () => {
+  test('the daemon names an earlier state of a single file, and creates no second state', async () => {
     const api = await cloud();
     const folder = folderWith({ 'projects/blog.yaml': blog, 'profile.yaml': `time_scale: ${speed}\n` });
     const env = besideDaemon(api);

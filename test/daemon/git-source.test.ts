@@ -77,7 +77,7 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     expect((await specs.read(signal)).commit?.id).toBe(second);
   });
 
-  test('follows a branch forward only, also over many commits and a restart, unless told', async () => {
+  test('follows a branch forward only, also over many commits and a restart, unless rewinds are allowed', async () => {
     const { url, push, git, commitOften } = await createRepository();
     const folder = join(folderWith(), 'git');
     const first = await push({ 'infra/vdcsync.yaml': oneNetwork });
@@ -92,7 +92,7 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     expect(notified.commit?.id).toBe(rewritten);
   });
 
-  test('follows on what was taken elsewhere, also where it has taken less, or this very commit', async () => {
+  test('follows the commit of another replica, also with an older or the same commit of its own', async () => {
     const { url, push, git } = await createRepository();
     const first = await push({ 'infra/vdcsync.yaml': oneNetwork });
     const here = source(url);
@@ -107,7 +107,7 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
       await expect(replica.read(signal, elsewhere.commit)).rejects.toThrow(/the history of .* was rewritten/);
   });
 
-  test('takes a repository that is served as plain files, and follows it forward only', async () => {
+  test('reads a repository that is served as plain files, and follows its branch forward only', async () => {
     const { bare, push, git } = await createRepository();
     const update = () => program('git', ['update-server-info'], bare);
     const first = await push({ 'infra/vdcsync.yaml': oneNetwork });
@@ -123,7 +123,7 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     await expect(specs.read(signal)).rejects.toThrow(/the history of .* was rewritten/);
   });
 
-  test('takes no symbolic link, no missing file, no huge file', async () => {
+  test('refuses a symbolic link, a missing file and a huge file', async () => {
     const { url, push, git } = await createRepository();
     await push({ 'infra/big.yaml': '#'.repeat(1024 * 1024 + 1) });
     const clone = (await git('rev-parse', '--show-toplevel')).trim();
@@ -174,7 +174,7 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     );
   });
 
-  test('of a folder, a spec that a commit does not change stays the value that it was', async () => {
+  test('in a folder, a spec that a commit does not change stays the same value', async () => {
     const { url, push } = await createRepository();
     await push({ 'specs/a.yaml': 'a', 'specs/b.yaml': 'b' });
     const specs = source(url, { files: [{ path: 'specs/' }] });
@@ -185,7 +185,7 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     expect(second.specs[1]).toMatchObject({ sources: [{ text: 'other' }] });
   });
 
-  test('over http with a token, which stands in no file of its repository', async () => {
+  test('reads over http with a token, which no file of the local repository contains', async () => {
     const { bare, push } = await createRepository();
     await push({ 'infra/vdcsync.yaml': oneNetwork });
     const served = await serveGit(bare, 'canary-token');
@@ -201,7 +201,7 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     await refused.catch((error: Error) => expect(error.message).not.toContain('canary'));
   });
 
-  test('over ssh with a key of its own, host keys checked, and nobody asked', async () => {
+  test('reads over ssh with its own key, checks host keys, and never prompts', async () => {
     const { bare, push } = await createRepository();
     const first = await push({ 'infra/vdcsync.yaml': oneNetwork });
     // In the place of ssh: does what the other side would, and writes down how it was called.
@@ -230,7 +230,7 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
   });
 
   test.skipIf(lacks('ssh-keygen'))(
-    'with allowed signers an unsigned commit and one that another key has signed are refused, and a signed one is taken',
+    'with allowed signers, refuses an unsigned commit and another key, and accepts a signed commit',
     async () => {
       const { url, push, git } = await createRepository();
       const keys = folderWith();
@@ -249,34 +249,31 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     },
   );
 
-  test.skipIf(lacks('ssh-keygen'))(
-    'a key that has expired signs nothing, whatever date its commit has',
-    async () => {
-      const { url, push, git } = await createRepository();
-      const keys = folderWith();
-      const key = await signingKey({ git }, keys, 'key');
-      const allow = (options: string) =>
-        writeFileSync(join(keys, 'allowed'), `test@example.com ${options} ${key}`);
-      const access = { allowedSignersFile: join(keys, 'allowed') };
-      const before = process.env.GIT_COMMITTER_DATE;
-      process.env.GIT_COMMITTER_DATE = '2021-06-01T00:00:00Z';
-      onTestFinished(() => {
-        if (before === undefined) delete process.env.GIT_COMMITTER_DATE;
-        else process.env.GIT_COMMITTER_DATE = before;
-      });
-      const signed = await push({ 'infra/vdcsync.yaml': oneNetwork }, ['--gpg-sign']);
-      allow('valid-after="20210101",valid-before="20220101"');
-      // Git alone takes the signature: the key was valid at the date in the commit.
-      await git('-c', `gpg.ssh.allowedSignersFile=${join(keys, 'allowed')}`, 'verify-commit', signed);
-      await expect(source(url, { access }).read(signal)).rejects.toThrow(/no ssh signature of an allowed/);
-      allow('valid-after="20210101"');
-      expect((await source(url, { access }).read(signal)).commit?.id).toBe(signed);
-      allow('valid-after="20220101"');
-      await expect(source(url, { access }).read(signal)).rejects.toThrow(/no ssh signature of an allowed/);
-    },
-  );
+  test.skipIf(lacks('ssh-keygen'))('refuses an expired key, whatever the date of the commit', async () => {
+    const { url, push, git } = await createRepository();
+    const keys = folderWith();
+    const key = await signingKey({ git }, keys, 'key');
+    const allow = (options: string) =>
+      writeFileSync(join(keys, 'allowed'), `test@example.com ${options} ${key}`);
+    const access = { allowedSignersFile: join(keys, 'allowed') };
+    const before = process.env.GIT_COMMITTER_DATE;
+    process.env.GIT_COMMITTER_DATE = '2021-06-01T00:00:00Z';
+    onTestFinished(() => {
+      if (before === undefined) delete process.env.GIT_COMMITTER_DATE;
+      else process.env.GIT_COMMITTER_DATE = before;
+    });
+    const signed = await push({ 'infra/vdcsync.yaml': oneNetwork }, ['--gpg-sign']);
+    allow('valid-after="20210101",valid-before="20220101"');
+    // Git alone takes the signature: the key was valid at the date in the commit.
+    await git('-c', `gpg.ssh.allowedSignersFile=${join(keys, 'allowed')}`, 'verify-commit', signed);
+    await expect(source(url, { access }).read(signal)).rejects.toThrow(/no ssh signature of an allowed/);
+    allow('valid-after="20210101"');
+    expect((await source(url, { access }).read(signal)).commit?.id).toBe(signed);
+    allow('valid-after="20220101"');
+    await expect(source(url, { access }).read(signal)).rejects.toThrow(/no ssh signature of an allowed/);
+  });
 
-  test('with allowed signers an OpenPGP signature is refused, whatever the keyring says of it', async () => {
+  test('with allowed signers, refuses an OpenPGP signature, whatever the keyring contains', async () => {
     const { url, push, git } = await createRepository();
     const keys = folderWith({
       // In the place of gpg: makes a signature of the right form, and knows and trusts the key of every one.
@@ -301,7 +298,7 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     expect(readFileSync(join(keys, 'gpg.calls'), 'utf8')).toBe(calls);
   });
 
-  test('a ref keeps its meaning: a tag in the place of the branch is refused, also after a restart and elsewhere', async () => {
+  test('refuses a tag with the name of the branch, also after a restart and in another replica', async () => {
     const { url, push, git } = await createRepository();
     const folder = join(folderWith(), 'git');
     const first = await push({ 'infra/vdcsync.yaml': oneNetwork });
@@ -321,7 +318,7 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     expect(notified.commit).toMatchObject({ id: first, fullRef: 'refs/tags/main' });
   });
 
-  test('a tag stays a tag where a branch of its name appears, and one replica after the other follows it', async () => {
+  test('follows a tag although a branch has the same name, in one replica after the other', async () => {
     const { url, push, git } = await createRepository();
     const folder = join(folderWith(), 'git');
     const first = await push({ 'infra/vdcsync.yaml': oneNetwork });
@@ -337,7 +334,7 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     expect((await source(url, { folder, ref: 'main' }).read(signal)).commit?.fullRef).toBe('refs/heads/main');
   });
 
-  test('files over 1 MiB are not fetched where the server can leave them out, and git works on without them', async () => {
+  test('does not fetch files over 1 MiB if the server can filter, and git works without these files', async () => {
     const { bare, push, git, commitOften } = await createRepository();
     await program('git', ['config', 'uploadpack.allowFilter', 'true'], bare);
     const big = () => randomBytes(1_500_000).toString('base64');
@@ -362,7 +359,7 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     );
   });
 
-  test('a pack of zeros, which is small on the wire and large on the disk, is left out of a fetch', async () => {
+  test('does not fetch a pack of zeros, which is small on the wire and large on the disk', async () => {
     const { bare, push } = await createRepository();
     await program('git', ['config', 'uploadpack.allowFilter', 'true'], bare);
     const zeros = 50_000_000;
@@ -386,7 +383,7 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     expect(await unpacked(join(folder, 'repository'))).toBeLessThan(10_000);
   });
 
-  test('one fetch is bounded, and a commit that does not fit leaves nothing behind and the last one in force', async () => {
+  test('limits a fetch, and a commit over the limit leaves no files and the last commit in force', async () => {
     const { url, push, git } = await createRepository();
     const folder = join(folderWith(), 'git');
     const first = await push({ 'infra/vdcsync.yaml': oneNetwork });
@@ -404,7 +401,7 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     expect((await specs.read(signal)).commit?.id).toBe(small);
   });
 
-  test('the folder is bounded over many fetches: what is no longer needed goes, what is does not fit', async () => {
+  test('limits the folder over many fetches: removes unneeded commits, and refuses a commit over the limit', async () => {
     const { url, push } = await createRepository();
     const folder = join(folderWith(), 'git');
     const mostFolderBytes = 2_000_000;
@@ -447,7 +444,7 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     expect(() => source('file:///srv/infra.git', { ref, files: [{ path }] })).toThrow(/is no/);
   });
 
-  test('a remote that repeats the credential gets it into no message, not in Base64 either', async () => {
+  test('no message contains a credential that a remote repeats, also not in Base64', async () => {
     const url = await serveRefusal(({ authorization = '' }) => `who is ${authorization}, or ${token}?`);
     const said = await source(url, {}, token)
       .read(signal)

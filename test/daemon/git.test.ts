@@ -20,7 +20,7 @@ async function following(interval: string, options: DaemonOptions = {}, password
 }
 
 describe('src/daemon/sources: from a push to the project', () => {
-  test('without a webhook the branch is polled; status and metrics name the commit', async () => {
+  test('polls the branch without a webhook, and names the commit in status and metrics', async () => {
     const { api, repository, daemon, first, converged } = await following('1m');
     expect(converged.spec.commit?.id).toBe(first);
     const second = await repository.push({
@@ -42,7 +42,7 @@ describe('src/daemon/sources: from a push to the project', () => {
     expect(live(api).networks.map(({ name }) => name)).toContain('extra');
   });
 
-  test('a webhook wakes it; a forged one is refused and wakes nobody', async () => {
+  test('a webhook wakes the daemon, and a forged webhook is refused without effect', async () => {
     const secret = 'canary-secret-of-some-length';
     const env = { VDCSYNC_GIT_TOKEN: 'git-token', VDCSYNC_WEBHOOK_SECRET: secret };
     const { repository, served, daemon } = await following('24h', { env }, 'git-token');
@@ -71,7 +71,7 @@ describe('src/daemon/sources: from a push to the project', () => {
     expect(notified).not.toMatch(/canary-secret|git-token/);
   });
 
-  test('a repository that goes away leaves the last spec in force', async () => {
+  test('an unreachable repository leaves the last spec in force', async () => {
     const folder = folderWith({ 'git-token': 'right' });
     const env = { VDCSYNC_GIT_TOKEN_FILE: 'git-token' };
     const { api, daemon } = await following('1m', { folder, env }, 'right');

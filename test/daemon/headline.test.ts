@@ -5,7 +5,7 @@ const well = { exposed: false, broken: false, leaking: false, since: 0, now: 0 }
 const hourMs = 3_600_000;
 
 describe('src/daemon/http/headline.ts', () => {
-  test('a project that converges for more than an hour is a warning, as in its alert', () => {
+  test('a project in state converging for more than an hour is a warning, as in its alert', () => {
     expect(titleOf(headlineOf('converging', { ...well, now: hourMs }), 'shop')).toBe('◌ converging · shop');
     expect(titleOf(headlineOf('converging', { ...well, now: hourMs + 1 }), 'shop')).toBe(
       '▲ converging · shop',
@@ -19,7 +19,7 @@ describe('src/daemon/http/headline.ts', () => {
     ['converged', { ...well, leaking: true, broken: true }, 'bad', 'spec broken'],
     ['awaiting_approval', { ...well, leaking: true }, 'warn', 'awaiting_approval'],
     ['converged', { ...well, leaking: true }, 'warn', 'billed and idle'],
-  ] as const)('the worst comes first: of a project that is %s with %o', (condition, troubles, level, word) => {
+  ] as const)('shows the most severe condition of a project that is %s with %o', (condition, troubles, level, word) => {
     expect(headlineOf(condition, troubles)).toEqual({ level, word });
   });
 });

@@ -74,7 +74,7 @@ async function slowConnections(
 describe('src/daemon/http/webhooks.ts: hostile deliveries', () => {
   let daemon: RunningDaemon;
 
-  test('each one of the corpus is refused and its connection closed; the log stays short, and a good one is taken', async () => {
+  test('each delivery of the corpus is refused with a closed connection and a short log; a valid one is taken', async () => {
     const api = await emulate();
     daemon = await startDaemon(api, { spec: oneNetwork, env: { VDCSYNC_WEBHOOK_SECRET: secret } });
     const names = readdirSync(corpus);
@@ -101,7 +101,7 @@ describe('src/daemon/http/webhooks.ts: hostile deliveries', () => {
     expect(taken.status).toBe(202);
   });
 
-  test('while slow connections hold every place, health answers at once, and other addresses are not affected', async () => {
+  test('while slow connections use every slot, health answers at once, and other addresses are unaffected', async () => {
     const api = await emulate();
     daemon = await startDaemon(api, { spec: oneNetwork, env: { VDCSYNC_WEBHOOK_SECRET: secret } });
     const patient = connect({ port: portOf(daemon), host: '127.0.0.1', localAddress: '127.0.0.3' });
@@ -128,8 +128,8 @@ describe('src/daemon/http/webhooks.ts: hostile deliveries', () => {
   });
 });
 
-describe('src/daemon/http/app.ts: who may ask', () => {
-  test('without a token, a page of another domain cannot ask under its own name, wherever the daemon listens, and no path but the health shows it anything of a project', async () => {
+describe('src/daemon/http/app.ts: access', () => {
+  test('without a token, a request with the host name of another domain is refused, except for health', async () => {
     const { daemon: open } = await startConverged(oneNetwork, { args: ['--listen', '0.0.0.0:0'] });
     const answerTo = async (host: string, path: string) => {
       const request = `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
@@ -160,7 +160,7 @@ describe('src/daemon/http/app.ts: who may ask', () => {
     }
   });
 
-  test('readiness names no path and quotes no program to those without a token; the status does', async () => {
+  test('without a token, readiness shows no path and no program output; the status shows both', async () => {
     const api = await emulate();
     const env = { VDCSYNC_HTTP_TOKEN: 'a-token-of-some-length' };
     const folder = folderWith();

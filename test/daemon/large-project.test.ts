@@ -10,7 +10,7 @@ const mostBytes = 1024 * 1024;
 type StatusPart = Pick<z.infer<typeof daemonStatusSchema>, 'projects' | 'next'>;
 
 describe('src/daemon/http/pager.ts', () => {
-  test.each(largeProjects)('every page of a large project that is %s is small', async (name) => {
+  test.each(largeProjects)('every page of a large project in case %s is small', async (name) => {
     const { input } = await largeProject(2_000, name);
     for (const page of [1, 2, 5, 99]) {
       const text = String(await renderBody({ ...input, page }));
@@ -18,7 +18,7 @@ describe('src/daemon/http/pager.ts', () => {
     }
   });
 
-  test('the pages of /status together have every resource and every blocked operation once', async () => {
+  test('the pages of /status list every resource and every blocked operation once', async () => {
     const { daemon, facts } = await largeProject(2_000, 'leaving');
     const parts = await allPages(daemon);
     const keys = parts.flatMap(({ projects }) => projects.flatMap(({ resources }) => resources));
@@ -28,7 +28,7 @@ describe('src/daemon/http/pager.ts', () => {
     expect(all.map(({ key }) => key)).toEqual(blocked.plan?.blocked.map(({ key }) => key));
   });
 
-  test('the page links to the next one, and the last page to none', async () => {
+  test('each page links to the next page, except for the last page', async () => {
     const { input } = await largeProject(2_000, 'blocked');
     const first = String(await renderBody(input));
     expect(first).toContain('/?project=4711&amp;page=2');
@@ -38,7 +38,7 @@ describe('src/daemon/http/pager.ts', () => {
     expect(last).toContain(`page=${pages - 1}`);
   });
 
-  test('of several projects, /status has the first entries of each, and where the others are', async () => {
+  test('/status of several projects has the first entries of each project, and links to the others', async () => {
     const { facts, daemon } = await largeProject(2_000, 'leaving');
     const projects = Array.from({ length: 150 }, (_, at) => ({
       id: at,

@@ -4,8 +4,8 @@ import { faultRule } from '../../src/emulator/faults.ts';
 import { folderWith, oneNetwork, shop } from '../cli/run.ts';
 import { emulate, live, startConverged, startDaemon } from './support.ts';
 
-describe('src/daemon/project/project.ts: a project kept as its spec says', () => {
-  test('an emptied file is blocked by the guards, and what it made stays', async () => {
+describe('src/daemon/project/project.ts: specs and tokens', () => {
+  test('guards block an emptied spec, and its resources stay', async () => {
     const { api, daemon } = await startConverged(shop);
     daemon.write('');
     await daemon.until(({ spec }) => spec.broken.length > 0);
@@ -15,7 +15,7 @@ describe('src/daemon/project/project.ts: a project kept as its spec says', () =>
     expect(live(api).servers).toHaveLength(1);
   });
 
-  test('a token that is refused is not tried in a loop, and a new one is taken at once', async () => {
+  test('a refused token is not retried in a loop, and a new token is used at once', async () => {
     const api = await emulate();
     const { readWrite = '', member = '' } = api.projects[0]?.tokens ?? {};
     api.emulator.mutate({ do: 'revoke_token', token: readWrite });
@@ -31,14 +31,14 @@ describe('src/daemon/project/project.ts: a project kept as its spec says', () =>
   });
 });
 
-describe('src/daemon/project/project.ts: life and death', () => {
-  test('what became of a lost write is found out, pass by pass, however short the interval is', async () => {
+describe('src/daemon/project/project.ts: lost writes and a second process', () => {
+  test('resolves a lost write over several reconciliations, also with a short interval', async () => {
     const lost = faultRule({ method: 'POST', path: '/networks', times: 1 }, { do: 'reset', effect: 'none' });
     const { api } = await startConverged(oneNetwork, { faults: [lost], args: ['--interval', '1m'] });
     expect(live(api).networks.filter(({ name }) => name === 'backend')).toHaveLength(1);
   });
 
-  test('a second one on the same state waits, alive and not ready, and takes over', async () => {
+  test('a second daemon on the same state waits, alive and not ready, and takes over', async () => {
     const { api, daemon: first } = await startConverged(oneNetwork);
     const token = 'approve-canary-of-some-length';
     const second = await startDaemon(api, { folder: first.folder, env: { VDCSYNC_APPROVE_TOKEN: token } });

@@ -12,8 +12,8 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const example = (name: string) => readFileSync(join(root, 'examples', name), 'utf8');
 const compose = 'raw.githubusercontent.com/compose-spec/compose-spec/master/schema/compose-spec.json';
 
-describe('examples: against the schemas that their readers publish', () => {
-  test('compose', () => {
+describe('examples: published schemas', () => {
+  test('a compose file matches its schema', () => {
     const document = parse(example('compose/compose.yaml'));
     expect(complaints(compose, document, '2019-09')).toEqual([]);
     const { vdcsync } = document.services;
@@ -21,7 +21,7 @@ describe('examples: against the schemas that their readers publish', () => {
     expect(complaints(compose, wrong, '2019-09').join()).toContain('additional properties');
   });
 
-  test('GitHub Actions', () => {
+  test('a GitHub Actions workflow matches its schema', () => {
     const workflow = parse(example('github-actions/vdcsync.yml'));
     expect(complaints('github-workflow.json', workflow)).toEqual([]);
     const { plan, apply } = workflow.jobs;
@@ -32,7 +32,7 @@ describe('examples: against the schemas that their readers publish', () => {
   const manifests = readdirSync(join(root, 'examples/kubernetes')).filter(
     (name) => name !== 'kustomization.yaml',
   );
-  test.each(manifests)('Kubernetes: %s', (name) => {
+  test.each(manifests)('a Kubernetes manifest matches its schema: %s', (name) => {
     const documents = parseAllDocuments(example(`kubernetes/${name}`)).map((each) => each.toJS());
     expect(typeErrors(documents)).toEqual([]);
     const wrong = JSON.parse(JSON.stringify(documents));
@@ -44,7 +44,7 @@ describe('examples: against the schemas that their readers publish', () => {
     expect(found).toMatch(/'"liveness"' does not exist in type 'Container'/);
   });
 
-  test.each(['kubernetes', 'kubernetes-production'])('Kustomize: %s names only what exists', (folder) => {
+  test.each(['kubernetes', 'kubernetes-production'])('Kustomize: %s names only existing files', (folder) => {
     const path = (name: string) => join(root, 'examples', folder, name);
     const kustomization = parse(readFileSync(path('kustomization.yaml'), 'utf8')) as Kustomization;
     expect(complaints('kustomization.json', kustomization)).toEqual([]);
@@ -80,7 +80,7 @@ describe('examples: against the schemas that their readers publish', () => {
   });
 
   test.runIf(existsSync('/usr/bin/systemd-analyze'))(
-    'systemd knows every directive of the unit',
+    'systemd supports every directive of the unit',
     async () => {
       const verify = (unit: string) => {
         const path = join(folderWith({ 'vdcsync.service': unit }), 'vdcsync.service');

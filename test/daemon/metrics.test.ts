@@ -63,7 +63,7 @@ async function seriesOf(metrics: Metrics, count: number): Promise<ReadonlyMap<st
 }
 
 describe('src/daemon/http/metrics.ts', () => {
-  test('one series tells of all projects, however many they are: their sum, or the worst of them', async () => {
+  test('one series covers all projects, as their sum or their worst value', async () => {
     const metrics = new Metrics('1', { ofProcess: false, perProject: false });
     const few = await seriesOf(metrics, 3);
     const many = await seriesOf(new Metrics('1', { ofProcess: false, perProject: false }), 1_000);
@@ -87,7 +87,7 @@ describe('src/daemon/http/metrics.ts', () => {
     expect(text).toContain('vdcsync_requests_total{budget="reads"} 9\n');
   });
 
-  test('by choice each project has its own', async () => {
+  test('with --metrics-per-project, each project has its own series', async () => {
     const each = await seriesOf(new Metrics('1', { ofProcess: false }), 3);
     expect(each.get('vdcsync_converged{project="4711"}')).toBe(1);
     expect(each.get('vdcsync_converged{project="4712"}')).toBe(0);

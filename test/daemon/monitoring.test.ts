@@ -73,11 +73,11 @@ function promtool(folder: string, ...args: string[]): string {
 }
 
 describe('examples/prometheus', () => {
-  test.each(rules)('$alert asks for metrics that exist', ({ expr }) => {
+  test.each(rules)('$alert uses existing metrics', ({ expr }) => {
     expect(unknown(expr)).toEqual([]);
   });
 
-  test('every alert is tested: once firing, once not', () => {
+  test('every alert has a test that fires and a test that does not fire', () => {
     const { tests } = parse(read(ruleTests)) as {
       tests: { alert_rule_test: { alertname: string; exp_alerts: unknown[] }[] }[];
     };
@@ -88,27 +88,27 @@ describe('examples/prometheus', () => {
     }
   });
 
-  describe.skipIf(isSkipped)('by promtool', () => {
+  describe.skipIf(isSkipped)('promtool', () => {
     const prepared = (change = (text: string) => text) => {
       const folder = folderWith({ 'vdcsync.rules.yaml': change(read(rulesFile)) });
       copyFileSync(join(root, ruleTests), join(folder, 'tests.yaml'));
       return folder;
     };
 
-    test('each alert fires when it has to, and only then', () => {
+    test('each alert fires exactly in its condition', () => {
       const folder = prepared();
       expect(promtool(folder, 'check', 'rules', 'vdcsync.rules.yaml')).toContain(`${rules.length} rules`);
       expect(promtool(folder, 'test', 'rules', 'tests.yaml')).toContain('SUCCESS');
     });
 
-    test.each(rules)('a wrong expression of $alert is noticed', ({ expr }) => {
+    test.each(rules)('a test fails with a wrong expression of $alert', ({ expr }) => {
       const folder = prepared((text) => text.replace(`expr: ${expr}\n`, 'expr: vdcsync_ready > 5\n'));
       expect(() => promtool(folder, 'test', 'rules', 'tests.yaml')).toThrow();
     });
   });
 });
 
-test.skipIf(isSkipped)('src/daemon/http/metrics.ts: Prometheus corrects no name', async () => {
+test.skipIf(isSkipped)('Prometheus changes no metric name', async () => {
   const text = await new Metrics('0').registry.metrics();
   expect(text).toContain('vdcsync_nodejs_active_resources');
   // The gauges of projects have no value before the first scrape.
@@ -121,18 +121,18 @@ test.skipIf(isSkipped)('src/daemon/http/metrics.ts: Prometheus corrects no name'
 });
 
 describe('examples/grafana', () => {
-  test.each([...queries, ...variables])('asks for metrics and labels that exist: %s', (query) => {
+  test.each([...queries, ...variables])('uses existing metrics and labels: %s', (query) => {
     expect(query).toMatch(/\bvdcsync_/);
     expect(unknown(query)).toEqual([]);
   });
 
-  test('a metric or label that does not exist is noticed', () => {
+  test('detects a metric or label that does not exist', () => {
     expect(unknown('sum by (knd) (vdcsync_bloked{projekt="1"}) + vdcsync_blocked{verb="a"}')).toEqual(
       expect.arrayContaining(['vdcsync_bloked', 'projekt', 'verb', 'knd']),
     );
   });
 
-  test('its panels have what Grafana needs of them, and no two lie over each other', () => {
+  test('the panels have the fields that Grafana needs, and no panels overlap', () => {
     // The schema of Grafana 5 takes no number for the moment when a variable is read again; later versions ask for one.
     const list = dashboard.templating.list.map((each) => ({ ...each, refresh: true }));
     const asOfFive = { ...dashboard, templating: { list } };
@@ -146,7 +146,7 @@ describe('examples/grafana', () => {
     expect(new Set(cells).size).toBe(cells.length);
   });
 
-  test.skipIf(isSkipped)('Prometheus understands each of its queries', () => {
+  test.skipIf(isSkipped)('Prometheus parses each query', () => {
     const filled = queries.map((query, index) => ({
       record: `query${index}`,
       expr: query.replaceAll('$project', '.*').replaceAll('$__rate_interval', '5m'),

@@ -46,7 +46,7 @@ function textsIn(value: unknown): string[] {
 }
 
 describe('src/daemon/notifications/notifier.ts: notifications', () => {
-  test('a change is told once, a healthy start and what passes by itself not at all', async () => {
+  test('notifies once of a change, and not of a healthy start or a transient condition', async () => {
     const [good, passing] = [is('converged'), is('converging')];
     const told = await rig().tell(good, passing, good, blocked, blocked, passing, good, good);
     expect(told).toMatchObject([
@@ -55,7 +55,7 @@ describe('src/daemon/notifications/notifier.ts: notifications', () => {
     ]);
   });
 
-  test('an incident has one message: a further one only for a command or a condition that none of them held', async () => {
+  test('an incident has one message, and another message only for a new command or a new condition', async () => {
     const blockedBy = (...resolve: string[]): Notification =>
       ({ ...blocked, resolve, remedies: resolve.map((each) => run(each)) }) as Notification;
     const all = await rig().tell(
@@ -86,7 +86,7 @@ describe('src/daemon/notifications/notifier.ts: notifications', () => {
     });
   });
 
-  test('an error that leaves no plan has one message, with its remedy', async () => {
+  test('an error without a plan has one message, with its remedy', async () => {
     const refused = {
       ...is('unreachable'),
       condition: 'unauthorized',
@@ -95,7 +95,7 @@ describe('src/daemon/notifications/notifier.ts: notifications', () => {
     expect(await rig().tell(refused, refused)).toHaveLength(1);
   });
 
-  test('the same error in a spec is news once the spec was good in between', async () => {
+  test('repeats a spec error if the spec was valid in between', async () => {
     const broken: Notification = { project: 0, event: 'spec_broken', detail: 'a.yaml:1:1: wrong' };
     const valid: Notification = { project: 0, event: 'spec_valid', detail: 'the spec can be used again' };
     const gone: Notification = { project: 4711, event: 'source', detail: 'the source can be read again' };
@@ -108,20 +108,20 @@ describe('src/daemon/notifications/notifier.ts: notifications', () => {
     ]);
   });
 
-  test('a receiver that is down is tried again, in order, and holds nobody up', async () => {
+  test('retries a failed receiver in order, without delay for the caller', async () => {
     const { tell, results } = rig(['gone', 503, 200]);
     const told = await tell(blocked, is('converged'));
     expect(results).toEqual(['sent', 'sent']);
     expect(told.map(({ condition }) => condition)).toEqual(['blocked', 'blocked', 'blocked', 'converged']);
   });
 
-  test('one that stays down is given up', async () => {
+  test('gives up a receiver that stays down', async () => {
     const { tell, results } = rig(Array.from({ length: 20 }, () => 'gone' as const));
     await tell(blocked);
     expect(results).toEqual(['failed']);
   });
 
-  test('no value of a spec or of the API makes a line, a direction or a call to a channel', async () => {
+  test('no value of a spec or the API adds a line, a text direction or a mention of a channel', async () => {
     const forged =
       'freeze\n→ vdcsync resolve servers.web-1 --absent\u202e\u001b[2K\u2028 @channel @here <!channel> [fix](https://evil.example)';
     const suspended = {
@@ -144,7 +144,7 @@ describe('src/daemon/notifications/notifier.ts: notifications', () => {
     }
   });
 
-  test('for Slack: a text, with its markup characters as text', async () => {
+  test('for Slack, escapes markup characters in the text', async () => {
     const [told] = await rig([], 'slack').tell(blocked);
     expect(String(told?.text).split('\n')).toEqual([
       'vdcsync: shop (4711) is blocked: a manual decision is needed',

@@ -23,7 +23,7 @@ describe('src/daemon/http/page.ts: golden texts', () => {
     await expect(`${textOf(await pageOf(state))}\n`).toMatchFileSnapshot(`./pages/${state}.txt`);
   });
 
-  test('the tab has an icon of its own for each of four degrees of urgency', async () => {
+  test('the tab has a separate icon for each of four degrees of urgency', async () => {
     const all = await Promise.all(Object.keys(pageStates).map(pageOf));
     const icons = all.map((page) => /<link[^>]* id="icon"[^>]*>/.exec(page)?.[0]);
     expect(icons).not.toContain(undefined);
@@ -39,7 +39,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
 
   test.each(
     drawn(Object.keys(pageStates)),
-  )('on a phone and on a desktop, %s: nothing leaves the screen, and no name in a key is cut', async (state) => {
+  )('on a phone and on a desktop, %s: nothing is outside the screen, and no name in a key is cut', async (state) => {
     for (const viewport of [phone, { width: 1280, height: 900 }]) {
       const page = await browser.newPage({ viewport });
       await page.setContent(await pageOf(state));
@@ -54,7 +54,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
     }
   });
 
-  test('a command is copied as a whole, and what the reader has opened stays open', async () => {
+  test('a command is copied completely, and opened sections stay open', async () => {
     const input = await pageStates.blocked?.();
     const { url } = await serve([input?.facts]);
     const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
@@ -76,7 +76,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
     await context.close();
   });
 
-  test('of 1,000 projects the unhealthy come first; the others are found by name and by state', async () => {
+  test('lists unhealthy projects of 1,000 first, and finds the others by name and by state', async () => {
     const { url } = await serve([], thousand());
     const page = await browser.newPage({ viewport: phone });
     await page.goto(url);
@@ -114,7 +114,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
     await page.close();
   });
 
-  test('without scripts the search of the overview works as well', async () => {
+  test('the search of the overview works without scripts', async () => {
     const { url } = await serve([], thousand());
     const page = await browser.newPage({ javaScriptEnabled: false });
     await page.goto(url);

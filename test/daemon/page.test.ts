@@ -15,7 +15,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: the status pa
   });
   afterAll(() => browser.close());
 
-  test('shows the project as a picture, what is billed and what it waits for, and stays live', async () => {
+  test('shows a picture of the project, the bill and the waits, and updates itself', async () => {
     const { daemon } = await startConverged(shop.replace('web: {}', 'web: {}\n  spare: {}'));
     const page = await browser.newPage();
     const complaints: string[] = [];
@@ -60,7 +60,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: the status pa
     await page.close();
   });
 
-  test('behind a token: the browser asks for a password, and shows the page to those who know the password alone', async () => {
+  test('with a token, the browser asks for a password, and shows the page only with the right password', async () => {
     const password = 'page-canary-of-some-length';
     const daemon = await startDaemon(await emulate(), { env: { VDCSYNC_HTTP_TOKEN: password }, spec: shop });
     for (const path of ['/', '/page', '/status', '/metrics']) {

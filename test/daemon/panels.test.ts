@@ -46,7 +46,7 @@ const firewall = {
 };
 
 describe('src/daemon/http/panels.ts', () => {
-  test('a plan that waits for approval has its command beside a blocked operation as well', async () => {
+  test('a plan that waits for approval shows its command, also beside a blocked operation', async () => {
     const [blocked] = (await pageStates.blocked?.())?.facts?.plan?.blocked ?? [];
     const plan = { ...planned(firewall), blocked: [blocked] } as Plan;
     expect(await page({ plan, condition: 'blocked', awaiting: plan.digest })).toContain(
@@ -54,14 +54,14 @@ describe('src/daemon/http/panels.ts', () => {
     );
   });
 
-  test('a broken spec leaves the last valid one in force only if there was one', async () => {
+  test('an invalid spec leaves the last valid spec in force only if there was a valid spec', async () => {
     expect(await page({ problem: problem('vdcsync.yaml') })).toContain('last valid spec stays in force');
     const first = await page({ problem: problem('vdcsync.yaml'), offer: undefined });
     expect(first).toContain('No valid spec was read yet');
     expect(first).not.toContain('stays in force');
   });
 
-  test('a spec that no project uses is on the overview, and not on the page of another project', async () => {
+  test('an unused spec is on the overview, and not on the page of another project', async () => {
     const source = { ...input.source, orphans: [{ name: 'other', problem: problem('other.yaml') }] };
     const others = thousand();
     expect(await page({}, { source, projects: others })).not.toContain('other.yaml');
@@ -99,7 +99,7 @@ describe('src/daemon/http/overview.ts', () => {
 });
 
 describe('src/daemon/http/page.ts', () => {
-  test('the page of a project that another replica works on names both replicas', async () => {
+  test('the page of a project on another replica names both replicas', async () => {
     const shown = await page({}, { elsewhere: { worker: 'host-a', shownBy: 'host-b' } });
     expect(shown).toMatch(/Replica host-a works on this project\. This page comes from replica host-b/);
   });
@@ -121,7 +121,7 @@ describe('src/daemon/http/dangers.ts', () => {
 });
 
 describe('src/daemon/http/bill.ts', () => {
-  test('only resources without a price are reported as such', async () => {
+  test('reports exactly the resources without a price', async () => {
     const billed = (unknown: readonly string[]) => {
       const plan = planned(firewall);
       const monthly = { ...plan.cost.monthly, known_before: '0.00', unknown };

@@ -19,8 +19,8 @@ import { virtualClock } from '../support/virtual-clock.ts';
 const even = { next: () => 0 };
 const minute = 60_000;
 
-describe('src/daemon: how a project stands', () => {
-  test('it has not converged while a write is under way, though nothing is left to ask for', () => {
+describe('src/daemon: the condition of a project', () => {
+  test('is not converged while a write is in flight, even without operations in the plan', () => {
     const plan = (warnings: readonly object[]) =>
       ({ operations: [], blocked: [], warnings }) as unknown as Plan;
     const standing = { error: undefined, observing: false, pauses: [] };
@@ -36,7 +36,7 @@ describe('src/daemon: back-off by key', () => {
   const failed: OperationResult = { key, verb: 'create', outcome: 'failed', durationMs: 1, code: 'absent' };
   const operation = { key } as Operation;
 
-  test('1, 2, 4 … minutes, at most six hours, and none once it is done', () => {
+  test('waits 1, 2, 4 … minutes, at most six hours, and not after a success', () => {
     const backOff = new KeyBackOff(even);
     const waits = Array.from({ length: 12 }, () => {
       backOff.learn([failed], spec('10.0.0.0/24'), () => false, 0);
@@ -49,7 +49,7 @@ describe('src/daemon: back-off by key', () => {
     expect(backOff.list(0)).toEqual([]);
   });
 
-  test('another entry in the spec is tried at once, and what a hold keeps back is no failure', () => {
+  test('tries a changed entry at once, and a paused operation does not count as a failure', () => {
     const backOff = new KeyBackOff(even);
     backOff.learn([failed], spec('10.0.0.0/24'), () => true, 0);
     expect(backOff.list(0)).toEqual([]);
@@ -62,7 +62,7 @@ describe('src/daemon: back-off by key', () => {
 });
 
 describe('src/daemon: reading servers in turn', () => {
-  test('every answer comes round within n · r · pace, the oldest first, and takes a third of the budget', async () => {
+  test('reads every server within n · r · pace, the oldest answer first, with a third of the budget', async () => {
     const clock = virtualClock();
     const asked: { at: number; id: number }[] = [];
     const read = {
@@ -114,7 +114,7 @@ describe('src/daemon: reading servers in turn', () => {
 });
 
 describe('src/daemon: triggers', () => {
-  test('however many come, they are one look; one that comes while nobody sleeps is kept', async () => {
+  test('combines many triggers into one reconciliation, and keeps a trigger that comes during a reconciliation', async () => {
     const clock = virtualClock();
     const wake = new Wake();
     const { signal } = new AbortController();
@@ -127,7 +127,7 @@ describe('src/daemon: triggers', () => {
   });
 });
 
-describe('src/daemon: a state folder that would not survive', () => {
+describe('src/daemon: a state folder that a restart deletes', () => {
   const mounts = [
     '22 1 0:21 / / rw - overlay overlay rw',
     '30 22 0:30 / /tmp rw - tmpfs tmpfs rw',
@@ -152,12 +152,12 @@ describe('src/daemon: a state folder that would not survive', () => {
     expect(whyEphemeral(mounts, folder)).toBeUndefined();
   });
 
-  test('a machine of its own is no container', () => {
+  test('accepts each folder outside a container', () => {
     expect(whyEphemeral('22 1 8:1 / / rw - ext4 /dev/sda1 rw', '/srv/state')).toBeUndefined();
   });
 });
 
-describe('src/daemon: where it listens', () => {
+describe('src/daemon: the listen address', () => {
   test.each([
     ['127.0.0.1:9464', { host: '127.0.0.1', port: 9464 }, true],
     ['[::1]:80', { host: '::1', port: 80 }, true],
@@ -173,7 +173,7 @@ describe('src/daemon: where it listens', () => {
     expect(parseListen(text)).toBeUndefined();
   });
 
-  test('spans as people say them', () => {
+  test('shows a duration in at most two units', () => {
     expect([45_000, 180_000, 7_500_000, 270_000_000].map(span)).toEqual([
       '45 s',
       '3 min',

@@ -7,7 +7,7 @@ import { sampleIntent, web } from '../conformance/state-samples.ts';
 const day = 24 * 3_600_000;
 
 describe('src/daemon/project/reconciliation.ts', () => {
-  test('what ended longer ago than it is kept goes, once a day', async () => {
+  test('deletes history older than its retention, once a day', async () => {
     const store = memoryState({ createdAt: 0, lineage: 'born' });
     let now = 100 * day;
     const session = { store, clock: { now: () => now } as Clock };

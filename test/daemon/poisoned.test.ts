@@ -62,7 +62,7 @@ const tokensOf = (api: RunningEmulator) =>
   Object.fromEntries([...ids, 10].map((id) => [`TOKEN_${id}`, api.emulator.tokens(id).readWrite]));
 
 describe('src/daemon: one poisoned project beside nine healthy ones', () => {
-  test('nine go on, also after a restart, one says why, and memory stays bounded', async () => {
+  test('nine projects continue, also after a restart, one reports its error, and memory stays limited', async () => {
     const api = await cloud();
     const folder = folderWith({
       ...Object.fromEntries(ids.map((id) => [`projects/p${id}.yaml`, specOf(id)])),
@@ -98,7 +98,7 @@ describe('src/daemon: one poisoned project beside nine healthy ones', () => {
     }
   });
 
-  test('1,500 names of one large file: the nine are read, and few of the names are reported', async () => {
+  test('with 1,500 links to one large file, nine projects are read, and few of the links are reported', async () => {
     const api = await cloud();
     const folder = folderWith(Object.fromEntries(ids.map((id) => [`projects/p${id}.yaml`, specOf(id)])));
     const large = `version: 1\nproject: { id: 10 }\nips:\n${'# padding\n'.repeat(100_000)}  web: {}\n`;

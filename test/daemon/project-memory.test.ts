@@ -27,7 +27,7 @@ function collectGarbage(): void {
 }
 
 describe('src/daemon/project/project.ts', () => {
-  test('a project at rest keeps no session in memory, neither by the error that it shows', async () => {
+  test('a project at rest keeps no session in memory, also not through its last error', async () => {
     const sessions: WeakRef<ProjectSession>[] = [];
     const open = async (): Promise<ProjectSession> => {
       const engine = new FailingEngine();

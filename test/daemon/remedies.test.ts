@@ -28,7 +28,7 @@ const planWith = (more: object) =>
   ({ operations: [], blocked: [], warnings: [], ...more }) as unknown as Plan;
 
 describe('src/daemon/http/remedies.ts', () => {
-  test('a command stands alone, to be copied, with the case in which it is right', async () => {
+  test('shows a command on its own line for copying, with its condition', async () => {
     const shown = async (remedy: Remedy, flags = '') =>
       (await Promise.all(remediesHtml([remedy], flags))).map(String).join('');
     const first = await shown(run('resolve', ['ips.web', '--adopt', '5001'], { when: 'if `this` is it' }));
@@ -47,7 +47,7 @@ describe('src/daemon/http/remedies.ts', () => {
     expect(await shown(outside('<b>`'))).toContain('→ &lt;b&gt;');
   });
 
-  test('no command applies next to the daemon, which tries again by itself', async () => {
+  test('shows no apply command, because the daemon tries again by itself', async () => {
     const shown = async (remedy: Remedy) =>
       (await Promise.all(remediesHtml([remedy], ''))).map(String).join('');
 
@@ -59,7 +59,7 @@ describe('src/daemon/http/remedies.ts', () => {
     expect(paying).not.toContain('data-copy');
   });
 
-  test('a backup of a deleted server is billed, with the command for this project', async () => {
+  test('lists a backup of a deleted server as billed, with the command for this project', async () => {
     const holder = { is: 'leftover', formerKey: 'servers.old' };
     const claims = [
       { kind: 'backup', id: '2026-01-01T00:00:00Z', parentId: '9', identity: {}, holder, at: 0 },
@@ -72,7 +72,7 @@ describe('src/daemon/http/remedies.ts', () => {
     expect(card).toContain('data-copy="vdcsync ignore -f shop.yaml 9"');
   });
 
-  test('an ignored server is on the bill, with the command that ends its mark', async () => {
+  test('lists an ignored server as billed, with the command that ends the ignoring', async () => {
     const holder = { is: 'ignored', by: 'operator' };
     const claims = [{ kind: 'server', id: '9', identity: {}, holder, at: 0 }];
     const known = { bindings: [], intents: [], claims };
@@ -82,14 +82,14 @@ describe('src/daemon/http/remedies.ts', () => {
     expect(card).toContain('data-copy="vdcsync ignore --undo ID"');
   });
 
-  test('a notification has each remedy on its own', () => {
+  test('a notification lists each remedy separately', () => {
     expect(notificationOf('blocked', planWith({ blocked }), undefined).resolve).toEqual([
       'vdcsync resolve ips.web --adopt 5001 (if it is this)',
       'vdcsync resolve ips.web --absent',
     ]);
   });
 
-  test('a blocked plan whose other operations wait for approval ends with the command that approves them', () => {
+  test('a blocked plan with operations that wait for approval ends with the approve command', () => {
     const cost = { known_monthly_delta: '0', monthly: { currency: null }, unpriced: [] };
     const operations = [{ key: 'ips.a', verb: 'create', kind: 'ip', changes: [] }];
     const plan = planWith({ blocked, operations, cost, digest: `sha256:${'ab'.repeat(32)}` });
@@ -98,7 +98,7 @@ describe('src/daemon/http/remedies.ts', () => {
     expect(resolve.at(-1)).toBe('vdcsync approve abababababab');
   });
 
-  test('a difference that no operation can remove is no convergence, and is reported', () => {
+  test('a difference that no operation can remove is drift, and is reported', () => {
     const plan = planWith({ warnings: [{ code: 'backup_policy_differs', key: 'servers.a', message: 'x' }] });
     expect(conditionOf({ plan, error: undefined, observing: false, pauses: [] })).toBe('drifting');
     expect(notificationOf('drifting', plan, undefined).detail).toBe('servers.a: x');

@@ -9,8 +9,8 @@ const lines = (daemon: RunningDaemon, message: string) => daemon.log().filter(({
 
 const oneAddress = 'version: 1\nproject: { id: 4711 }\nips:\n  web: {}\n';
 
-describe('src/daemon/notifications: what its operator is told', () => {
-  test('an unmanaged server is counted as billed, and notified once', async () => {
+describe('src/daemon/notifications: reports to the operator', () => {
+  test('counts an unmanaged server as billed, and notifies once', async () => {
     const { api, daemon } = await startConverged(oneAddress);
     api.emulator.mutate({ do: 'add_server', name: 'other', public: true });
     daemon.child.kill('SIGHUP');
@@ -30,7 +30,7 @@ describe('src/daemon/notifications: what its operator is told', () => {
     );
   });
 
-  test('of many projects, a command as it is told means that project, wherever it is run', async () => {
+  test('a reported command of one of many projects works for that project in any folder', async () => {
     const lost = faultRule(
       { method: 'POST', path: '/ips', times: 1 },
       { do: 'reset', effect: 'done', stored: false },
@@ -48,7 +48,7 @@ describe('src/daemon/notifications: what its operator is told', () => {
     await daemon.until(({ converged }) => converged);
   });
 
-  test('a file that has vanished is a source that cannot be read: not ready, and the last valid spec in force', async () => {
+  test('a deleted file makes the daemon not ready, and leaves the last valid spec in force', async () => {
     const { daemon } = await startConverged(oneNetwork);
     expect(await daemon.ready()).toBe(true);
 
@@ -68,7 +68,7 @@ describe('src/daemon/notifications: what its operator is told', () => {
     await expect.poll(sources).toMatchObject([{ project: 4711 }, { project: 4711 }]);
   });
 
-  test('a spec that is good again without a change is told, and so is one that nobody knew before', async () => {
+  test('reports a spec that is valid again, also without a change or an earlier valid spec', async () => {
     const api = await emulate();
     const daemon = await startDaemon(api, { spec: 'version: 1\n' });
     await expect.poll(() => daemon.metrics()).toContain('vdcsync_broken_specs 1\n');
@@ -83,7 +83,7 @@ describe('src/daemon/notifications: what its operator is told', () => {
     expect(lines(daemon, 'spec invalid')).toHaveLength(3);
   });
 
-  test('what needs an operator stands in the log once, with its key and command, however often it is looked at', async () => {
+  test('logs a blocked operation once, with its key and command, over many reconciliations', async () => {
     const spec = shop.replace('max_deletions: 9', 'prune: false');
     const { daemon } = await startConverged(spec, { args: ['--interval', '1m'] });
     daemon.write(`${spec.replace('policy_in: drop', 'policy_in: accept').replace('cores: 2', 'cores: 4')}`);
@@ -105,7 +105,7 @@ describe('src/daemon/notifications: what its operator is told', () => {
     expect(lines(daemon, 'operation started').at(-1)).toMatchObject({ project: 4711 });
   });
 
-  test('a warning that lasts while something is blocked stands in the log once', async () => {
+  test('logs a lasting warning once while an operation is blocked', async () => {
     const refuse = faultRule(
       { method: 'PUT', path: '/servers/*/firewall' },
       { do: 'answer', status: 422, code: 'invalid_request' },
@@ -124,7 +124,7 @@ describe('src/daemon/notifications: what its operator is told', () => {
     expect(names).toEqual([...new Set(names)]);
   });
 
-  test('only observing, what differs stands in the log, and a warning as the plan’s', async () => {
+  test('in mode observe, logs the differences, and a warning with the text of the plan', async () => {
     const open = shop.replace(
       'rules: []',
       'rules: [{ direction: in, action: accept, enabled: true, protocol: tcp, destination_port: "22" }]',
@@ -155,7 +155,7 @@ describe('src/daemon/notifications: what its operator is told', () => {
       'unauthorized',
       'VDC_TOKEN_FILE',
     ],
-  ] as const)('%s is told once with what to do, as it begins and as it ends, and the daemon stays ready', async (_, fault, is, way) => {
+  ] as const)('reports %s once at its start with a remedy and once at its end, and stays ready', async (_, fault, is, way) => {
     const { api, daemon } = await startConverged(oneNetwork, { args: ['--interval', '1m'] });
     const before = daemon.log().length;
     api.emulator.setFaults([faultRule({ method: 'GET' }, fault)]);
@@ -179,7 +179,7 @@ describe('src/daemon/notifications: what its operator is told', () => {
     });
   });
 
-  test('a short token of the status is taken, and warned of', async () => {
+  test('accepts a short status token with a warning', async () => {
     const api = await emulate();
     const daemon = await startDaemon(api, { spec: oneNetwork, env: { VDCSYNC_HTTP_TOKEN: 'short' } });
     expect(

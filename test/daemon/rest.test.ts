@@ -15,16 +15,16 @@ function rest(code?: 'in_flight', moments: readonly number[] = []): Rest {
 }
 
 describe('src/daemon/scheduling/wake.ts', () => {
-  test('a write that is still in flight is followed within half a minute, however long the interval is', () => {
+  test('follows a write in flight within half a minute, however long the interval is', () => {
     expect(restMs(rest('in_flight', [Number.NaN]), even)).toBe(30_000);
     expect(restMs(rest(), even)).toBe(10 * hour);
   });
 
-  test('the earliest of all later moments counts, and earlier ones do not', () => {
+  test('wakes at the earliest later moment, and ignores earlier moments', () => {
     expect(restMs(rest(undefined, [500, 61_000, 121_000]), even)).toBe(60_000);
   });
 
-  test('the moment at which a window opens for a waiting operation counts too', () => {
+  test('also wakes when a window opens for a waiting operation', () => {
     const { found, ...others } = rest();
     const blocked = [{ starts_at: '1970-01-01T00:00:31Z' }, {}];
     const plan = { ...found.plan, blocked } as unknown as Plan;

@@ -38,7 +38,7 @@ function projectOf(
 }
 
 describe('src/daemon/project/project.ts: sessions', () => {
-  test('a session ends after the work in it, also where what runs beside the work fails', async () => {
+  test('a session ends after its work, also if a parallel task fails', async () => {
     const { project, events, store } = projectOf(
       async (session) => session,
       async (_desired, { stop }) => {
@@ -56,7 +56,7 @@ describe('src/daemon/project/project.ts: sessions', () => {
     expect(events).toEqual(['worked', 'closed']);
   });
 
-  test('a session that opens after its turn was told to end is closed, so that another process can own the state', async () => {
+  test('a session that opens after the stop of its turn is closed, which frees the state', async () => {
     let opened = () => {};
     const { project, events } = projectOf(
       (session) =>
@@ -74,7 +74,7 @@ describe('src/daemon/project/project.ts: sessions', () => {
     expect(events).toEqual(['closed']);
   });
 
-  test('a daemon that starts again continues from the record of the last turn', async () => {
+  test('a restarted daemon continues from the record of the last turn', async () => {
     const store: StateStore = memoryState({ createdAt: 0, lineage: 'born' });
     store.close = async () => {};
     const away = () => Promise.reject(new Error('the API is away'));

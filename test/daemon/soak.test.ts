@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { median, soak } from '../../bench/soaking.ts';
 
 describe.runIf(existsSync('/proc/self/status'))('src/daemon/daemon.ts: four hours of life, faster', () => {
-  test('through faults, edits and drift nothing piles up, and it ends with what the spec names', async () => {
+  test('memory and files stay limited through faults, edits and drift, and the project converges', async () => {
     const { samples, converged, exitCode, warnings } = await soak({
       reconciliations: 54,
       speed: 3_000,

@@ -15,7 +15,7 @@ describe('src/daemon/sources/spec-folder.ts', () => {
   test.each([
     ['young', systemClock],
     ['old', later],
-  ])('of %s files, a changed one is another value and all others stay the values that they were', async (_, clock) => {
+  ])('of %s files, a changed file is another value, and the other files stay the same values', async (_, clock) => {
     const folder = folderWith(files);
     const specs = new SpecFolder(folder, 'specs', clock);
     const first = await specs.read();
@@ -57,7 +57,7 @@ describe('src/daemon/sources/spec-folder.ts', () => {
     expect(last).toMatchObject({ sources: [{ text: 'other' }] });
   });
 
-  test('a link that leads elsewhere, a file that goes and one that comes are seen', async () => {
+  test('detects a changed link, a removed file and an added file', async () => {
     const folder = folderWith({ '..one/x': 'one', '..two/x': 'two', 'a.yaml': 'a' });
     const link = join(folder, 'linked.yaml');
     symlinkSync('..one/x', link);

@@ -43,7 +43,7 @@ const blocked = {
 } as unknown as Plan;
 
 describe('src/daemon/project/turn-record.ts: turns of a project', () => {
-  test('what one replica found out the next one goes by', async () => {
+  test('a replica continues with the findings of the replica before', async () => {
     const store = memoryState({ createdAt: 1, lineage: 'born' });
     const [a, b] = [replica('a'), replica('b')];
     learnsOfFailure(a);
@@ -61,7 +61,7 @@ describe('src/daemon/project/turn-record.ts: turns of a project', () => {
     expect([a.bodies().length, b.bodies().length]).toEqual([1, 0]);
   });
 
-  test('a turn that leaves the same condition by the same spec continues its time, and any other turn begins it again', async () => {
+  test('the time of a condition continues over turns with the same condition and spec, and else restarts', async () => {
     const store = memoryState({ createdAt: 1, lineage: 'born' });
     const { record, times, history } = replica('a');
     const turn = async (spec: string, now: number) => {
@@ -81,7 +81,7 @@ describe('src/daemon/project/turn-record.ts: turns of a project', () => {
     expect(readMemory(await store.note(memoryNote))?.since).toBe(40);
   });
 
-  test('a changed entry is tried at once, and nobody is told of drift that is an edit', async () => {
+  test('a changed entry is tried at once, and an edit is not reported as drift', async () => {
     const store = memoryState({ createdAt: 1, lineage: 'born' });
     const [a, b] = [replica('a'), replica('b')];
     learnsOfFailure(a);
@@ -105,7 +105,7 @@ describe('src/daemon/project/turn-record.ts: turns of a project', () => {
     ]);
   });
 
-  test('a note of another release is as good as none', async () => {
+  test('ignores a note of another release', async () => {
     const store = memoryState({ createdAt: 1, lineage: 'born' });
     await store.putNote(memoryNote, { replica: 'a', history: { condition: 7 } });
     const b = replica('b');

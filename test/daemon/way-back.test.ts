@@ -16,7 +16,7 @@ const sends = ({ emulator }: Awaited<ReturnType<typeof emulate>>, path: string) 
   emulator.requests.filter(({ method, url }) => method === 'POST' && url.endsWith(path)).length;
 
 describe('src/daemon/project/way-back.ts', () => {
-  test('a refused spec is replaced by the last one that converged, which is said once', async () => {
+  test('the last converged spec replaces a refused spec, with one report', async () => {
     const { api, daemon } = await startConverged(good, { faults: [noServers] });
     daemon.write(refused);
     const { spec } = await daemon.until(({ spec: { broken } }) => broken.length > 0);
@@ -51,7 +51,7 @@ describe('src/daemon/project/way-back.ts', () => {
     expect(view.idle).toMatchObject([{ id: String(id) }]);
   }, 180_000);
 
-  test('a crash in the middle of the way back does not begin the refused spec again', async () => {
+  test('a crash during the return to the last spec does not apply the refused spec again', async () => {
     const slow = faultRule({ method: 'DELETE', path: '/ips/*' }, { do: 'slow', ms: 120_000 });
     const { api, daemon } = await startConverged(good, { faults: [noServers, slow] });
     daemon.write(refused);

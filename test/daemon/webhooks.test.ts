@@ -50,7 +50,7 @@ const genuine: readonly (readonly [string, Headers])[] = [
 ];
 
 describe('src/daemon/http/webhooks.ts', () => {
-  test.each(genuine)('%s: a genuine delivery is taken once, with either secret', async (forge, headers) => {
+  test.each(genuine)('%s: accepts a genuine delivery once, with either secret', async (forge, headers) => {
     const to = app();
     expect((await deliver(to, forge, headers('new-secret'))).status).toBe(202);
     expect((await deliver(to, forge, headers('new-secret'))).status).toBe(202);
@@ -60,7 +60,7 @@ describe('src/daemon/http/webhooks.ts', () => {
 
   test.each(
     genuine,
-  )('%s: a forged one, another body or none of the headers is refused', async (forge, headers) => {
+  )('%s: refuses a forged delivery, another body, and missing headers', async (forge, headers) => {
     const to = app();
     expect((await deliver(to, forge, headers('guess'))).status).toBe(401);
     expect((await deliver(to, forge, {})).status).toBe(401);
@@ -69,25 +69,25 @@ describe('src/daemon/http/webhooks.ts', () => {
     expect(pushes).toBe(0);
   });
 
-  test("GitHub's own example of a signature", async () => {
+  test('accepts the signature example of GitHub', async () => {
     const to = app({ secret: () => "It's a Secret to Everybody" });
     const signature = 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17';
     const { status } = await deliver(to, 'github', { 'X-Hub-Signature-256': signature }, 'Hello, World!');
     expect(status).toBe(202);
   });
 
-  test('an unknown forge, and any without a secret, is not found', async () => {
+  test('answers 404 for an unknown forge, and without a secret for every forge', async () => {
     expect((await deliver(app(), 'sourceforge', {})).status).toBe(404);
     expect((await deliver(app({ secret: undefined }), 'gitlab', { 'X-Gitlab-Token': '' })).status).toBe(404);
     expect((await app().request('/hooks/sourceforge')).status).toBe(404);
   });
 
-  test('another method than POST is told which one there is', async () => {
+  test('answers another method with 405 and the allowed method POST', async () => {
     const answer = await app().request('/hooks/github');
     expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'POST']);
   });
 
-  test('what is too large is refused: by its announcement without a read, else once it is found', async () => {
+  test('refuses a large body by its Content-Length without a read, or during the read', async () => {
     const announced = await deliver(app(), 'github', { 'content-length': String(1024 * 1024 + 1) });
     expect(announced.status).toBe(413);
     let read = 0;
@@ -107,7 +107,7 @@ describe('src/daemon/http/webhooks.ts', () => {
     expect(read).toBeLessThan(25);
   });
 
-  test('more than two genuine ones a second are put off', async () => {
+  test('answers 429 to more than two genuine deliveries a second', async () => {
     const clock = virtualClock();
     const to = app({ clock });
     const statuses: number[] = [];
@@ -118,7 +118,7 @@ describe('src/daemon/http/webhooks.ts', () => {
     expect((await deliver(to, 'gitlab', { 'X-Gitlab-Token': 'new-secret' })).status).toBe(202);
   });
 
-  test('forged ones are put off and logged no more after a while, and take no room from genuine ones', async () => {
+  test('limits forged deliveries and their log lines, without an effect on genuine deliveries', async () => {
     const warnings: unknown[] = [];
     const log = { ...quiet, warn: (fields: object) => warnings.push(fields) };
     const to = app({ log });

@@ -5,8 +5,8 @@ import { faultRule } from '../../src/emulator/faults.ts';
 import { oneNetwork, shop, vdcsync } from '../cli/run.ts';
 import { emulate, live, startConverged, startDaemon } from './support.ts';
 
-describe('src/daemon/project: what takes long', () => {
-  test('an ISO that is being loaded for hours does not hold up an edit, nor a restart', async () => {
+describe('src/daemon/project: long operations', () => {
+  test('an ISO that loads for hours delays neither an edit nor a restart', async () => {
     const stuck = faultRule({ path: 'add_iso' }, { do: 'task', outcome: 'stuck' });
     const api = await emulate({ faults: [stuck] });
     const iso = 'isos:\n  rescue: { url: "https://mirror.example.com/rescue.iso" }\n';
@@ -27,7 +27,7 @@ describe('src/daemon/project: what takes long', () => {
     expect(live(api).isos).toHaveLength(1);
   });
 
-  test('a server that waits for graphics cards keeps nothing else waiting; it is told when some are found', async () => {
+  test('a server that waits for GPU capacity delays no other work, and its creation is reported', async () => {
     const api = await emulate();
     api.emulator.mutate({ do: 'set_capacity', package: 'l40s-1', capacity: 0 });
     const gpu =
@@ -59,8 +59,8 @@ describe('src/daemon/project: what takes long', () => {
   });
 });
 
-describe('src/daemon/project: what somebody else deletes', () => {
-  test('a server is made again, and nobody is called for what was inside it', async () => {
+describe('src/daemon/project: external deletions', () => {
+  test('creates a deleted server again, without a decision about its parts', async () => {
     const { api, daemon } = await startConverged(shop);
     const [web] = live(api).servers;
     api.emulator.mutate({ do: 'delete_server', id: web?.id ?? 0 });
@@ -73,8 +73,8 @@ describe('src/daemon/project: what somebody else deletes', () => {
   });
 });
 
-describe('src/daemon/project: what only an operator can settle', () => {
-  test('adopt and resolve work while it runs, and it goes on from there at once', async () => {
+describe('src/daemon/project: decisions of the operator', () => {
+  test('adopt and resolve work during the run, and the daemon continues at once', async () => {
     const api = await emulate();
     api.emulator.mutate({ do: 'add_ip' });
     const daemon = await startDaemon(api, { spec: shop, args: ['--interval', '10h'] });

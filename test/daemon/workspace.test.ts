@@ -6,7 +6,7 @@ import { virtualClock } from '../../src/simulation/virtual-clock.ts';
 import { noRequests, sessionWith } from '../support/project.ts';
 
 describe('src/daemon/project/workspace.ts', () => {
-  test('an answer to an earlier token does not count for the next token, however fresh it is', async () => {
+  test('does not use an answer to an earlier token for the next token, however fresh the answer is', async () => {
     const clock = virtualClock();
     let token = 'own';
     const read = { project: async () => ({ id: token === 'own' ? 4711 : 4712 }) };
