@@ -38,7 +38,7 @@ function replicaOf(state: string) {
 }
 
 describe('src/daemon/fleet/board.ts', () => {
-  test('a replica reads the spec of the project whose turn it has, and no other one', async () => {
+  test('a replica reads only the spec of the project whose turn it has', async () => {
     const [one, two] = [replicaOf('many'), replicaOf('many')];
     const ids = Array.from({ length: 2_000 }, (_, index) => index + 1);
     const texts = ids.map((id) => textOf(id));
@@ -61,7 +61,7 @@ describe('src/daemon/fleet/board.ts', () => {
     expect(two.taken).toEqual([]);
   });
 
-  test('a new commit alone, a spec that goes and a project that moves are news, and the same again is none', async () => {
+  test('publishes a new commit, a removed spec and a moved project, and nothing without a change', async () => {
     const [one, two] = [replicaOf('few'), replicaOf('few')];
     await one.board.lead();
     await one.board.published();
@@ -77,7 +77,7 @@ describe('src/daemon/fleet/board.ts', () => {
     expect([await two.board.spec(1), await two.board.projects()]).toEqual([undefined, [2]]);
   });
 
-  test('the projects of changed specs are asked to reconcile, by the next leader where one ends before', async () => {
+  test('requests a reconciliation for each changed spec, also by the next leader', async () => {
     const [one, two] = [replicaOf('asked'), replicaOf('asked')];
     await one.board.lead();
     await one.board.published();
@@ -95,7 +95,7 @@ describe('src/daemon/fleet/board.ts', () => {
     expect((await two.board.unasked()).projects).toEqual([2]);
   });
 
-  test('whoever leads next goes on from what was published, and one that leads no more publishes nothing', async () => {
+  test('the next leader continues from the published specs, and a former leader publishes nothing', async () => {
     const [one, two] = [replicaOf('next'), replicaOf('next')];
     await one.board.lead();
     await one.board.published();

@@ -22,7 +22,7 @@ const server = postgresServer();
 const edited = specOf(4711, `  one: { cidr: 10.30.0.0/24 }\n${withServer}`);
 
 describe('src/daemon/fleet: a standby is promoted without the last writes', () => {
-  test('the specs are those of the source again, nothing is bought twice, and no operator is asked', async () => {
+  test('the fleet returns to the specs of the source, buys nothing twice and needs no operator', async () => {
     const api = await cloud();
     const state = await database(server, 'failover');
     const folders = [folderOfSpecs(), folderOfSpecs()];

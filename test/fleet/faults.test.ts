@@ -50,7 +50,7 @@ const polls = ({ emulator }: RunningEmulator) =>
   );
 
 describe('src/daemon/fleet', () => {
-  test('connections that the database ends while tasks are polled end the reconciles, and others go on', async () => {
+  test('a connection that the database ends during a poll ends its reconciliation, and another one continues', async () => {
     const api = await cloud([endlessServer]);
     const state = await database(server, 'terminated');
     const folder = folderOfSpecs(withServer);
@@ -75,7 +75,7 @@ describe('src/daemon/fleet', () => {
     expect(await workersOf(only)).not.toContain(null);
   });
 
-  test('a leader that is stopped in mid-work is replaced, and sends nothing when it goes on', async () => {
+  test('a leader that pauses during its work is replaced, and sends nothing when it continues', async () => {
     const { api, state, way, leader: hung, other } = await leaderAtWork('hung');
     const { replica: name } = await fleetOf(other);
     // With an answer on its way.
@@ -98,7 +98,7 @@ describe('src/daemon/fleet', () => {
     expectBoughtOnce(api);
   });
 
-  test('a replica whose messages to the database are lost is replaced, and sends nothing once they arrive again', async () => {
+  test('a replica that the database does not hear is replaced, and sends nothing after its reconnection', async () => {
     const toDatabase = await wayToDatabase(server.port);
     const { api, way, leader: cut, other } = await leaderAtWork('black_hole', toDatabase.port);
     // With an answer of the API on its way.
@@ -117,7 +117,7 @@ describe('src/daemon/fleet', () => {
     expectBoughtOnce(api);
   });
 
-  test('a project whose state cannot be read delays no other one, and is tried less and less often', async () => {
+  test('a project with an unreadable state delays no other project, and is tried with a back-off', async () => {
     const args = ['-f', 'specs', '--interval', '10h', '--parallel', '1'];
     const { api, state, folder, first: only } = await restingFleet(server, 'poisoned', { args });
     await sql(
@@ -142,7 +142,7 @@ describe('src/daemon/fleet', () => {
     expect(made).toBeLessThanOrEqual(Math.ceil((performance.now() - since) / 2_000));
   });
 
-  test('a state that another process holds blocks no place: the project is given back, and tried again', async () => {
+  test('a state that another process owns blocks no place: the project returns to the queue', async () => {
     const api = await cloud();
     const state = await database(server, 'held');
     const folder = folderOfSpecs();
@@ -164,7 +164,7 @@ describe('src/daemon/fleet', () => {
     await allConverged(api, only);
   });
 
-  test('replicas that cannot reach the API, or have no tokens, say so, and their projects converge elsewhere', async () => {
+  test('a replica without API access or tokens reports its error, and its projects converge on other replicas', async () => {
     const api = await cloud();
     const state = await database(server, 'bad');
     const environments = [
@@ -182,7 +182,7 @@ describe('src/daemon/fleet', () => {
     await expect.poll(() => lastReplicasOf(good)).toEqual(eachOf(own));
   });
 
-  test('a replica whose database is gone says so, and one that follows is ready once it is back', async () => {
+  test('a replica without its database is not ready, and is ready once the database returns', async () => {
     const { api, state, first } = await restingFleet(server, 'away');
     const replicas = [first, await replica(api, state, folderOfSpecs())];
     for (const each of replicas) await allConverged(api, each);

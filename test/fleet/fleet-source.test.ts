@@ -29,7 +29,7 @@ function sourceOf(board: Board, source: SpecSource, clock: Clock = systemClock) 
   });
 }
 
-test('a replica that loses the lead while it reads the source goes on, and publishes nothing', async () => {
+test('a replica that loses the lead while it reads the source continues, and publishes nothing', async () => {
   const shelf = new MemoryPublications().open();
   const open = async () => shelf;
   const board = new Board({ open, assignments: async () => [], clock: systemClock });
@@ -48,7 +48,7 @@ test('a replica that loses the lead while it reads the source goes on, and publi
   expect(await board.refresh()).toBe(false);
 });
 
-test('however many look at the board at once, they share one connection, also while it fails', async () => {
+test('concurrent reads of the board share one connection, also while the connection fails', async () => {
   let [opened, open] = [0, 0];
   let failing = true;
   const board = new Board({
@@ -85,7 +85,7 @@ test('however many look at the board at once, they share one connection, also wh
   expect(open).toBe(0);
 });
 
-test('a follower that could not read the board reads it again as soon as it answers, though nothing has moved', async () => {
+test('a follower reads the board again as soon as a failed board answers, also without a change', async () => {
   let down = false;
   const shelf = new MemoryPublications().open();
   await shelf.publish([], { commit: null }, { put: [], gone: [] });

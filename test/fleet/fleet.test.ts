@@ -58,7 +58,7 @@ async function refusedBy(daemon: RunningDaemon, names: readonly string[]): Promi
 }
 
 describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', () => {
-  test('all work by the specs of the one that leads, and by a change of them at once', async () => {
+  test('all replicas use the specs of the leader, and apply a change at once', async () => {
     const { api, state, folder } = await restingFleet(server, 'led');
     const second = await replica(api, state, folderOfSpecs());
     await expect.poll(async () => (await fleetOf(second)).projects.length).toBe(ids.length);
@@ -79,7 +79,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     expect(deletions).toEqual([]);
   });
 
-  test('a second file of a project is turned away, also by a leader that starts with both there', async () => {
+  test('the leader refuses a second file of a project, also at its start', async () => {
     const { api, state, folder, first } = await restingFleet(server, 'contested');
     const copy = specOf(4711).replace('max_deletions', 'prune: true, max_deletions');
     writeFileSync(join(folder, 'specs', '0.yaml'), copy.replace('backend', 'other'));
@@ -103,7 +103,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
   test.each([
     ['stopped', 'SIGTERM', 0],
     ['killed', 'SIGKILL', null],
-  ] as const)('a replica that is %s in the middle of its work is replaced by the other one, and nothing is bought twice', async (how, signal, code) => {
+  ] as const)('the other replica replaces a replica that is %s during its work, and buys nothing twice', async (how, signal, code) => {
     const api = await cloud();
     const state = await database(server, how);
     const { replicas, names, working } = await twoReplicas(api, state);
@@ -116,7 +116,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     expectBoughtOnce(api);
   });
 
-  test('a webhook reaches the one that reads the branch, whichever replica it is sent to', async () => {
+  test('a webhook to any replica reaches the replica that reads the branch', async () => {
     const api = await cloud();
     const state = await database(server, 'hooked');
     const [{ pushMore, git }, forge] = [await branchOfSpecs(), await fakeForge('gitea')];
@@ -145,7 +145,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     expect(reports()).toHaveLength(1);
   });
 
-  test('a branch whose history was rewritten is taken by no replica, whoever leads', async () => {
+  test('no replica accepts a branch with a rewritten history, whichever replica leads', async () => {
     const api = await cloud();
     const state = await database(server, 'rewritten');
     const { repository, first, pushMore, git } = await branchOfSpecs();
@@ -163,7 +163,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
       .toMatch(/history of .* was rewritten/);
   });
 
-  test('a state that a file alone has had is named by whoever has the turn, and goes on once it is renamed', async () => {
+  test('the replica with the turn names an earlier state of a single file, and continues after its rename', async () => {
     const api = await cloud();
     const state = await database(server, 'alone_before');
     const folder = folderWith({ 'profile.yaml': `time_scale: ${speed}\n` });
@@ -181,7 +181,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     expect(made).toHaveLength(1);
   });
 
-  test('what both see is told once, and each project is measured by one', async () => {
+  test('two replicas report each finding once, and one replica measures each project', async () => {
     const api = await cloud();
     const state = await database(server, 'notified');
     const heard = await receiver<{ readonly project: number; readonly condition: string }>();
@@ -213,7 +213,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
   test.each([
     ['plain', ''],
     ['named', '?sslmode=disable&state=eu'],
-  ])('commands mean the state that the fleet has for the project (%s)', async (name, query) => {
+  ])('commands use the state that the fleet has for the project (%s)', async (name, query) => {
     const lost = faultRule(
       { method: 'POST', path: '/ips', times: 1 },
       { do: 'reset', effect: 'done', stored: false },
@@ -250,7 +250,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     expect(api.emulator.world.projects.map(({ ips }) => ips.length)).toEqual([1, 0, 0, 0]);
   });
 
-  test('docs/how-to/fleet.md: its files, its calls and what it shows', async () => {
+  test('docs/how-to/fleet.md: files, commands and output', async () => {
     const page = readFileSync(new URL('../../docs/how-to/fleet.md', import.meta.url), 'utf8');
     const folder = folderWith(
       Object.fromEntries(

@@ -30,7 +30,7 @@ async function later(queue: JobQueue, keys: readonly string[]): Promise<void> {
 }
 
 describe('src/state/job-queue.ts', () => {
-  test('a key has one job in hand and one that waits, which takes the newest data', async () => {
+  test('a key has one running job and one waiting job, which takes the newest data', async () => {
     const { queue } = await queueOf('keyed');
     await later(queue, ['2']);
     await queue.ask(['1'], 'start', urgencies.time);
@@ -47,7 +47,7 @@ describe('src/state/job-queue.ts', () => {
     expect(await queue.take(10, all)).toMatchObject([{ key: '2', trigger: 'file' }]);
   });
 
-  test('many keys are asked at once, those that wait and those that do not', async () => {
+  test('requests jobs for many keys at once, with and without a waiting job', async () => {
     const { queue } = await queueOf('many_keys');
     const keys = Array.from({ length: 50 }, (_, index) => String(index));
     await later(queue, keys.slice(0, 10));
@@ -56,7 +56,7 @@ describe('src/state/job-queue.ts', () => {
     expect(taken.map(({ key }) => key).sort()).toEqual(keys.toSorted());
   });
 
-  test('a job that waits for an edit keeps its urgency when all jobs are asked for', async () => {
+  test('a job that waits for an edit keeps its urgency when all jobs are requested', async () => {
     const { queue } = await queueOf('kept_priority');
     await later(queue, ['1', '2']);
     await queue.ask(['2'], 'file', urgencies.edit);
@@ -67,7 +67,7 @@ describe('src/state/job-queue.ts', () => {
     );
   });
 
-  test('a full tenant waits, and the more urgent jobs come first', async () => {
+  test('jobs of a full tenant wait, and more urgent jobs come first', async () => {
     const { queue } = await queueOf('groups', { tenants: { big: [1] } });
     await queue.ask(['1', '2'], 'timer', urgencies.time);
     await queue.ask(['3'], 'file', urgencies.edit);
@@ -78,7 +78,7 @@ describe('src/state/job-queue.ts', () => {
     expect((await queue.take(5, all)).map(({ key, tenant }) => [key, tenant])).toEqual([['1', 'big']]);
   });
 
-  test('a failed job comes again after a back-off, and a job that is not confirmed goes to another process', async () => {
+  test('a failed job returns after a back-off, and an unconfirmed job goes to another process', async () => {
     const { queue, url } = await queueOf('lost');
     const { queue: other } = await queueOf('lost_other', { url });
     await queue.ask(['1', '2'], 'timer', urgencies.time);
@@ -95,7 +95,7 @@ describe('src/state/job-queue.ts', () => {
     expect(await other.confirm([lost])).toEqual(new Set([two.id]));
   });
 
-  test('a new leader gives a job only to a key that has none, so that a turn in hand can be continued at once', async () => {
+  test('a new leader adds a job only for a key without a job, so that a running turn can continue at once', async () => {
     const { queue } = await queueOf('lost_keys');
     await queue.ask(['1'], 'fleet', urgencies.time);
     const [claim] = await queue.take(9, all);
@@ -110,7 +110,7 @@ describe('src/state/job-queue.ts', () => {
     });
   });
 
-  test('a hint is heard until it is done', async () => {
+  test('a hint stays in the queue until its completion', async () => {
     const { queue } = await queueOf('hints');
     await queue.send({ of: 'source', trigger: 'webhook' });
     const [heard] = await queue.hints();

@@ -24,7 +24,7 @@ class HandClock implements Clock {
 }
 
 describe('src/daemon/fleet/lease.ts', () => {
-  test('is alive for 8 s after the moment before a confirmation was sent', () => {
+  test('is alive for 8 s from the start of its last confirmation', () => {
     const clock = new HandClock();
     const lease = new Lease(clock);
     expect([lease.isAlive(), lease.life.aborted]).toEqual([false, true]);
@@ -38,7 +38,7 @@ describe('src/daemon/fleet/lease.ts', () => {
     expect(lease.isAlive()).toBe(false);
   });
 
-  test('ends at once for a process that stood still, whichever of its clocks went on', () => {
+  test('ends at once for a suspended process, whichever clock continued', () => {
     for (const stand of [{ wallMs: 60_000 }, { monotonicMs: 60_000 }, { wallMs: -60_000 }]) {
       const clock = new HandClock();
       const lease = new Lease(clock);
@@ -49,7 +49,7 @@ describe('src/daemon/fleet/lease.ts', () => {
     }
   });
 
-  test('a life that is over stays over, and the next confirmation begins another one', () => {
+  test('an expired life stays expired, and the next confirmation begins another life', () => {
     const clock = new HandClock();
     const lease = new Lease(clock);
     lease.confirm(lease.moment());

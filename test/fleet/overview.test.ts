@@ -10,7 +10,7 @@ function assignment(exposed: boolean, worker?: string): Assignment {
 }
 
 describe('src/daemon/http/app.ts', () => {
-  test('a line of the overview shows the results of the replica that worked on the project last', () => {
+  test('a line of the overview shows the results of the last replica that worked on the project', () => {
     const shown = { condition: 'converging', since: 5, reconciledAt: 7, blocked: 2, exposed: true };
     expect(summaryOf(own, assignment(true), 'b')).toMatchObject(shown);
     const stale = { ...own, exposed: true };

@@ -34,7 +34,7 @@ async function connections(state: string): Promise<unknown> {
 }
 
 describe('src/daemon/fleet', () => {
-  test('a turn that waits for a task holds neither a place nor a connection of its own', async () => {
+  test('a turn that waits for a task holds neither a place nor its own connection', async () => {
     const api = await cloud([
       faultRule({ method: 'POST', path: '/servers' }, { do: 'task', outcome: 'stuck' }),
     ]);
@@ -51,7 +51,7 @@ describe('src/daemon/fleet', () => {
     expect(await connections(state)).toBeLessThanOrEqual(8);
   });
 
-  test('after a restart of all, projects at rest go on resting, and one that was edited meanwhile is worked on', async () => {
+  test('after a restart of all replicas, projects at rest stay at rest, and an edited project reconciles', async () => {
     const { api, state, folder, first: before } = await restingFleet(server, 'restarted', { args });
     await expect.poll(() => workersOf(before)).toEqual(eachOf(null));
     expect(await before.end()).toBe(0);
@@ -65,7 +65,7 @@ describe('src/daemon/fleet', () => {
     );
   });
 
-  test('a project whose file was deleted stays until the replica that leads is restarted, and keeps its resources', async () => {
+  test('a project with a deleted file stays until the leader restarts, and keeps its resources', async () => {
     const { api, state, folder, first: one } = await restingFleet(server, 'removed', { args });
     const two = await replica(api, state, folder, { args });
     await allConverged(api, two);

@@ -242,7 +242,7 @@ async function fleetWithFailure() {
 }
 
 describe('src/daemon/fleet/releases.ts', () => {
-  test('a bad commit over 1,000 projects touches the canary alone, says so once, and no leader or restart changes that', async () => {
+  test('a bad commit over 1,000 projects reaches the canary alone, with one report, over restarts and leaders', async () => {
     const { fleet, leader } = await fleetAtRest();
     const bad = fleet.push('bad');
     await fleet.advance(3_600);
@@ -263,7 +263,7 @@ describe('src/daemon/fleet/releases.ts', () => {
     expect(fleet.notices[0]).toContain('approve commit-2');
   });
 
-  test('a good commit goes on wave after wave, each once the last one has stayed converged for the time that is set', async () => {
+  test('a good commit reaches a wave once the wave before has stayed converged for the set time', async () => {
     const { fleet } = await fleetAtRest();
     fleet.push('good');
     await fleet.advance(500);
@@ -300,7 +300,7 @@ describe('src/daemon/fleet/releases.ts', () => {
     expect(fleet.phases()).toEqual(['commit-2 stopped 1']);
   });
 
-  test('a commit that corrects a stopped one begins with the canary, and the failed one reaches no other project', async () => {
+  test('a correction of a stopped commit begins with the canary, and the stopped commit reaches no other project', async () => {
     const { fleet } = await fleetWithFailure();
     fleet.push('corrected');
     await fleet.advance(60);
@@ -310,7 +310,7 @@ describe('src/daemon/fleet/releases.ts', () => {
     expect(fleet.with('bad')).toEqual(canaries);
   });
 
-  test('a commit that leaves the failed projects as they are does not pass them by', async () => {
+  test('a commit that does not change the failed projects waits for them', async () => {
     const { fleet } = await fleetWithFailure();
     fleet.push('other', others);
     await fleet.advance(3_600);
@@ -318,7 +318,7 @@ describe('src/daemon/fleet/releases.ts', () => {
     expect(fleet.phases()).toEqual(['commit-2 stopped 1', 'commit-3 queued 0']);
   });
 
-  test('a stopped commit goes on once the operator approves it, and stays approved when the lead changes', async () => {
+  test('a stopped commit continues once the operator approves the commit, also under a new leader', async () => {
     const { fleet, leader } = await fleetWithFailure();
     fleet.approve('commit-1');
     await fleet.advance(60);
@@ -334,7 +334,7 @@ describe('src/daemon/fleet/releases.ts', () => {
     expect(fleet.notices).toHaveLength(2);
   });
 
-  test('a project that was blocked before does not hold a wave up, and an edit of one project waits for no wave', async () => {
+  test('a project that was already blocked delays no wave, and an edit of one project waits for no wave', async () => {
     const { fleet } = await fleetAtRest();
     fleet.push('edit', [800]);
     await fleet.advance(5);
@@ -363,7 +363,7 @@ describe('src/daemon/fleet/releases.ts', () => {
     expect(fleet.with('less')).toEqual(ids);
   });
 
-  test('an approval that a leader has heard and not carried out is carried out by the next one', async () => {
+  test('the next leader carries out an approval that the leader before received', async () => {
     const { fleet, leader } = await fleetAtRest(defaultPolicy);
     fleet.deletions = 1;
     const change = fleet.push('less');
@@ -379,7 +379,7 @@ describe('src/daemon/fleet/releases.ts', () => {
     expect(fleet.with('less')).toEqual(ids);
   });
 
-  test('only the projects that would delete wait, and newer commits of others leave their approval valid', async () => {
+  test('only projects with deletions wait, and their approval stays valid over newer commits of other projects', async () => {
     const { fleet, leader } = await fleetAtRest(defaultPolicy);
     const [tenant, others] = [ids.slice(0, 20), ids.slice(20)];
     fleet.deletions = 1;
@@ -403,7 +403,7 @@ describe('src/daemon/fleet/releases.ts', () => {
     expect(fleet.phases()).toEqual([]);
   });
 
-  test('a project that waits and gets another spec is counted again, and the approval of the others stays', async () => {
+  test('a waiting project with a new spec is counted again, and the approval of the others stays', async () => {
     const { fleet } = await fleetAtRest(defaultPolicy);
     const [first, second] = [ids.slice(0, 20), ids.slice(20, 40)];
     fleet.deletions = 1;
@@ -422,7 +422,7 @@ describe('src/daemon/fleet/releases.ts', () => {
     expect(fleet.phases()).toEqual([`${two} waiting 0`]);
   });
 
-  test('specs that one leader cannot use are counted by the next one that can', async () => {
+  test('the next leader counts specs that the leader before could not use', async () => {
     const { fleet, leader } = await fleetAtRest(defaultPolicy);
     leader.kill();
     const [usable, others] = [ids.slice(0, 3), ids.slice(3)];
@@ -443,7 +443,7 @@ describe('src/daemon/fleet/releases.ts', () => {
     expect(fleet.with('less')).toEqual(ids);
   });
 
-  test('deletions are counted over all projects of a commit, and few enough hold nothing back', async () => {
+  test('counts deletions over all projects of a commit, and deletions below the limit delay nothing', async () => {
     const { fleet } = await fleetAtRest(defaultPolicy);
     fleet.deletions = 2;
     fleet.push('five', ids.slice(0, 5));
@@ -462,7 +462,7 @@ describe('src/daemon/fleet/releases.ts', () => {
     expect(fleet.with('six')).toEqual([]);
   });
 
-  test('a leader with another file keeps the waves of a rollout that has begun', async () => {
+  test('a leader with another fleet file keeps the waves of a running rollout', async () => {
     const { fleet, leader } = await fleetAtRest();
     fleet.push('new');
     await fleet.advance(60);
@@ -476,7 +476,7 @@ describe('src/daemon/fleet/releases.ts', () => {
     expect(fleet.phases()).toEqual(['commit-2 running 1']);
   });
 
-  test('a stream of commits to other projects delays no wave, and a restart or another leader in mid-wave keeps each place', async () => {
+  test('commits to other projects delay no wave, and each wave continues after a restart or a change of the leader', async () => {
     const { fleet, leader } = await fleetAtRest();
     let alive = leader;
     fleet.push('template');
@@ -501,7 +501,7 @@ describe('src/daemon/fleet/releases.ts', () => {
     expect(fleet.notices).toEqual([]);
   });
 
-  test('a stream of commits to all projects reaches the last wave, after its canaries, also with leaders that come and go', async () => {
+  test('a stream of commits to all projects reaches the last wave, after the canaries, under many leaders', async () => {
     const { fleet, leader } = await fleetAtRest();
     let alive = leader;
     const arrived: number[] = [];
@@ -528,7 +528,7 @@ describe('src/daemon/fleet/releases.ts', () => {
     expect(fleet.with('commit 59')).toEqual(ids);
   });
 
-  test('projects that an older rollout keeps from an approved commit get it later, without another approval', async () => {
+  test('projects in an older rollout get an approved commit later, without another approval', async () => {
     const { fleet } = await fleetAtRest({ ...policy, supersedeMs: 60_000 });
     fleet.push('one');
     await fleet.advance(120);
@@ -543,7 +543,7 @@ describe('src/daemon/fleet/releases.ts', () => {
     expect(fleet.notices).toHaveLength(1);
   });
 
-  test('a newer commit stops the older one at once where it restores the specs in force', async () => {
+  test('a newer commit that restores the specs in force stops the older commit at once', async () => {
     const { fleet } = await fleetAtRest();
     fleet.push('template');
     await fleet.advance(800);
@@ -579,7 +579,7 @@ describe('src/daemon/fleet/releases.ts', () => {
     expect(fleet.with('bad')).toEqual(canaries);
   });
 
-  test('a failure that nothing is left of ends when an operator approves it', async () => {
+  test('a failure of a reverted commit ends when an operator approves the commit', async () => {
     const { fleet } = await fleetWithFailure();
     fleet.push('first', others);
     await fleet.advance(60);
@@ -589,7 +589,7 @@ describe('src/daemon/fleet/releases.ts', () => {
     expect(fleet.with('bad')).toEqual(canaries);
   });
 
-  test('a stopped commit goes on by itself once its canaries have converged by it, and stayed so', async () => {
+  test('a stopped commit continues once its canaries have converged and stayed converged', async () => {
     const { fleet } = await fleetAtRest();
     fleet.push('good');
     await fleet.advance(60);
@@ -603,7 +603,7 @@ describe('src/daemon/fleet/releases.ts', () => {
     expect(fleet.with('good')).toEqual(ids);
   });
 
-  test('an operator who approves a commit that is queued ends the rollout before it, and the waves begin anew', async () => {
+  test('the approval of a queued commit ends the rollout before, and the waves begin again', async () => {
     const { fleet } = await fleetAtRest();
     fleet.push('template');
     await fleet.advance(800);

@@ -48,7 +48,7 @@ const asked = ({ emulator }: RunningEmulator, from: number) =>
   );
 
 describe('src/daemon/fleet/releases.ts: replicas', () => {
-  test('a bad change reaches the canary alone, also when its leader dies, until an operator approves it', async () => {
+  test('a bad change reaches the canary alone until an operator approves the change, also after a leader crash', async () => {
     const config = `fleet:
   stay: 1m
   waves: [{ match: { label: canary } }, { percent: 100 }]
@@ -87,7 +87,7 @@ labels: { canary: [4712] }
     expect(await rolloutOf(next)).toBe(null);
   });
 
-  test('a leader whose clock is an hour behind that of the leader before continues a wave after the time that is left', async () => {
+  test('a leader with a clock one hour behind the clock of the leader before ends a wave after the remaining time', async () => {
     const config = `fleet: { stay: 5m, waves: [{ match: { label: canary } }, { percent: 100 }] }
 labels: { canary: [4712] }
 `;
@@ -106,7 +106,7 @@ labels: { canary: [4712] }
     expect(performance.now() - convergedAt).toBeGreaterThan(3_000);
   });
 
-  test('a change with more deletions than the fleet allows deletes nothing until an operator approves it', async () => {
+  test('a change with more deletions than the fleet allows deletes nothing before its approval', async () => {
     const textOf = (id: number) =>
       `${specOf(id).replace('exclusive: true', 'prune: true')}  extra: { cidr: 10.21.0.0/24 }\n`;
     const folder = folderOf('fleet: { max_deletions: 3 }\n', textOf);
@@ -131,7 +131,7 @@ labels: { canary: [4712] }
 });
 
 describe('src/cli/settings/fleet-config.ts', () => {
-  test('every mistake of a fleet file is reported at its place', () => {
+  test('reports each mistake of a fleet file at its position', () => {
     const text = `fleet:
   max_deletions: many
   waves: [{ match: { label: canaries } }, { percent: 0 }]

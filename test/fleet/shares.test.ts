@@ -87,7 +87,7 @@ function replica(real: Clock = systemClock) {
   return { add, next, fleet, waiting, inHand, endOne, end };
 }
 
-test('a tenant has three quarters of the places alone, and half of them as soon as another one has jobs', async () => {
+test('a tenant has three quarters of the places, and half of the places once another tenant has jobs', async () => {
   const { add, inHand, endOne, end } = replica();
   add('large', 0, 60);
   // The first jobs come together.
@@ -105,7 +105,7 @@ test('a tenant has three quarters of the places alone, and half of them as soon 
   await end();
 });
 
-test('edits of a tenant come before a full round of another one, up to three quarters of the places', async () => {
+test('edits of a tenant precede a full round of another tenant, up to three quarters of the places', async () => {
   const { add, inHand, endOne, end } = replica();
   add('large', 0, 60);
   await expect.poll(inHand).toBe('8 and 0');
@@ -119,7 +119,7 @@ test('edits of a tenant come before a full round of another one, up to three qua
   await end();
 });
 
-test('a turn that begins to wait gives its place to the next job at once', async () => {
+test('a turn that begins to wait frees its place for the next job at once', async () => {
   // The queue is never asked because time has passed.
   const sleep: Clock['sleep'] = (ms, signal) => systemClock.sleep(ms < 1_000 ? ms : 3_600_000, signal);
   const clock: Clock = { now: systemClock.now, monotonic: systemClock.monotonic, sleep };
@@ -133,7 +133,7 @@ test('a turn that begins to wait gives its place to the next job at once', async
   await end();
 });
 
-test('a turn that a replica cannot end is continued at once, before edits', async () => {
+test('another replica continues an unfinished turn at once, before edits', async () => {
   const { add, next, inHand, end } = replica();
   add('large', 0, 1);
   await expect.poll(inHand).toBe('1 and 0');

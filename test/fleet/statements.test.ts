@@ -9,8 +9,8 @@ const [, ...oneServer] = withServer.split('\n');
 const fiveServers = `servers:\n${[1, 2, 3, 4, 5].map((n) => oneServer.join('\n').replace('web-1', `web-${n}`)).join('')}`;
 const server = postgresServer(['shared_preload_libraries=pg_stat_statements']);
 
-describe('src/daemon/fleet: what a reconcile costs the database', () => {
-  test('a reconcile of five servers that changes nothing makes no connection, and at most 20 statements in all, 12 of them about the project', async () => {
+describe('src/daemon/fleet: the database load of a reconciliation', () => {
+  test('a reconciliation without changes opens no connection and runs at most 20 statements, 12 for its project', async () => {
     // The API's clock must let a block of reads be used up on a busy machine.
     const speed = 6;
     const api = await cloud([], speed);

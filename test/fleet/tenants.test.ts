@@ -28,7 +28,7 @@ const textOf = (id: number, extras: number) => {
 };
 
 describe('src/daemon/fleet: two tenants', () => {
-  test('refused and missing tokens, a trip and full rounds of one tenant delay no edit of the other', async () => {
+  test('invalid tokens, a circuit breaker and full rounds of one tenant delay no edit of the other tenant', async () => {
     const api = await emulate({ speed, projects: ids.map((id) => ({ id, name: `project ${id}` })) });
     const state = await database(server, 'tenants');
     const folders = [0, 1].map(() => folderWith({ 'fleet.yaml': config, 'specs/.keep': '' }));

@@ -34,7 +34,7 @@ function laterRelease(): string {
 }
 
 describe('src/daemon/fleet: an upgrade', () => {
-  test('a replica of a later release takes over the work of the old ones, and nothing is bought twice', async () => {
+  test('a replica of a later release takes over the work of the old replicas, and buys nothing twice', async () => {
     const api = await cloud();
     const state = await database(server, 'upgraded');
     const folders = [1, 2, 3].map(() => folderOfSpecs(withServer));

@@ -198,7 +198,7 @@ describe('src/daemon/fleet: 100 projects at work', () => {
     await expectConverged(fleet, [victim]);
   });
 
-  test('a replica with the turns of 100 projects stands still for 2 minutes', async () => {
+  test('a replica with the turns of 100 projects pauses for 2 minutes', async () => {
     const fleet = await fleetAtWork('long_stop', { byFirst: true });
     const [victim] = fleet.daemons as [RunningDaemon];
     const before = await workers(fleet);
@@ -219,7 +219,7 @@ describe('src/daemon/fleet: 100 projects at work', () => {
     await expectConverged(fleet);
   });
 
-  test('the database is restarted, and then away for 60 s', async () => {
+  test('the database restarts, and then stops for 60 s', async () => {
     const fleet = await fleetAtWork('long_away');
     const all = (wanted: boolean) => async () =>
       (await Promise.all(fleet.daemons.map(isReady))).every((ready) => ready === wanted);
