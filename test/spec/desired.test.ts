@@ -27,7 +27,7 @@ describe('src/spec: desired', () => {
     expectTypeOf<keyof Settings>().toEqualTypeOf<keyof z.infer<typeof settingsSchema>>();
   });
 
-  test('makes resources of a server and of its parts', () => {
+  test('creates resources for a server and its parts', () => {
     const { resources, projectId } = read(
       spec(
         'networks: {n: {managed: false}}',
@@ -96,7 +96,7 @@ describe('src/spec: desired', () => {
     expect(read(spec('ips: {a: {}, b: {server_type_id: 4}}')).digest).not.toBe(one.digest);
   });
 
-  test('adds several files up to one, however they are cut', () => {
+  test('combines several files into one spec, however the entries are divided', () => {
     const server = 'servers: {s: {server_type: 3, image: x, cores: 1, public_ipv4: {ip: a}}}';
     const whole = read(spec('settings: {prune: true}', 'ips: {a: {}}', server));
     const texts = [`version: 1\n${server}`, spec('ips: {a: {}}'), spec('settings: {prune: true}')];
@@ -117,7 +117,7 @@ describe('src/spec: desired', () => {
     expect(variable?.digest).toBe(none?.digest);
   });
 
-  test('distinguishes servers by the spec alone', () => {
+  test('has a different digest for each different entry', () => {
     const digests = ['{}', '{protect: true}', '{managed: false}', '{id: 5}', '{server_type_id: 5}'].map(
       (entry) => read(spec(`ips: {a: ${entry}}`)).digest,
     );

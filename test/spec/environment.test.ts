@@ -7,7 +7,7 @@ const env = (name: string) => `$\{env:${name}}`;
 const secret = { SECRET: 'hunter2-hunter2' };
 
 describe('src/spec/environment.ts', () => {
-  test('takes values into any text, and leaves names alone', () => {
+  test('expands variables in any value, and not in names', () => {
     const { resources, environment } = read(
       spec('isos:', `  a: {url: "https://u:${env('SECRET')}@example.com/${env('F')}"}`),
       { ...secret, F: 'x.iso' },
@@ -24,20 +24,20 @@ describe('src/spec/environment.ts', () => {
     });
   });
 
-  test('keeps values out of the digest, and lets it change with them', () => {
+  test('keeps values out of the digest, and changes the digest with the values', () => {
     const text = spec(`isos: {a: {url: "https://${env('SECRET')}/a.iso"}}`);
     const [one, other] = [read(text, secret), read(text, { SECRET: 'another' })];
     expect(one.digest).toMatch(/^sha256:[0-9a-f]{64}$/);
     expect(one.digest).not.toBe(other.digest);
   });
 
-  test('gives the literal characters to the API where they are escaped', () => {
+  test('sends the literal characters of an escaped variable to the API', () => {
     const { resources, environment } = read(spec('isos:', '  a: {url: "https://example.com/$${env:A}"}'));
     expect(environment?.texts.get(String(resources[0]?.value.url))).toBe('https://example.com/${env:A}');
   });
 });
 
-describe('src/spec/environment.ts: what a spec may use', () => {
+describe('src/spec/environment.ts: allowed variables', () => {
   const takes = (name: string, trust: SpecTrust) => {
     const text = expand(env(name), { [name]: 'value' }, trust);
     return 'text' in text;

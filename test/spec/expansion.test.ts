@@ -13,22 +13,22 @@ const load = (text: string, overlay?: string) =>
   );
 
 describe('src/spec/load.ts', () => {
-  test('a spec just below the limit is read', () => {
+  test('reads a spec just below the limit', () => {
     expect(load(spec(900, 100)).resources).toHaveLength(1800);
   });
 
-  test('values of an overlay count as well', () => {
+  test('counts the values of an overlay as well', () => {
     const rules = `[${'{ protocol: udp }, '.repeat(300)}]`;
     expect(() => load(spec(500, 1), `defaults: { servers: { firewall: { rules: ${rules} } } }`)).toThrow(
       /the spec has 3\d+ values/,
     );
   });
 
-  test('a project has at most 10,000 resources, those inside servers included', () => {
+  test('a project has at most 10,000 resources, including parts of servers', () => {
     expect(() => load(spec(5_001, 1))).toThrow(/the spec declares 10002 resources, and at most 10000/);
   });
 
-  test('servers with the same defaults share the value of their firewall', () => {
+  test('servers with the same defaults share one firewall value', () => {
     const [first, second] = load(spec(2, 3)).resources.filter(({ kind }) => kind === 'firewall');
     expect(first?.value).toBe(second?.value);
   });

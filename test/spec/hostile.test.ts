@@ -78,7 +78,7 @@ const generated: readonly (readonly [name: string, text: string, first: string])
 ];
 
 describe('src/spec: hostile files', () => {
-  test('each is broken by itself, for the reason in its first line, and no value of the environment is shown', async () => {
+  test('each file has the error in its first line, without a value of the environment', async () => {
     const specs = files.map((name) => specText(name, readFileSync(join(folder, name), 'utf8')));
     const taken = await take(specs);
     const found = taken.map((each) => `# ${problemOf(each)[0]?.join(': ')}`);
@@ -88,7 +88,9 @@ describe('src/spec: hostile files', () => {
     expect(JSON.stringify(taken)).not.toMatch(/canary|allowed-value/);
   });
 
-  test.each(generated)('%s: the first errors, and how many more', async (name, text, first) => {
+  test.each(
+    generated,
+  )('%s: reports the first errors and the number of further errors', async (name, text, first) => {
     const [hostile, other] = await take([specText(name, text), good]);
     const problem = problemOf(hostile);
     expect(problem[0]?.join(': ')).toContain(first);
@@ -97,7 +99,7 @@ describe('src/spec: hostile files', () => {
     expect(other).toHaveProperty('offer');
   });
 
-  test('one that takes too long is broken alone, and those after it are read', async () => {
+  test('only a file that takes too long is invalid, and later files are read', async () => {
     // As long as may be: 1 MiB of entries that are valid but for one field.
     const slow = `version: 1\nproject: { id: 4711 }\nips:\n${Array.from({ length: 9_999 }, (_, at) => `  a${at}: { nope: [${'1, '.repeat(27)}] }`).join('\n')}\n`;
     const later = specText('later.yaml', `${slow.replaceAll('nope', 'nay')}#`);
@@ -113,7 +115,7 @@ describe('src/spec: hostile files', () => {
   test.each([
     'none',
     '{ deletions: true }',
-  ])('a spec with approval %s cannot lower the minimum of the operator', async (approval) => {
+  ])('a spec with approval %s cannot lower the minimum that the operator sets', async (approval) => {
     const head = 'version: 1\nproject: { id: 1 }\n';
     for (const text of [head, `${head}settings: { approval: ${approval} }\n`]) {
       const [taken] = await takeWithMinimum(text);
@@ -121,7 +123,7 @@ describe('src/spec: hostile files', () => {
     }
   });
 
-  test('a read that took too long is repeated', async () => {
+  test('repeats a read that took too long', async () => {
     const [only] = await take([good], { eachMs: 1_000, allMs: 0 });
     expect(only).toMatchObject({ mayPass: true });
   });

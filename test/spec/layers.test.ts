@@ -19,7 +19,7 @@ const wantedOf = (key: string, ...overlays: readonly string[]) =>
   load(...overlays).resources.find((each) => each.key === key)?.value;
 
 describe('src/spec/layers.ts', () => {
-  test('maps are merged, null removes, everything else replaces', () => {
+  test('an overlay merges maps, removes with null, and replaces all other values', () => {
     const desired = load(
       'project: {id: 4712}\nservers: {web: {plan_id: 7, network_interfaces: []}, old: null, new: {server_type: 3, image: x, plan_id: 1}}\n',
     );
@@ -33,23 +33,23 @@ describe('src/spec/layers.ts', () => {
     expect(wantedOf('servers.web', 'servers: {web: {plan_id: 7}}')).toMatchObject({ image: 'x', plan_id: 7 });
   });
 
-  test('equal to the spec with the change written into it', () => {
+  test('an overlay equals the spec with the same change', () => {
     const written = { ...base, text: base.text.replace('10.20.0.0/24', '10.30.0.0/24') };
     expect(load('networks: {backend: {cidr: 10.30.0.0/24}}').digest).toBe(loadSpec([written], {}).digest);
   });
 
-  test('several are applied one after the other', () => {
+  test('applies several overlays one after the other', () => {
     expect(
       wantedOf('servers.web', 'servers: {web: {plan_id: 7}}', 'servers: {web: {plan_id: 8}}'),
     ).toMatchObject({ plan_id: 8 });
   });
 
-  test('a null that removes nothing, and a map that is removed', () => {
+  test('null for a missing entry has no effect, and null for a map removes the map', () => {
     expect(load('servers: {nope: null}').digest).toBe(loadSpec([base], {}).digest);
     expect(load('servers: null').resources.map(({ key }) => key)).toEqual(['networks.backend']);
   });
 
-  test('an entry is changed in the file that holds it', () => {
+  test('an overlay changes an entry in the file of the entry', () => {
     const other = { file: 'b.yaml', text: 'version: 1\nips: {a: {}}\n' };
     const keys = (text: string) => loadSpec([other, base, overlay(text)], {}).resources.map(({ key }) => key);
     expect(keys('ips: {a: {server_type_id: 3}, b: {}}\nservers: {old: null}\n')).toEqual([
@@ -61,7 +61,7 @@ describe('src/spec/layers.ts', () => {
     ]);
   });
 
-  test('defaults are filled in after the overlays', () => {
+  test('applies defaults after the overlays', () => {
     expect(wantedOf('servers.web', 'defaults: {servers: {ssh_keys: [7]}}')).toMatchObject({ ssh_keys: [7] });
   });
 

@@ -20,7 +20,7 @@ describe('tools/project-schema.ts', () => {
     ['an empty address and empty maps', spec('settings:', 'networks:', 'ips:', '  web:')],
     ['a bound network without a cidr', spec('networks: {a: {id: 3}}')],
     ['a value from the environment', spec('isos: {a: {url: "${env:URL}"}}')],
-    ['rule fields that are not shown', spec('servers: {a: {id: 1, firewall: {rules: [{x: [1]}]}}}')],
+    ['undocumented rule fields', spec('servers: {a: {id: 1, firewall: {rules: [{x: [1]}]}}}')],
   ])('accepts %s', (_what, text) => {
     validate(parse(text));
     expect(validate.errors).toBeNull();
@@ -30,13 +30,13 @@ describe('tools/project-schema.ts', () => {
     ['no version', 'project: {id: 1}'],
     ['an unknown field', spec('netwroks: {}')],
     ['an unknown field of a server', spec('servers: {a: {id: 1, coers: 1}}')],
-    ['a word that is no choice', spec('settings: {drift: corect}')],
+    ['an unknown choice', spec('settings: {drift: corect}')],
     ['a server name with a dot', spec('servers: {a.b: {id: 1}}')],
     ['a network without a cidr', spec('networks: {a: {}}')],
-    ['a cidr that is none', spec('networks: {a: {cidr: x}}')],
-    ['a managed entry without what it needs', spec('isos: {a: {managed: true}}')],
+    ['an invalid cidr', spec('networks: {a: {cidr: x}}')],
+    ['a managed entry without a required field', spec('isos: {a: {managed: true}}')],
     ['a moment without an offset', spec('settings: {suspend: {reason: x, until: "2027-01-31"}}')],
-    ['two ways to size a server', spec('servers: {a: {id: 1, cores: 1, plan_id: 3}}')],
+    ['two sizes of a server', spec('servers: {a: {id: 1, cores: 1, plan_id: 3}}')],
     ['a server without a size', spec('servers: {a: {server_type: 3, image: x}}')],
     ['graphics cards beside a package', spec('servers: {a: {id: 1, gpu_package: x, gpus: 1}}')],
     ['two forms of an address', spec('servers: {a: {id: 1, public_ipv4: {new: true, reuse: true}}}')],
@@ -46,7 +46,7 @@ describe('tools/project-schema.ts', () => {
     expect(validate(parse(text))).toBe(false);
   });
 
-  test('examples/full.yaml has every field, and names those that a command has to allow', () => {
+  test('examples/full.yaml has every field, and names the fields that the operator must allow', () => {
     const text = readFileSync('examples/full.yaml', 'utf8');
     const given = new Set(pathsOf(parse(text)));
     const fields = [...new Set(fieldsOf(JSON.parse(readFileSync(schemaPath, 'utf8'))))];
@@ -57,7 +57,7 @@ describe('tools/project-schema.ts', () => {
     for (const name of ['token_env', 'token_file']) expect(text).toMatch(new RegExp(`^ +# ${name}: `, 'm'));
   });
 
-  test('has words for every field, and the defaults', () => {
+  test('has a description of every field, and the defaults', () => {
     const schema = projectJsonSchema() as { properties: Record<string, { description?: string }> };
     for (const [name, { description }] of Object.entries(schema.properties)) {
       expect(description, name).toBeTruthy();

@@ -63,7 +63,7 @@ function reversed(value: unknown): unknown {
 }
 
 describe('src/spec: properties', () => {
-  test('any text is a spec or a list of errors, never a crash', () => {
+  test('any text loads as a spec or gives a list of errors', () => {
     const words = fc.constantFrom(
       'version: 1\n',
       'servers',
@@ -107,7 +107,7 @@ describe('src/spec: properties', () => {
     );
   });
 
-  test('any data is a spec or errors with a position in the file', () => {
+  test('any data loads as a spec or gives errors with a position in the file', () => {
     fc.assert(
       fc.property(
         fc.dictionary(
@@ -122,7 +122,7 @@ describe('src/spec: properties', () => {
     );
   });
 
-  test('a valid spec is read without a change', () => {
+  test('a valid spec loads without a change', () => {
     fc.assert(
       fc.property(wanted, (data) => {
         const { resources, projectId, settings } = read(stringify(data));
@@ -141,7 +141,7 @@ describe('src/spec: properties', () => {
     );
   });
 
-  test('the digest is that of the data, in whatever order and form', () => {
+  test('the digest depends on the data, not on order or form', () => {
     fc.assert(
       fc.property(wanted, (data) => {
         const { digest } = read(stringify(data));

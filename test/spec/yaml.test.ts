@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { errorsIn, read, spec } from './read.ts';
 
 describe('src/spec: yaml', () => {
-  test('overlooks a byte order mark and Windows line ends', () => {
+  test('ignores a byte order mark and Windows line ends', () => {
     expect(read(`\uFEFF${spec('ips: {a: {}}').replaceAll('\n', '\r\n')}`).resources).toHaveLength(1);
     expect(errorsIn('\uFEFFversion: 2\r\nproject: {id: x}\r\n')).toEqual([
       'a.yaml:1:10: 2 cannot be `version`: write `version: 1`',
@@ -10,20 +10,20 @@ describe('src/spec: yaml', () => {
     ]);
   });
 
-  test('reads names as text also where YAML would see a number', () => {
+  test('reads names as text, also if YAML has a number', () => {
     expect(read(spec('networks: {1: {managed: false}, true: {managed: false}}')).resources).toMatchObject([
       { key: 'networks.1', value: { name: '1' } },
       { key: 'networks.true', value: { name: 'true' } },
     ]);
   });
 
-  test('takes a field without a value where nothing is needed', () => {
+  test('accepts a field without a value if no value is required', () => {
     expect(read(spec('settings:', 'networks:', 'ips:', '  web:')).resources).toMatchObject([
       { key: 'ips.web', value: {} },
     ]);
   });
 
-  test('keeps a message on its line, and short, whatever a name holds', () => {
+  test('a message is one short line, whatever a name contains', () => {
     const [turned = ''] = errorsIn(spec('"a\u202eb\u200b": 1'));
     expect(turned).toContain('unknown field `a\\u202eb\\u200b`');
     expect(errorsIn(spec(`${'x'.repeat(1020)}: 1`))[0]?.length).toBeLessThan(1100);
@@ -41,7 +41,7 @@ describe('src/spec: yaml', () => {
       spec('networks:', ...Array.from({ length: 15_000 }, (_, at) => `  n${at}: {cidr: 10.0.0.0/24}`)),
     ],
     [
-      '20,000 references that lead nowhere',
+      '20,000 references to missing entries',
       spec(
         'networks:',
         ...Array.from({ length: 10_000 }, (_, at) => `  n${at}: {managed: false}`),
@@ -51,11 +51,11 @@ describe('src/spec: yaml', () => {
     ],
   ];
 
-  test.each(bombs)('is done with %s in seconds', { timeout: 15_000 }, (_what, text) => {
+  test.each(bombs)('reports %s within seconds', { timeout: 15_000 }, (_what, text) => {
     expect(errorsIn(text).length).toBeGreaterThan(0);
   });
 
-  test('has a few words for a file that is broken everywhere', () => {
+  test('reports a limited number of errors for a file with many errors', () => {
     expect(errorsIn('*a '.repeat(1000)).length).toBeLessThanOrEqual(40);
   });
 });
