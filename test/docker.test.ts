@@ -47,13 +47,13 @@ const allowed = readFileSync(join(root, '.dockerignore'), 'utf8')
   .map((line) => line.slice(1));
 
 describe('Dockerfile', () => {
-  test('copies what exists and .dockerignore lets through, and nothing else is let through', () => {
+  test('copies existing files, exactly those that .dockerignore allows', () => {
     const sources = copies.filter(({ fromBuild }) => !fromBuild).flatMap((each) => each.sources);
     for (const source of sources) expect(existsSync(join(root, source)), source).toBe(true);
     expect([...sources].sort()).toEqual([...allowed].sort());
   });
 
-  test('runs as nobody special, from a pinned line of Node, with one writable place', () => {
+  test('runs as an unprivileged user, from a pinned Node image, with one writable folder', () => {
     expect(all('FROM')).toEqual(['$NODE_IMAGE AS build', '$NODE_IMAGE']);
     expect(baseImage).toMatch(/^node:24\.\d+\.\d+-slim@sha256:[0-9a-f]{64}$/);
     expect(baseImage).toContain(`:${packageJson.devDependencies.node}-slim@`);
@@ -63,13 +63,13 @@ describe('Dockerfile', () => {
     expect(instructions.some(({ rest }) => /TOKEN=|SECRET=|PASSWORD=/.test(rest))).toBe(false);
   });
 
-  test('runs no script of a package, and brings the packages only as part of the built files', () => {
+  test('runs no script of a package, and contains packages only inside the built files', () => {
     const installs = all('RUN').filter((rest) => /\bnpm (ci|i|install|prune|rebuild)\b/.test(rest));
     expect(installs).toEqual(['npm ci --ignore-scripts']);
     expect(copies.flatMap(({ sources }) => sources).join(' ')).not.toContain('node_modules');
   });
 
-  test('starts the command under an init, which passes signals on', () => {
+  test('starts the command under an init process, which forwards signals', () => {
     expect(entrypoint.slice(0, 2)).toEqual(['tini', '--']);
     expect(entrypoint.slice(2, 4)).toEqual(['sh', '-c']);
     expect(entrypoint[4]).toContain('exec node --disable-sigusr1 /app/dist/cli/main.cjs "$@"');
@@ -109,11 +109,11 @@ describe.runIf(playsAll)('Dockerfile: the image, built in a folder', () => {
     }
   });
 
-  test('tells its version', () => {
+  test('prints its version', () => {
     expect(run(['--version'], scratch)).toBe(`${packageJson.version}\n`);
   });
 
-  test('SIGUSR1 opens no debugger in what the image starts, and a crash of it leaves no memory', async () => {
+  test('SIGUSR1 opens no debugger in the started process, and its crash writes no memory dump', async () => {
     const [program = '', ...args] = entrypoint.slice(2).map((word) => word.replaceAll('/app/', `${app}/`));
     const env = { PATH: `${dirname(process.execPath)}:/usr/bin:/bin` };
     const started = spawn(program, [...args, 'emulator', '--port', '0'], { cwd: scratch, env });
@@ -136,7 +136,7 @@ describe.runIf(playsAll)('Dockerfile: the image, built in a folder', () => {
     }
   });
 
-  test('finds a spec in its working folder, and plans', () => {
+  test('plans the spec in its working folder', () => {
     const spec = join(scratch, 'spec');
     mkdirSync(spec);
     cpSync(join(root, 'examples/shop.yaml'), join(spec, 'vdcsync.yaml'));
@@ -151,12 +151,12 @@ describe.runIf(playsAll)('Dockerfile: the image, built in a folder', () => {
 });
 
 describe('examples: pins', () => {
-  test('the component for GitLab runs in the image that vdcsync is built from', () => {
+  test('the GitLab component uses the base image of vdcsync', () => {
     const pipeline = readFileSync(join(root, 'templates/vdcsync.yml'), 'utf8');
     expect([...pipeline.matchAll(/default: (node:.*)/g)].map(([, image]) => image)).toEqual([baseImage]);
   });
 
-  test('the workflow of GitHub names its actions by commit, with the version beside it', () => {
+  test('the GitHub workflow names each action by its commit, with the version in a comment', () => {
     const workflow = readFileSync(join(root, 'examples/github-actions/vdcsync.yml'), 'utf8');
     const uses = [...workflow.matchAll(/uses: (.*)/g)].map(([, action]) => action);
     expect(uses.length).toBeGreaterThan(0);

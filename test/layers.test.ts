@@ -40,7 +40,7 @@ const violations = [
 ] as const;
 
 describe('src', () => {
-  test('are guarded: each planted violation is reported', async () => {
+  test('reports each planted violation of the layers', async () => {
     const imports = new Map<string, string>([
       ['cli/main.ts', ''],
       ['engine/engine.ts', ''],

@@ -56,7 +56,7 @@ defineProject({ project: { id: 1 }, servers: { a: { coers: 2 } } });
 `;
 
 describe('package.json', () => {
-  test('holds what is run, its types, schemas and examples, and nothing of how it is made', () => {
+  test('contains the program, types, schemas and examples, and no source files', () => {
     for (const path of [
       'dist/cli/main.cjs',
       'dist/index.d.ts',
@@ -74,7 +74,7 @@ describe('package.json', () => {
 
   // CI builds it twice in clones as well.
   test.runIf(playsAll)(
-    'is the same, byte for byte, when it is built again',
+    'two builds are equal byte for byte',
     () => {
       const again = join(folder, 'again');
       mkdirSync(again);
@@ -86,7 +86,7 @@ describe('package.json', () => {
   );
 
   test.runIf(playsAll)(
-    'has an SBOM with each package that its installation brings, and no other',
+    'has an SBOM with exactly the packages that its installation adds',
     () => {
       const bom = JSON.parse(execFileSync(join(root, '.ci/sbom'), { encoding: 'utf8' })) as {
         readonly metadata: { readonly component: { readonly name: string } };
@@ -107,7 +107,7 @@ describe('package.json', () => {
     60_000,
   );
 
-  test('holds each page that its help names', () => {
+  test('contains each page that the help names', () => {
     const help = [[], ['run'], ['doctor'], ['apply'], ['emulator']].map((args) =>
       run(cli, ...args, '--help'),
     );
@@ -117,7 +117,7 @@ describe('package.json', () => {
   });
 
   test.runIf(playsAll)(
-    'has its manual page linked by npm',
+    'npm links the manual page',
     () => {
       const prefix = join(folder, 'prefix');
       const [tarball = ''] = readdirSync(folder).filter((name) => name.endsWith('.tgz'));
@@ -154,7 +154,7 @@ describe('package.json', () => {
     expect(JSON.parse(run(cli, 'schema'))).toMatchObject({ title: 'vdcsync spec' });
   });
 
-  test('gives programs the emulator and the types of a spec and a plan', () => {
+  test('exports the emulator and the types of a spec and a plan', () => {
     const source = `import { type Plan, startEmulator } from 'vdcsync';
 const { baseUrl, close } = await startEmulator({ seed: 'mine' });
 const plan: Pick<Plan, 'format_version'> = { format_version: 1 };

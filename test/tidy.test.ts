@@ -46,7 +46,7 @@ describe('src: tidiness', () => {
     expect(found).toEqual([]);
   });
 
-  test('only the command line decides how the process ends', () => {
+  test('only src/cli sets the exit code', () => {
     const found = source.filter(
       ({ file, lines }) =>
         !file.startsWith('src/cli/') && /process\.exit(Code)?\b/.test(code(lines).join('\n')),
@@ -61,7 +61,7 @@ describe('src: tidiness', () => {
     expect(long).toEqual([]);
   });
 
-  test('nothing is left for later, and no test is skipped or run alone', () => {
+  test('no file has a TODO comment, and no test is skipped or run alone', () => {
     const later = /\b(TODO|FIXME|XXX)\b/;
     const partial = /\b(test|it|describe)\.(skip|only|todo)\b|\b[xf](it|describe)\(/;
     const found = [...source, ...tests].flatMap(({ file, lines }) =>
@@ -74,7 +74,7 @@ describe('src: tidiness', () => {
     expect(found).toEqual([]);
   });
 
-  test('no path of a machine stands anywhere', () => {
+  test('no file contains an absolute path of a machine', () => {
     const path = /(^|[\s'"`(])\/(home|Users|root|work|mnt)\/\w/;
     const found = [...source, ...tests].flatMap(({ file, lines }) =>
       lines.flatMap((line, index) => (path.test(line) ? [`${file}:${index + 1}: ${line.trim()}`] : [])),
@@ -82,7 +82,7 @@ describe('src: tidiness', () => {
     expect(found).toEqual([]);
   });
 
-  test('there is code to look at', () => {
+  test('finds the source files', () => {
     expect(source.length).toBeGreaterThan(100);
   });
 

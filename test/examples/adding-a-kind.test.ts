@@ -129,7 +129,7 @@ describe('docs/contributing/adding-a-kind.md', () => {
     writeFileSync(join(folder, 'project.yaml'), JSON.stringify(spec));
   }
 
-  test(`it changes at most ${most} source files`, () => {
+  test(`the guide changes at most ${most} source files`, () => {
     expect(files.length).toBeGreaterThan(5);
     expect(files.length).toBeLessThanOrEqual(most);
   });

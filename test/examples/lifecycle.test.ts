@@ -36,7 +36,7 @@ const removal = 'version: 1\nproject: {id: 4711}\nsettings: {prune: true, max_de
 describe('examples', () => {
   test.each(
     drawn(examples),
-  )('the example $name is applied, found unchanged, edited, updated and removed, and nothing is billed unseen', async ({
+  )('the example $name is applied, edited, updated and removed, and each billed resource is listed', async ({
     name,
     edit,
     summary,

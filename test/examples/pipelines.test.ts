@@ -40,7 +40,7 @@ describe('action.yml and templates', () => {
     }
   });
 
-  test.each(files)('%s allows a spec no variable and no token file', (file) => {
+  test.each(files)('%s allows no variable and no token file to a spec', (file) => {
     expect(readFileSync(join(root, file), 'utf8')).not.toMatch(
       /allow-env|ALLOW_ENV|token-env|token-folder|TOKEN_FOLDER/,
     );
@@ -105,7 +105,7 @@ describe('action.yml and templates', () => {
       .filter((file) => !file.startsWith('examples/'))
       .flatMap((file) => names.map((name) => [file, name])),
   )(
-    'in a real shell %s runs nothing of the name %s',
+    'in a real shell, %s runs no part of the name %s',
     (file = '', name = '') => {
       const { made, words } = played(file, name);
       expect(made.filter((each) => each.endsWith('pwned'))).toEqual([]);

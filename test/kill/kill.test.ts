@@ -41,10 +41,10 @@ servers:
 /** What has to be there in the end, and no more: everything else would be bought twice. */
 const wanted = { backup: 1, ip: 3, iso: 1, network: 2, network_interface: 2, server: 2 };
 
-describe.concurrent('src/engine: the built command, killed again and again', () => {
+describe.concurrent('src/engine: the built command under repeated kills', () => {
   test.each(
     Array.from({ length: playsAll ? stories : 1 }, (_, at) => at + 1),
-  )(`story %i survives ${killsAStory} kills, ends as the spec says, and nothing was made twice`, async (seed) => {
+  )(`story %i survives ${killsAStory} kills, converges, and creates nothing twice`, async (seed) => {
     const random = chance(seed);
     const service = await serve({
       ...{ speed: 600, seed },

@@ -66,7 +66,7 @@ const files = folders
   .filter((path) => path.endsWith('.ts'));
 
 describe('src', () => {
-  test('a value has its type from its source: no cast outside the kinds, except for those in the list', () => {
+  test('has no cast outside the kinds, except for the casts in the list', () => {
     const found = files.flatMap((path) => {
       const casts = castsIn(path);
       return casts.length > (permitted[path]?.[0] ?? 0) ? casts : [];

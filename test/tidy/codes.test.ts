@@ -13,7 +13,7 @@ function testTexts(): string {
 }
 
 describe('src/core/codes.ts', () => {
-  test('every code that a user can meet is named by a test', () => {
+  test('a test names every code that a user can get', () => {
     const all = testTexts();
     const missing = Object.keys(codes).filter((code) => !new RegExp(`\\b${code}\\b`).test(all));
     expect(missing).toEqual([]);

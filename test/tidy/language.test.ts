@@ -22,7 +22,7 @@ describe('src', () => {
   );
   test.each([...sources])('%s uses standard terms', (_folder, files) => check(files.flatMap(textsOf)));
 
-  test('the list finds the words of its own examples', () => {
+  test('the list detects the words in its examples', () => {
     const found = (text: string) => complaints([{ file: 'a', line: 1, text }]).length;
     expect(found("What it stood for is nobody's now")).toBeGreaterThan(2);
     expect(found('lets such be decided without a person')).toBeGreaterThan(1);

@@ -33,7 +33,7 @@ describe('docs', () => {
   test.each([
     ['all pages', docs, 30_000],
     ['the page about safety', ['docs/safety.md'], 1_500],
-  ])('%s can be read in a limited time', (_name, read, most) => {
+  ])('%s has a limited number of words', (_name, read, most) => {
     const words = read.flatMap((page) => readFileSync(join(root, page), 'utf8').match(/\S+/g) ?? []);
     expect(words.length).toBeLessThanOrEqual(most);
   });
@@ -56,13 +56,13 @@ describe('docs', () => {
     expect(twice.filter((each) => !each.startsWith('CHANGELOG.md'))).toEqual([]);
   });
 
-  test('README.md leads to docs/README.md, and that to every page', () => {
+  test('README.md links to docs/README.md, and docs/README.md links to every page', () => {
     expect(linksOf('README.md').map(({ file }) => file)).toContain('docs/README.md');
     const listed = linksOf('docs/README.md').map(({ file }) => file);
     expect(docs.filter((page) => page !== 'docs/README.md' && !listed.includes(page))).toEqual([]);
   });
 
-  test('each link of the documentation leads to a file that the package has too', () => {
+  test('each link of the documentation leads to a file in the package', () => {
     const { files } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { files: string[] };
     const packed = [...files, 'README.md', 'LICENSE'];
     const leadsOut = [...docs, 'README.md'].flatMap((page) =>
@@ -82,7 +82,7 @@ describe('docs', () => {
     expect(named.filter((name) => !exists(name))).toEqual([]);
   });
 
-  test('docs/runbook.md has a section for each alert, and each link of a rule leads there', () => {
+  test('docs/runbook.md has a section for each alert, and each rule links to its section', () => {
     const rules = 'examples/prometheus/vdcsync.rules.yaml';
     const anchors = anchorsOf('docs/runbook.md');
     const sections = text('docs/runbook.md').match(/^## Vdcsync\w+$/gm) ?? [];

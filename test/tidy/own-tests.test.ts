@@ -25,13 +25,13 @@ function runs(file: string): boolean {
 }
 
 describe('src', () => {
-  test(`at most ${most} files have no describe of their own: other tests run them`, () => {
+  test(`at most ${most} files have no describe of their own`, () => {
     const own = described();
     const others = filesIn('src', /\.ts$/).filter((file) => !own.has(file) && runs(file));
     expect(others.length > most ? others : []).toEqual([]);
   });
 
-  test('each describe of a source file names one that exists', () => {
+  test('each describe of a source file names an existing file', () => {
     const files = new Set(filesIn('src', /\.ts$/));
     expect([...described()].filter((file) => !files.has(file))).toEqual([]);
   });
