@@ -70,7 +70,7 @@ describe('src/cli: no edit of the spec, the state or the project creates a resou
     expect(scene.live.servers).toEqual([id]);
   });
 
-  test('the state is lost, another server is adopted, and the plan warns of the key of the entry', async () => {
+  test('the state is lost, an entry adopts another server, and the plan warns of the server of its key', async () => {
     const { scene, operator } = await Scene.applied({ servers: { a: bare, b: { ...bare, cores: 2 } } });
     const [a, b] = scene.live.servers;
     operator.loseState();

@@ -91,7 +91,7 @@ describe('src/cli/settings: the API profile', () => {
     expect(await place.refused(1, 'plan')).toContain('profile.yaml:1:13: `time_scale` must be');
   });
 
-  test('an id has any name, and is in the path or in the body', () => {
+  test('an operation accepts any name of an id, in the path or in the body', () => {
     const text = `operations:
   list_servers: {}
   read_server: { path: "/vms/{vm}" }

@@ -28,7 +28,7 @@ describe('src/cli/commands/apply.ts: apply --timeout', () => {
     call = { cwd: folderWith({ ...api.files, 'vdcsync.yaml': spec }), env: api.env };
   });
 
-  test('ends a wait for graphics cards, completes all else, and the next run continues the same write', async () => {
+  test('ends a wait for GPU capacity, completes all else, and the next run continues the same write', async () => {
     cards(0);
     const { code, stdout, stderr } = await apply('--timeout', '4m');
     expect(code).toBe(130);

@@ -83,7 +83,11 @@ describe('src/cli/settings/selection.ts', () => {
     ['keeps the address of', { web, db: { ...bare, keep_ip: true } }, 'the spec has `keep_ip` in servers.db'],
     ['no longer manages', { web, db: { id: 2002, managed: false } }, 'the spec has `managed` in servers.db'],
     ['binds by id', { web, db: { ...bare, id: 2002 } }, 'the spec has `id` in servers.db'],
-    ['rename', { web, api: { ...bare, moved: { from: 'servers.db' } } }, 'renames servers.db to servers.api'],
+    [
+      'renames',
+      { web, api: { ...bare, moved: { from: 'servers.db' } } },
+      'renames servers.db to servers.api',
+    ],
     ['renames by id', { web, api: { ...bare, id: 2002 } }, 'renames servers.db to servers.api'],
   ])('refuses a run with a server that the current spec %s', async (_what, servers, text) => {
     const { scene, operator, run } = await edited({ settings, servers: { web, db: bare } });

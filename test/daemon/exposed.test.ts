@@ -60,7 +60,7 @@ describe('src/core/world.ts: every output shows an exposed server, whatever the 
     await expectShown(call, ['servers.web-1']);
   });
 
-  test('the firewall is switched off outside, until an apply corrects it', async () => {
+  test('the firewall is disabled outside vdcsync, until an apply enables the firewall', async () => {
     const api = await emulate();
     const call = operator(api);
     await call('apply', '--yes');

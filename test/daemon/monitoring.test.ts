@@ -108,7 +108,7 @@ describe('examples/prometheus', () => {
   });
 });
 
-test.skipIf(isSkipped)('Prometheus changes no metric name', async () => {
+test.skipIf(isSkipped)('src/daemon/http/metrics.ts: Prometheus changes no metric name', async () => {
   const text = await new Metrics('0').registry.metrics();
   expect(text).toContain('vdcsync_nodejs_active_resources');
   // The gauges of projects have no value before the first scrape.

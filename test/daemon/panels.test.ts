@@ -83,7 +83,7 @@ describe('src/daemon/http/panels.ts', () => {
 });
 
 describe('src/daemon/http/overview.ts', () => {
-  test('a rollout shows its phase, how many projects have the change, and why it has stopped', async () => {
+  test('a rollout shows its phase, the number of projects with the change, and the reason of a stop', async () => {
     const counts = { total: 40, released: 12, left: 28, wave: 2 };
     const rollout = { change: '4f2a91c07be3aa', phase: 'stopped', ...counts, reason: 'project 7 is blocked' };
     const shown = await textOf(rolloutsPanel([rollout as unknown as Rollout]));

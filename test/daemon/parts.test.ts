@@ -140,15 +140,11 @@ describe('src/daemon: a state folder that a restart deletes', () => {
     ['/opt/state', /file system of the container/],
     ['/tmp/state', /memory/],
     ['/state', /emptyDir/],
-  ])('%s is refused', (folder, why) => {
+  ])('refuses %s', (folder, why) => {
     expect(whyEphemeral(mounts, folder)).toMatch(why);
   });
 
-  test.each([
-    '/var/lib/vdcsync',
-    '/var/lib/vdcsync/4711',
-    '/with space/state',
-  ])('%s is accepted', (folder) => {
+  test.each(['/var/lib/vdcsync', '/var/lib/vdcsync/4711', '/with space/state'])('accepts %s', (folder) => {
     expect(whyEphemeral(mounts, folder)).toBeUndefined();
   });
 
@@ -169,7 +165,7 @@ describe('src/daemon: the listen address', () => {
     expect(isLoopback(listen)).toBe(loopback);
   });
 
-  test.each(['', 'host', 'a:b:c', '1.2.3.4:70000', 'http://x:1'])('%j is refused', (text) => {
+  test.each(['', 'host', 'a:b:c', '1.2.3.4:70000', 'http://x:1'])('refuses %j', (text) => {
     expect(parseListen(text)).toBeUndefined();
   });
 

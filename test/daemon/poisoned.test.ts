@@ -20,12 +20,12 @@ const poison: readonly (readonly [name: string, text: string, why: RegExp])[] = 
     /a list has at most 1000 entries/,
   ],
   [
-    'a token file that is not there',
+    'a missing token file',
     'version: 1\nproject: { id: 10, token_file: tokens/nope }\nips: { web: {} }\n',
     /tokens\/nope cannot be read: the file does not exist/,
   ],
   [
-    'a device as token file',
+    'a device as the token file',
     'version: 1\nproject: { id: 10, token_file: /dev/urandom }\nips: { web: {} }\n',
     /`token_file` may only name a file in the folder of --token-folder/,
   ],

@@ -35,7 +35,7 @@ describe('src/daemon/sources/spec-folder.ts', () => {
     expect(await specs.revision('all')).toBe(changed);
   });
 
-  test('a check of some files finds a new and a lost file at once, and a changed one within a few checks', async () => {
+  test('a check of some files finds added and removed files at once, and a changed file within a few checks', async () => {
     const many = Array.from({ length: 2_500 }, (_, index) => [`${10_000 + index}.yaml`, 'text'] as const);
     const folder = folderWith(Object.fromEntries(many));
     const specs = new SpecFolder(folder, 'specs', later, { most: fleetBounds });

@@ -18,7 +18,7 @@ describe('src/daemon/http/app.ts', () => {
     expect(summaryOf(stale, assignment(false, 'a'), 'b').exposed).toBe(false);
   });
 
-  test('while this replica works on a project, its own plan counts as well', () => {
+  test('a line of the overview shows the plan of this replica while the replica works on the project', () => {
     expect(summaryOf({ ...own, exposed: true }, assignment(false, 'b'), 'b').exposed).toBe(true);
     expect(summaryOf(own, undefined, 'b')).toEqual(own);
   });

@@ -105,7 +105,7 @@ describe('src/cli: golden texts', () => {
     scene.add(open);
   });
 
-  golden('plan of a blocked, paused or unclear project', 'plan-blocked', converged, async (scene) => {
+  golden('plan of a blocked, paused or unconfirmed project', 'plan-blocked', converged, async (scene) => {
     await planned(scene, 'values that the catalogue does not have', (spec) =>
       spec.replace(
         '\n  db-1:',
@@ -148,7 +148,7 @@ describe('src/cli: golden texts', () => {
     await scene.calls('apply --emulator --yes');
   });
 
-  golden('apply of an operation that fails or is limited', 'apply-trouble', converged, async (scene) => {
+  golden('apply of an operation that fails or is rate limited', 'apply-trouble', converged, async (scene) => {
     scene.outside('the next task fails', ({ projects }) => {
       for (const each of projects) each.failNextTasks = 1;
     });
@@ -178,7 +178,7 @@ describe('src/cli: golden texts', () => {
     );
   });
 
-  golden('plan of a further backup and of addresses in reserve', 'plan-further', converged, async (scene) => {
+  golden('plan of another backup and of reserved addresses', 'plan-further', converged, async (scene) => {
     scene.edit('three more addresses', (spec) =>
       spec.replace('ips:\n', 'ips:\n  one: {}\n  two: {}\n  three: {}\n'),
     );
@@ -318,7 +318,7 @@ servers:
     await scene.calls('render project.ts', 'render wrong.ts');
   });
 
-  golden('mistakes in a call', 'mistakes', fresh, async (scene) => {
+  golden('wrong usage', 'mistakes', fresh, async (scene) => {
     await scene.calls('aply', 'plan --emulatr', 'plan');
     await scene.run(['plan'], { env: { VDC_BASE_URL: 'https://api.example.com' } });
     await scene.run(['plan'], { env: { VDC_BASE_URL: 'http://api.example.com/v1', VDC_TOKEN: 'x' } });

@@ -91,7 +91,7 @@ servers:
     await matches(scene, `resolve-${decision}`);
   });
 
-  test('answers that the API should not give', async () => {
+  test('invalid answers of the API', async () => {
     const api = await served({ speed: 60 });
     const network = 'version: 1\nproject: { id: 4711 }\nnetworks: { backend: { cidr: 10.20.0.0/24 } }\n';
     const scene = Scene.with({ ...api.files, 'vdcsync.yaml': network });

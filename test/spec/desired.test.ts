@@ -70,7 +70,7 @@ describe('src/spec: desired', () => {
     expect(resources[1]?.value).toEqual({ rules });
   });
 
-  test('knows the place of each field of an entry, and of each part of a server', () => {
+  test('has the position of each field of an entry, and of each part of a server', () => {
     const { resources } = read(
       spec('servers:', '  a:', '    id: 12', '    firewall:', '      enabled: true'),
     );
@@ -108,7 +108,7 @@ describe('src/spec: desired', () => {
     expect(parts.settings.prune).toBe(true);
   });
 
-  test('has the place of the token, which is no part of the digest', () => {
+  test('has the source of the token, which is not part of the digest', () => {
     const withToken = (place: string) => read(`version: 1\nproject: {id: 1${place}}\n`);
     const [none, variable, file] = ['', ', token_env: SHOP', ', token_file: /run/shop'].map(withToken);
     expect(variable?.token).toMatchObject({ env: 'SHOP' });

@@ -43,7 +43,7 @@ describe('src/spec/environment.ts: allowed variables', () => {
     return 'text' in text;
   };
 
-  test('on the command line, every variable except those of vdcsync', () => {
+  test('the command line allows every variable except those of vdcsync', () => {
     expect(['HOME', 'DATABASE_URL', 'VDCX'].map((each) => takes(each, operatorsSpec))).toEqual([
       true,
       true,
@@ -53,7 +53,7 @@ describe('src/spec/environment.ts: allowed variables', () => {
       expect(takes(each, operatorsSpec)).toBe(false);
   });
 
-  test('in a daemon, only the listed variables, and never a token', () => {
+  test('a daemon allows only the listed variables, and never a token', () => {
     const trust: SpecTrust = {
       variables: ['A', 'TOKEN_1', 'VDC_TOKEN'],
       tokens: { prefix: 'TOKEN_', base: '/' },
