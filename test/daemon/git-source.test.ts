@@ -92,7 +92,7 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     expect(notified.commit?.id).toBe(rewritten);
   });
 
-  test('follows the commit of another replica, also with an older or the same commit of its own', async () => {
+  test('refuses a rewritten branch, also if only another replica has read the later commit', async () => {
     const { url, push, git } = await createRepository();
     const first = await push({ 'infra/vdcsync.yaml': oneNetwork });
     const here = source(url);
