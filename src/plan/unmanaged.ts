@@ -64,7 +64,7 @@ export function heldAddresses(register: Register, world: World): readonly Ip[] {
   return world.serverSubjects().flatMap(({ desired, binding }) => {
     const { mayBeOlder, namesAddress } = appliedServer(binding);
     const wanted = wantedAddress(desired?.value);
-    // The entry of an older server may have named an address before, whatever it says now.
+    // The entry of an older server may have named another address before.
     const mayBe = mayBeOlder ? wanted.new === undefined : wanted.ip !== undefined && namesAddress;
     // `managed: false` of a server says nothing about an address that an earlier state bought for `ips`.
     const isLeft = register.isNew && desired?.managed === false;

@@ -101,7 +101,7 @@ describe('src/cli: an entry under an earlier key of a renamed resource', () => {
     expect(scene.live.servers).toEqual([2001]);
   });
 
-  test('no server is created beside a server that was forgotten while retiring', async () => {
+  test('no server is created next to a server that was forgotten while retiring', async () => {
     const { scene, operator } = await Scene.applied({ servers: { web: allowed } });
     await scene.answering('delete_server', forbidden, () =>
       operator.edit({ servers: { web: { ...allowed, image: 'debian-13' } } }),

@@ -375,7 +375,7 @@ describe('src/cli: no edit of the spec, the state or the project creates a resou
     expect(await operator.edit({ servers: {} })).toEqual({ code: 0, blocked: [] });
   });
 
-  test('another user has a free address beside an address of the spec', async () => {
+  test('another user has a free address next to an address of the spec', async () => {
     const { scene, operator } = await Scene.start();
     const { id } = scene.emulator.mutate({ do: 'add_ip' }) as { readonly id: number };
     const { code, blocked } = await operator.edit({

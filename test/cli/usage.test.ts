@@ -245,7 +245,7 @@ describe('src/cli/program.ts: commands without API', () => {
     expect(await place.json('validate')).toMatchObject({ valid: true, errors: [], warnings });
   });
 
-  test('validate: reports a probable mistake in one entry beside an error in another', async () => {
+  test('validate: reports a probable mistake in one entry and an error in another', async () => {
     const told = await emulated(`${doubtful}  other: { id: 2002, max: 3 }\n`).refused(1, 'validate');
     expect(told).toMatch(/^vdcsync\.yaml:6:43: warning: `dorp`.*\nvdcsync\.yaml:7:22: unknown field `max`/);
   });

@@ -140,7 +140,7 @@ describe('src/core/attribute.ts', () => {
     ['a deletion', { verb: 'delete', unconfirmed: {}, preimage }, { is: 'unmanaged' }],
     ['a creation that buys nothing', { kind: 'firewall', unconfirmed: {}, preimage }, { is: 'unmanaged' }],
     ['no list from before the creation', { unconfirmed: {}, preimage: { ips: [1] } }, { is: 'unmanaged' }],
-  ])('a server beside an open write: %s', (_name, more, holder) => {
+  ])('a server next to an open write: %s', (_name, more, holder) => {
     expect(held([], { intents: [creation(more)] }, {}, [7]).server('7')).toEqual(holder);
   });
 
@@ -153,7 +153,7 @@ describe('src/core/attribute.ts', () => {
     ['that its answer named', 2, named(['203.0.113.9', address(2).address]), itsAddress],
     ['that its answer did not name', 2, named('203.0.113.9'), { is: 'unmanaged' }],
     ['of the creation of an address', 2, { ...named(address(2).address), kind: 'ip' }, { is: 'unmanaged' }],
-  ])('a free address beside the creation of a server: an address %s', (_name, id, more, holder) => {
+  ])('a free address next to the creation of a server: an address %s', (_name, id, more, holder) => {
     expect(held([], { intents: [creation(more)] }).address(address(id))).toEqual(holder);
   });
 
@@ -173,7 +173,7 @@ describe('src/core/attribute.ts', () => {
     expect(held([address(3, 7)], { removed }).server('7')).toEqual({ is: 'unmanaged' });
   });
 
-  test('a server with unknown addresses at its deletion is the deleted server, whatever read shows it', () => {
+  test('a server with unknown addresses at its deletion is the deleted server, with any read that shows it', () => {
     const request = { name: 'delete_server', path: { id: 7 } } as const;
     const removed = [creation({ verb: 'delete', request, preimage: {} })];
     expect(held([address(3, 7)], { removed }).server('7')).toEqual(hasMade);
@@ -183,7 +183,7 @@ describe('src/core/attribute.ts', () => {
     expect([...serversShown({ ips: [address(1), address(2, 7), address(3, 7)] })]).toEqual([7]);
   });
 
-  test('a network counts servers beside the known ones', () => {
+  test('a network counts servers in addition to the known servers', () => {
     const known = new Map([
       ['2001', [{ network_id: 3 }, { network_id: 4 }, { network_id: 4 }]],
       ['2002', [{ network_id: null }, { network_id: 4 }]],

@@ -95,7 +95,7 @@ describe('src/daemon/project/history.ts: drift and approval', () => {
     expect(drifts()).toHaveLength(1);
   });
 
-  test('drift is reported beside blocked operations, but blocked operations and due backups are not drift', () => {
+  test('drift is reported next to blocked operations, but blocked operations and due backups are not drift', () => {
     const { history, plan, close, drifts } = settled();
     const blocked = {
       ...planOf(),

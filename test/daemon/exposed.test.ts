@@ -44,7 +44,7 @@ async function expectDaemonShows(daemon: RunningDaemon, exposed: readonly string
   expect(/<title>web-1: exposed/.test(page)).toBe(exposed.length > 0);
 }
 
-describe('src/core/world.ts: every output shows an exposed server, whatever the cause', () => {
+describe('src/core/world.ts: every output shows an exposed server, of any cause', () => {
   test('the firewall is excluded', async () => {
     const api = await emulate();
     const call = operator(api);

@@ -236,7 +236,7 @@ describe('src/daemon/sources: overlays of a folder of projects', () => {
   });
 });
 
-describe('src/daemon/sources: commands beside a folder of projects', () => {
+describe('src/daemon/sources: commands next to a folder of projects', () => {
   const besideDaemon = ({ baseUrl, emulator }: RunningEmulator) => ({
     ...{ VDC_BASE_URL: baseUrl, TOKEN_4712: emulator.tokens(4712).readWrite },
     ...{ VDCSYNC_API_PROFILE: 'profile.yaml', VDCSYNC_TOKEN_ENV_PREFIX: 'TOKEN_' },

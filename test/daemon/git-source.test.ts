@@ -249,7 +249,7 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     },
   );
 
-  test.skipIf(lacks('ssh-keygen'))('refuses an expired key, whatever the date of the commit', async () => {
+  test.skipIf(lacks('ssh-keygen'))('refuses an expired key with any date of the commit', async () => {
     const { url, push, git } = await createRepository();
     const keys = folderWith();
     const key = await signingKey({ git }, keys, 'key');
@@ -273,7 +273,7 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     await expect(source(url, { access }).read(signal)).rejects.toThrow(/no ssh signature of an allowed/);
   });
 
-  test('with allowed signers, refuses an OpenPGP signature, whatever the keyring contains', async () => {
+  test('with allowed signers, refuses an OpenPGP signature with any keyring', async () => {
     const { url, push, git } = await createRepository();
     const keys = folderWith({
       // In the place of gpg: makes a signature of the right form, and knows and trusts the key of every one.

@@ -46,7 +46,7 @@ const firewall = {
 };
 
 describe('src/daemon/http/panels.ts', () => {
-  test('a plan that waits for approval shows its command, also beside a blocked operation', async () => {
+  test('a plan that waits for approval shows its command, also next to a blocked operation', async () => {
     const [blocked] = (await pageStates.blocked?.())?.facts?.plan?.blocked ?? [];
     const plan = { ...planned(firewall), blocked: [blocked] } as Plan;
     expect(await page({ plan, condition: 'blocked', awaiting: plan.digest })).toContain(

@@ -61,7 +61,7 @@ const cloud = () => emulate({ projects: [...ids, 10].map((id) => ({ id, name: `p
 const tokensOf = (api: RunningEmulator) =>
   Object.fromEntries([...ids, 10].map((id) => [`TOKEN_${id}`, api.emulator.tokens(id).readWrite]));
 
-describe('src/daemon: one poisoned project beside nine healthy ones', () => {
+describe('src/daemon: one poisoned project next to nine healthy ones', () => {
   test('nine projects continue, also after a restart, one reports its error, and memory stays limited', async () => {
     const api = await cloud();
     const folder = folderWith({

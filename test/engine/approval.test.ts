@@ -43,7 +43,7 @@ describe('src/engine/run/approval.ts', () => {
     ).toEqual(['/ips', '/networks']);
   });
 
-  test('an edit after the approval makes another plan, which waits, and voids the old approval for good', async () => {
+  test('an edit after the approval makes another plan, which waits, and voids the old approval permanently', async () => {
     const made = rig();
     const first = await reconcile(made, one);
     await approve(made, first.waiting);

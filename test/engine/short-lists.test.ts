@@ -36,7 +36,7 @@ describe('src/engine: a truncated list proves nothing', () => {
   test.each([
     ['with', 4, ', public_ipv4: {new: true}'],
     ['without', 3, ''],
-  ])('a server that only a network counts, beside one %s an address, is not bought again after an error', async (_old, pageSize, address) => {
+  ])('a server that only a network counts, next to one %s an address, is not bought again after an error', async (_old, pageSize, address) => {
     const played = rig({ emulator: { readings: { pageSize, defaultNetworkCard: true } } });
     const one = `${base}servers:\n  old: {${sliders}${address}}\n`;
     await played.apply(one);

@@ -145,7 +145,7 @@ describe('src/daemon/fleet: a fleet that shares projects through PostgreSQL', ()
     expect(reports()).toHaveLength(1);
   });
 
-  test('no replica accepts a branch with a rewritten history, whichever replica leads', async () => {
+  test('no replica accepts a branch with a rewritten history, under any leading replica', async () => {
     const api = await cloud();
     const state = await database(server, 'rewritten');
     const { repository, first, pushMore, git } = await branchOfSpecs();

@@ -38,7 +38,7 @@ describe('src/daemon/fleet/lease.ts', () => {
     expect(lease.isAlive()).toBe(false);
   });
 
-  test('ends at once for a suspended process, whichever clock continued', () => {
+  test('ends at once for a suspended process, with any clock that continued', () => {
     for (const stand of [{ wallMs: 60_000 }, { monotonicMs: 60_000 }, { wallMs: -60_000 }]) {
       const clock = new HandClock();
       const lease = new Lease(clock);

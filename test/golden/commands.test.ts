@@ -17,7 +17,7 @@ const shown = new Set(
 describe('test/golden: every command', () => {
   const names = visibleCommands(createProgram({} as Io, () => {})).map((each) => each.name());
 
-  test.each(names)('%s has a golden text besides its help', (name) => {
+  test.each(names)('%s has a golden text in addition to its help', (name) => {
     expect(shown).toContain(name);
   });
 });

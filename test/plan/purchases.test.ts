@@ -184,7 +184,7 @@ describe('src/plan/purchases.ts: unmanaged resources', () => {
     ],
     ['servers.bare', { isNew: true }],
     ['servers.bare', { ...unlisted(1), settings: 'unmanaged: ignore' }],
-  ])('%s beside servers that only a network counts (%#)', (key, given, text) => {
+  ])('%s next to servers that only a network counts (%#)', (key, given, text) => {
     const found = ask(unlistedServers, key, given);
     if (text === undefined) return expect(found).toBeUndefined();
     expect(found).toMatch(text);
@@ -302,7 +302,7 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
       'ips.a',
       { ...ofA, ...gone('ips.a', 'ip'), parts: { ips: [ip(52, 51)] } },
     ],
-  ])('a resource that is gone or replaced is not created beside %s', (name, key, given, is) => {
+  ])('a resource that is gone or replaced is not created next to %s', (name, key, given, is) => {
     const text = is && texts.of(name);
     expect(linesOf(ask(lineOpen, key, given))).toBe(text);
     expect(linesOf(ask(lineOpen, key, given, { verdict: 'replace' }))).toBe(text);
@@ -461,11 +461,11 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
     ['a deletion of its own', 'servers.bare', beside('servers.bare', used), undefined],
     ['a deletion beside another kind', 'servers.bare', beside('ips.a', used), undefined],
     ['a deletion beside an update', 'servers.bare', beside('servers.web', updating), undefined],
-  ])('beside a key that another state has used or reserved: %s', (_name, key, given, expected, verdict = 'delete') => {
+  ])('next to a key that another state has used or reserved: %s', (_name, key, given, expected, verdict = 'delete') => {
     expect(ask(besideConflict, key, given, { verdict })).toBe(expected);
   });
 
-  test('beside a key that another state has used, an address is deleted with its server', () => {
+  test('next to a key that another state has used, an address is deleted with its server', () => {
     const parent = 'servers.web' as ResourceKey;
     const guard: typeof besideConflict = (draft, input) =>
       besideConflict({ ...draft, subject: { ...draft.subject, parent } }, input);

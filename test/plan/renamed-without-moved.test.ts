@@ -26,7 +26,7 @@ describe('src/plan/moved-from.ts: a new entry that may be a renamed one', () => 
   test.each([
     '10.20.0.0/24',
     '10.020.0.0/24',
-  ])('has the subnet of a network that stays, written as %s, and is not created beside it', async (cidr) => {
+  ])('has the subnet of a network that stays, written as %s, and is not created next to that network', async (cidr) => {
     const file = (name: string, more = '') =>
       `${head}networks: {${name}: {cidr: ${name === 'n' ? '10.20.0.0/24' : cidr}${more}}}\nservers: {web: {${size}, network_interfaces: [${name}]}}\n`;
     const { apply, project } = await applied(file('n'));

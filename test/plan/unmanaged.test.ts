@@ -160,7 +160,7 @@ describe('src/plan/unmanaged.ts: servers that only a network counts', () => {
 
 describe('src/plan/unmanaged.ts: the remedies', () => {
   const two = unmanaged([2001], [address(10, 2001), address(11), address(12, 2002)]);
-  test('the command names each server, and each address beside them', () => {
+  test('the command names each server, and each other address', () => {
     expect(resolveText([ignoring(two)])).toBe('vdcsync ignore 2001 203.0.113.11 203.0.113.12');
     expect(notOurs(unmanaged([2001]))).toBe('if server 2001 does not belong to this spec');
     expect(notOurs(two)).toMatch(/^if server 2001 \(.*\), and addresses .* do not belong to this spec$/);

@@ -135,7 +135,7 @@ describe('src/reconcilers/backup.ts', () => {
   test.each([
     ['an unknown status', { status: 'verifying' }],
     ['an unreadable age', { fields: { created_at: 'yesterday', id: 'b-1' } }],
-  ])('no backup is bought beside one with %s', async (_what, odd) => {
+  ])('no backup is bought next to one with %s', async (_what, odd) => {
     const { apply, plan, emulator } = rig();
     await apply(daily);
     emulator.setFaults([faultRule({ path: 'list_backups' }, { do: 'decorate', ...odd })]);

@@ -109,7 +109,7 @@ describe('src/reconcilers/firewall/traffic.ts', () => {
     expect(trafficOf(off, filter(...many))).toEqual({ opened: [text], closed: [], open: [text] });
   });
 
-  test('rules that never act are found, whatever their action', () => {
+  test('rules that never act are found, with any action', () => {
     const rules = [
       rule('20-30'),
       rule('22', { action: 'drop' }),

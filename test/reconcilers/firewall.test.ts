@@ -191,7 +191,7 @@ describe('src/reconcilers/firewall.ts', () => {
     expect((await apply(taken)).outcome).toBe('converged');
   });
 
-  test('a field that another client set blocks beside fields that the server adds', async () => {
+  test('a field that another client set blocks, but not the fields that the server adds', async () => {
     const { apply, plan, emulator } = rig({ emulator: { readings: { ruleDecoration: 'position' } } });
     await apply(file(`enabled: true, rules: [${ssh}]`));
     const theirs = { direction: 'in', action: 'accept', source: '10.0.0.0/8' };

@@ -86,7 +86,7 @@ describe('src/reconcilers/server/resize.ts: the replacement of a server', () => 
   const one = (fields: string) => `servers: {one: {${fields}, replace: allowed}}\n`;
   const other = sliders.replace('ubuntu-24.04', 'debian-13').replace('cores: 1', 'cores: 2');
 
-  test('is needed for a value that cannot change in place, whatever else changes', async () => {
+  test('is needed for a value that cannot change in place, with any other change', async () => {
     const world = adopted({ serverFields: 'documented' });
     await world.apply(`settings: {unmanaged: ignore}\n${one(sliders)}`);
     const planned = await world.plan(`settings: {unmanaged: ignore}\n${one(other)}`);

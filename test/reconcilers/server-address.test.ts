@@ -52,7 +52,7 @@ servers:
     });
   });
 
-  describe('a replacement that gets an address, beside the address that the old server frees', () => {
+  describe('a replacement that gets an address, next to the address that the old server frees', () => {
     const text = (address: string, ips: string) =>
       `settings: {prune: true}\nips: {${ips}}\nservers: {one: {${sliders}, replace: {order: delete_first}, keep_ip: true, public_ipv4: ${address}}}\n`;
 

@@ -23,7 +23,7 @@ describe('src/spec: yaml', () => {
     ]);
   });
 
-  test('a message is one short line, whatever a name contains', () => {
+  test('a message is one short line, with any name in it', () => {
     const [turned = ''] = errorsIn(spec('"a\u202eb\u200b": 1'));
     expect(turned).toContain('unknown field `a\\u202eb\\u200b`');
     expect(errorsIn(spec(`${'x'.repeat(1020)}: 1`))[0]?.length).toBeLessThan(1100);

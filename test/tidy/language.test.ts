@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { complaints } from './banned-language.ts';
-import { commentsOf, descriptionsOf, filesIn, type Line, proseOf, textsOf } from './texts.ts';
+import { commentsOf, descriptionsOf, filesIn, type Line, proseOf, textsOf, titlesOf } from './texts.ts';
 
 const pages = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', ...filesIn('docs', /\.md$/)];
 const examples = filesIn('examples', /\.(ya?ml|service)$/);
@@ -21,6 +21,10 @@ describe('src', () => {
     file.split('/').slice(0, 2).join('/'),
   );
   test.each([...sources])('%s uses standard terms', (_folder, files) => check(files.flatMap(textsOf)));
+
+  const tests = Map.groupBy(filesIn('test', /\.ts$/), (file) => file.split('/').slice(0, 2).join('/'));
+  test.each([...tests])('the titles of %s use standard terms', (_folder, files) =>
+    check(files.flatMap(titlesOf)));
 
   test('the list detects the words in its examples', () => {
     const found = (text: string) => complaints([{ file: 'a', line: 1, text }]).length;

@@ -93,3 +93,21 @@ export function textsOf(file: string): Line[] {
   }
   return lines;
 }
+
+/** The titles of the tests in a file. */
+export function titlesOf(file: string): Line[] {
+  const source = ts.createSourceFile(file, read(file), ts.ScriptTarget.Latest, true);
+  const titles: Line[] = [];
+  const add = (node: ts.Node | undefined) => {
+    if (node === undefined || !(ts.isStringLiteralLike(node) || ts.isTemplateExpression(node))) return;
+    const line = source.getLineAndCharacterOfPosition(node.getStart(source)).line + 1;
+    titles.push({ file, line, text: withoutCode(node.getText(source).slice(1, -1)) });
+  };
+  const visit = (node: ts.Node): void => {
+    if (ts.isCallExpression(node) && /^(describe|test)\b/.test(node.expression.getText(source)))
+      add(node.arguments[0]);
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  return titles;
+}

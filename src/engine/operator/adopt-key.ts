@@ -115,7 +115,7 @@ async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<s
   return `${key} was already bound to ${id}. The binding is confirmed, and the state records the current identity of the ${nounOf(subject.kind)}, such as its name or address.${isEdited ? ` The entry was edited since vdcsync ${before.recovered === 'taken' ? 'bound' : 'found'} it: \`vdcsync plan\` asks about its ${fields.join(', ')}.` : believed(run, subject, seen)}`;
 }
 
-/** The resource is gone, and what it leaves is decided on as that of the entry. */
+/** The resource is gone. The resources that it leaves, such as an address, belong to the entry. */
 async function confirmGone(run: Run, bound: Binding): Promise<string> {
   const { key, id } = bound;
   await run.state.change(confirmed([bound, ...boundIn(run, key)]));

@@ -26,7 +26,7 @@ function made({ project }: Rig) {
 }
 
 describe('src/engine/claims/line.ts: a server that two keys name', () => {
-  test('is counted once beside a server that no read shows', async () => {
+  test('is counted once next to a server that no read shows', async () => {
     const networks = 'networks: {n: {cidr: 10.20.0.0/24}}\n';
     const entry = (name: string, more = '') => `  ${name}: {${sliders}, network_interfaces: [n]${more}}\n`;
     const world = await applied(`${networks}servers:\n${entry('one')}${entry('lost')}`);

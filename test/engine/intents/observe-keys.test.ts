@@ -104,7 +104,7 @@ describe('src/engine/intents/probe-key.ts', () => {
     expect(notes).toEqual([['key_behaviour', { create_network: stores }]]);
   });
 
-  test('a known behaviour is kept, beside those of other operations', async () => {
+  test('a known behaviour is kept, next to those of other operations', async () => {
     for (const known of [stores, deviates('unnamed')]) {
       const { behaviour, sent } = await calibrate({ create_network: known });
       expect([behaviour, sent]).toEqual([known, []]);

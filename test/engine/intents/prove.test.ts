@@ -23,7 +23,7 @@ describe('src/engine/intents/prove.ts: the old server is deleted first', () => {
     ['forms', 0],
     ['limits', 0],
     ['everything', 1],
-  ] as const)('with an API that names %s beside an unknown field, %i of 1 servers survives a refused size', async (besideUnknownField, alive) => {
+  ] as const)('with an API that names %s next to an unknown field, %i of 1 servers survives a refused size', async (besideUnknownField, alive) => {
     const played = await made({ besideUnknownField, sizeBounds: 'on' });
 
     await played.apply(file(tooLarge));

@@ -218,7 +218,7 @@ describe('src/engine/intents/transfer.ts', () => {
     expect(await settled(running().run, shownByRead, { id: '7' })).toMatchObject({ now: 'closed' });
   });
 
-  test('a damaged resource is bound as tainted, beside the one that it should have replaced', async () => {
+  test('a damaged resource is bound as tainted, next to the resource that it should have replaced', async () => {
     const tainted = await settle(ip, { came: [bound('ips.z', 'ip', '9')] }, 'broken');
     expect(tainted.text).toBe('tainted, bind ips.x 7, bind ips.z 9');
     expect(tainted.changes[0]?.map((each) => each.type === 'bind' && each.binding.tainted)).toEqual([

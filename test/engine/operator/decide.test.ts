@@ -139,7 +139,7 @@ describe('src/engine/operator/decide.ts: resolve --adopt', () => {
 });
 
 describe('src/engine/operator/decide.ts: resolve --abandon', () => {
-  test('names the resources that stay billed; later plans name them, and buy nothing beside them', async () => {
+  test('names the resources that stay billed; later plans name them, and buy nothing in addition', async () => {
     const played = await stuck();
     const [address] = played.project.ips.map((each) => each.address);
 
