@@ -17,7 +17,7 @@ async function use(budget: ReturnType<typeof budgetOf>, priority: ReadPriority =
 const test = base.extend('clock', () => virtualClock()).extend('memo', () => memory());
 
 describe('src/api/budget.ts', () => {
-  test('slots that are reserved for the reads of waiting writes are not taken by evidence, polls or refreshes', async ({
+  test('evidence reads, polls and refreshes do not take slots reserved for the reads of waiting writes', async ({
     clock,
   }) => {
     const budget = budgetOf(9, clock);
@@ -38,7 +38,7 @@ describe('src/api/budget.ts', () => {
     await clock.run(Promise.all(all));
   });
 
-  test('a reservation ends when no write waits any more, and by itself after a window', async () => {
+  test('a reservation ends when no write waits, and after one window at the latest', async () => {
     for (const end of ['none waits', 'a window has passed'] as const) {
       const clock = virtualClock();
       const budget = budgetOf(6, clock);
@@ -52,7 +52,7 @@ describe('src/api/budget.ts', () => {
     }
   });
 
-  test('never holds more than the limit in any sliding window, whatever requests take and when they arrive', async () => {
+  test('never grants more than the limit in any sliding window, for any durations and arrival times', async () => {
     const requests = fc.record({
       gapMs: fc.integer({ min: 0, max: 9_000 }),
       lastsMs: fc.oneof(fc.integer({ min: 0, max: 300 }), fc.integer({ min: 0, max: 40_000 })),
@@ -105,7 +105,7 @@ describe('src/api/budget.ts', () => {
     );
   });
 
-  test('lets the whole limit go at once and the next one only a window later', async ({ clock }) => {
+  test('grants the whole limit at once, and the next request one window later', async ({ clock }) => {
     const budget = budgetOf(60, clock);
     await clock.run(Promise.all(Array.from({ length: 60 }, () => use(budget))));
     expect(clock.monotonic()).toBe(0);
@@ -114,7 +114,7 @@ describe('src/api/budget.ts', () => {
     expect(clock.monotonic()).toBeLessThan(60_200);
   });
 
-  test('gives a slot back at once when nothing was sent', async ({ clock }) => {
+  test('returns a slot at once when its request was not sent', async ({ clock }) => {
     const budget = budgetOf(1, clock);
     (await clock.run(budget.acquire('operation'))).unsent();
     await clock.run(use(budget));
@@ -144,11 +144,11 @@ describe('src/api/budget.ts', () => {
     return served;
   }
 
-  test('serves operations before polls before refreshes', async () => {
+  test('serves operations first, then polls, then refreshes', async () => {
     expect((await servedAfter(20_000))[0]).toBe('operation 1');
   });
 
-  test('serves a poll that has waited for half a minute first, and each in order of arrival', async () => {
+  test('serves polls that have waited for half a minute first, in order of arrival', async () => {
     expect(await servedAfter(31_000)).toEqual([
       'poll 1',
       'poll 2',
@@ -158,14 +158,14 @@ describe('src/api/budget.ts', () => {
     ]);
   });
 
-  test('counts a request in whose midst the process died', async ({ clock, memo }) => {
+  test('counts a request during which the process died', async ({ clock, memo }) => {
     await clock.run(budgetOf(1, clock, memo).acquire('operation'));
     await clock.advance(1_000);
     await clock.run(use(budgetOf(1, clock, memo)));
     expect(clock.monotonic()).toBeGreaterThan(62_000);
   });
 
-  test('a slow request counts from its end in the next process too', async ({ clock, memo }) => {
+  test('the next process also counts a slow request from its end', async ({ clock, memo }) => {
     const slot = await clock.run(budgetOf(1, clock, memo).acquire('operation'));
     await clock.advance(25_000);
     slot.answered();
@@ -174,7 +174,7 @@ describe('src/api/budget.ts', () => {
     expect(clock.monotonic()).toBeGreaterThan(85_000);
   });
 
-  test('takes a use in the future, after the clock was set back, as one of now', async ({ clock, memo }) => {
+  test('counts a use in the future as a use now, after the clock was set back', async ({ clock, memo }) => {
     await clock.run(use(budgetOf(1, clock, memo)));
     clock.jump(-25 * 3_600_000);
     await clock.run(use(budgetOf(1, clock, memo)));
@@ -182,7 +182,10 @@ describe('src/api/budget.ts', () => {
     expect(clock.monotonic()).toBeLessThan(65_000 + lateArrivalMs);
   });
 
-  test('stays closed for the time of `Retry-After`, also in the next process', async ({ clock, memo }) => {
+  test('stays closed for the duration of `Retry-After`, also in the next process', async ({
+    clock,
+    memo,
+  }) => {
     const first = budgetOf(5, clock, memo);
     await clock.run(use(first));
     await first.close(42_000);
@@ -191,7 +194,7 @@ describe('src/api/budget.ts', () => {
     expect(clock.monotonic()).toBe(42_000);
   });
 
-  test('holds back a granted request that is not sent when it is closed', async ({ clock, memo }) => {
+  test('a closed budget withholds a granted request that was not sent yet', async ({ clock, memo }) => {
     const slow = {
       ...memo,
       putNote: async (name: string) => (name.startsWith('used:') ? clock.sleep(5) : undefined),
@@ -204,7 +207,7 @@ describe('src/api/budget.ts', () => {
     expect(clock.monotonic()).toBeGreaterThanOrEqual(30_000);
   });
 
-  test('an aborted wait holds no slot and leaves no timer', async ({ clock }) => {
+  test('an aborted wait leaves no slot in use and no timer', async ({ clock }) => {
     const budget = budgetOf(1, clock);
     await clock.run(use(budget));
     const stop = new AbortController();
@@ -218,7 +221,7 @@ describe('src/api/budget.ts', () => {
     expect(clock.sleeping).toBe(0);
   });
 
-  test('room waits for a free slot and takes none', async ({ clock }) => {
+  test('`room` waits for a free slot and does not take it', async ({ clock }) => {
     const budget = budgetOf(1, clock);
     await clock.run(budget.room());
     await clock.run(use(budget));
@@ -227,7 +230,7 @@ describe('src/api/budget.ts', () => {
     expect(clock.monotonic()).toBeGreaterThan(60_000);
   });
 
-  test('a process that runs for days forgets the uses of the days before', async ({ clock, memo }) => {
+  test('a process that runs for days drops the uses of earlier days', async ({ clock, memo }) => {
     const budget = budgetOf(1, clock, memo);
     for (let day = 0; day < 5; day++) {
       await clock.run(use(budget));
@@ -236,7 +239,7 @@ describe('src/api/budget.ts', () => {
     expect(memo.uses.length).toBeLessThanOrEqual(2);
   });
 
-  test('a use that cannot be recorded is not sent', async ({ clock, memo }) => {
+  test('a request whose use cannot be recorded is not sent', async ({ clock, memo }) => {
     const broken = { ...memo, putNote: () => Promise.reject(new Error('disk full')) };
     const budget = budgetOf(1, clock, broken);
     await expect(clock.run(budget.acquire('operation'))).rejects.toThrow('disk full');
@@ -244,7 +247,7 @@ describe('src/api/budget.ts', () => {
     expect(clock.monotonic()).toBe(0);
   });
 
-  test('a dry run reads the recorded requests, and records none', async ({ clock, memo }) => {
+  test('a dry run reads the recorded requests and records none', async ({ clock, memo }) => {
     await clock.run(use(budgetOf(1, clock, memo)));
     const before = structuredClone(memo.uses);
     const dry = budgetOf(1, clock, readOnlyMemory(memo));

@@ -5,18 +5,18 @@ import { answer, rig } from './support.ts';
 const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 
 describe('src/api/answer.ts', () => {
-  test('brackets in strings are no levels, and neither are those side by side', () => {
+  test('brackets in strings and brackets side by side add no level of nesting', () => {
     const text = JSON.stringify({ a: '['.repeat(500), 'b"\\': ['{{{{', ...Array(500).fill([{}])] });
     expect(parseBounded(text)).toEqual(JSON.parse(text));
     expect(parseBounded('{"a": ')).toBeUndefined();
   });
 
-  test.each([65, 1_000, 1_000_000])('%i levels are refused', (levels) => {
+  test.each([65, 1_000, 1_000_000])('refuses %i levels of nesting', (levels) => {
     expect(parseBounded(nested(levels))).toBeUndefined();
     expect(parseBounded(`{"data": ${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}}`)).toBeUndefined();
   });
 
-  test('a read answered so fails, and a write has had its effect', async () => {
+  test('with a deeply nested answer, a read fails, and a write counts as carried out', async () => {
     const body = `{"data": ${nested(200_000)}, "task": null}`;
     const { client, clock } = rig((request) => answer(request.method === 'GET' ? 200 : 201, body));
     await expect(clock.run(client.reads('operation').ips())).rejects.toThrow('the body is nested too deeply');
@@ -26,7 +26,7 @@ describe('src/api/answer.ts', () => {
     });
   });
 
-  test('a refusal nested too deeply is no refusal of the API', async () => {
+  test('a refusal nested too deeply does not count as a refusal by the API', async () => {
     const { client, clock } = rig(() =>
       answer(422, `{"code": "x", "detail": ${nested(100)}}`, { 'content-type': 'application/problem+json' }),
     );
@@ -34,7 +34,7 @@ describe('src/api/answer.ts', () => {
     expect(await clock.run(sent)).toMatchObject({ type: 'ambiguous', status: 422 });
   });
 
-  test("a header of thousands of characters is cut where it is passed on, and so is a refusal's list", async () => {
+  test('shortens a header of thousands of characters and the list of a refusal before passing them on', async () => {
     const invalid_params = Array(5_000).fill({ name: 'x', reason: 'y' });
     const { client, clock } = rig(() =>
       answer(

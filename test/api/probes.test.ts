@@ -45,7 +45,7 @@ const creations: readonly (readonly [WriteRequest, string, string | undefined])[
 ];
 
 describe.each(creations)('src/api/writes.ts: the probe of %j', (request, path, field) => {
-  test('goes where the creation goes, invalid twice over, and holds nothing of its body', () => {
+  test('has the path of the creation, two invalid values, and nothing of the body of the creation', () => {
     for (const probe of [1, 2] as const) {
       const built = buildWrite({ ...request, probe }, profile);
 
@@ -61,7 +61,7 @@ describe.each(creations)('src/api/writes.ts: the probe of %j', (request, path, f
     );
   });
 
-  test('is sent as JSON under the key', async () => {
+  test('is sent as JSON with the same key', async () => {
     const { client, clock, sent } = rig(() => problem(422, 'invalid_request'), { profile });
     await clock.run(client.writes.send({ ...request, probe: 1 }, 'vdcsync-0123456789'));
     expect(sent[0]?.headers).toMatchObject({
@@ -70,7 +70,7 @@ describe.each(creations)('src/api/writes.ts: the probe of %j', (request, path, f
     });
   });
 
-  test('is refused for both of its faults, and carries nothing out', async () => {
+  test('is refused for both invalid values and has no effect', async () => {
     const clock = virtualClock();
     const emulator = createEmulator({ clock, seed: 1, profile: loadEmulatorProfile(example) });
     emulator.mutate({ do: 'add_server', name: 'web', public: true });

@@ -12,7 +12,7 @@ import { answer, aProject, baseUrl, memory, ok, problem, proxyPage, rig } from '
 const server = 7 as ServerId;
 
 describe('src/api/reads.ts', () => {
-  test('sends the token, the accepted type and the user agent, and no header of a body', async () => {
+  test('sends the token, the accepted type and the user agent, and no body headers', async () => {
     const { client, clock, sent } = rig(() => ok(aProject));
     expect(await clock.run(client.reads('operation').project())).toEqual(aProject);
     expect(sent[0]).toMatchObject({
@@ -40,17 +40,17 @@ describe('src/api/reads.ts', () => {
     ["a proxy's 401 page", () => proxyPage(401)],
     ['a 404 without X-Request-Id', () => ({ ...problem(404, 'server_not_found'), headers: {} })],
     ['a 404 of plain JSON', () => answer(404, { code: 'server_not_found' })],
-    ['JSON that is cut off', () => answer(200, '{"data": {"id": 4')],
+    ['truncated JSON', () => answer(200, '{"data": {"id": 4')],
     ['part of a list', () => answer(206, { data: aProject })],
     ['a redirect', () => answer(302, '', { location: 'https://elsewhere.example/' })],
-  ])('tries again after %s', async (_what, failure) => {
+  ])('retries after %s', async (_what, failure) => {
     const { client, clock, sent } = rig((_request, index) => (index === 0 ? failure() : ok(aProject)));
     expect(await clock.run(client.reads('operation').project())).toEqual(aProject);
     expect(sent).toHaveLength(2);
     expect(sent.every((each) => each.url === `${baseUrl}/project`)).toBe(true);
   });
 
-  test('a read that its signal ends rejects with the reason of the signal', async () => {
+  test('a read that is aborted by its signal rejects with the reason of the signal', async () => {
     const stop = new AbortController();
     const reason = new Error('stopped');
     const { client, clock, sent } = rig(() => {
@@ -61,7 +61,7 @@ describe('src/api/reads.ts', () => {
     expect(sent).toHaveLength(1);
   });
 
-  test('gives up after a bounded number of tries, with growing waits', async () => {
+  test('gives up after a limited number of tries, with growing waits', async () => {
     const { client, clock, sent } = rig(() => problem(503, 'unavailable'), { random: () => 1 });
     const failed = clock.run(client.reads('operation').ips());
     await expect(failed).rejects.toMatchObject({ name: 'ApiProblem', status: 503, code: 'unavailable' });
@@ -69,7 +69,7 @@ describe('src/api/reads.ts', () => {
     expect(sent.map(({ at }) => at)).toEqual([0, 1_000, 5_000, 21_000, 81_000]);
   });
 
-  test('does not try again once its transport is closed', async () => {
+  test('does not retry once its transport is closed', async () => {
     const { client, clock, sent } = rig(() =>
       Promise.reject(new TransportError('closed', 'unknown', 'CLOSED')),
     );
@@ -77,14 +77,14 @@ describe('src/api/reads.ts', () => {
     expect(sent).toHaveLength(1);
   });
 
-  test("rejects a proxy's answer as no answer, never as the API's refusal", async () => {
+  test("reports a proxy's answer as no answer, never as a refusal by the API", async () => {
     for (const status of [200, 401, 403, 404, 502]) {
       const { client, clock } = rig(() => proxyPage(status));
       await expect(clock.run(client.reads('operation').findIp(1))).rejects.toBeInstanceOf(TransportError);
     }
   });
 
-  test.each([401, 402, 403, 404, 405, 409, 422])('takes the refusal %i as final', async (status) => {
+  test.each([401, 402, 403, 404, 405, 409, 422])('does not retry the refusal %i', async (status) => {
     const { client, clock, sent } = rig(() => problem(status, 'some_code'));
     await expect(clock.run(client.reads('operation').networks())).rejects.toMatchObject({
       status,
@@ -101,7 +101,7 @@ describe('src/api/reads.ts', () => {
     expect(sent[1]?.at).toBe(30_000);
   });
 
-  test('finds nothing only at the 404 that says so', async () => {
+  test('reports a resource as not found only for a 404 with the not-found code of the resource', async () => {
     const gone = rig(() => problem(404, 'server_not_found'));
     const reads = gone.client.reads('operation');
     const found = Promise.all([
@@ -122,7 +122,7 @@ describe('src/api/reads.ts', () => {
     expect(await other.clock.run(other.client.reads('operation').findIp(1 as IpId))).toBeUndefined();
   });
 
-  test('names the path of an undocumented field, and keeps the field', async () => {
+  test('logs the path of an undocumented field, and keeps the field', async () => {
     const { client, clock, sent } = rig(() =>
       ok([
         { id: 1, name: 'a', cidr: '10.0.0.0/24', is_default: false },
@@ -148,7 +148,7 @@ describe('src/api/reads.ts', () => {
       () => ({ status: 302, headers: { location: 'https://login.test/' }, body: '' }),
       'GET /project: ',
     ],
-  ])('where the API has never answered, a first request with %s fails within 10 s, and names the base URL', async (_name, failure, why) => {
+  ])('before the first answer of the API, a request with %s fails within 10 s and names the base URL', async (_name, failure, why) => {
     const { client, clock } = rig(failure);
     const text =
       why === 'refused' ? `no connection to ${baseUrl}: ` : `the service at ${baseUrl} is not the API: `;
@@ -163,7 +163,7 @@ describe('src/api/reads.ts', () => {
       () => Promise.reject(new TransportError('refused', 'none', 'ECONNREFUSED')),
       /^refused/,
     ],
-  ])('once the API has answered, %s is tried as often as any failure', async (_what, failure, message) => {
+  ])('once the API has answered, %s is retried as often as any failure', async (_what, failure, message) => {
     const { client, clock, sent } = rig((_request, index) => (index === 0 ? ok(aProject) : failure()));
     const reads = client.reads('operation');
     await clock.run(reads.project());
@@ -171,7 +171,7 @@ describe('src/api/reads.ts', () => {
     expect(sent).toHaveLength(1 + maxTries);
   });
 
-  test('builds paths from ids alone, whatever they hold', async () => {
+  test('builds paths from ids alone, whatever characters the ids contain', async () => {
     const { client, clock, sent } = rig(() => problem(404, 'task_not_found'));
     await clock.run(client.reads('poll').findTask('../servers/1?x=#' as TaskId));
     expect(sent[0]?.url).toBe(`${baseUrl}/tasks/..%2Fservers%2F1%3Fx%3D%23`);
@@ -179,7 +179,7 @@ describe('src/api/reads.ts', () => {
     expect(sent).toHaveLength(1);
   });
 
-  test('asks for the token each time, and a new one has its own budget', async () => {
+  test('reads the token for each request, and a new token has its own budget', async () => {
     let token = 'first';
     const { client, clock, sent, memory: memo } = rig(() => ok(aProject), { token: () => token });
     await clock.run(client.reads('operation').project());
@@ -190,7 +190,7 @@ describe('src/api/reads.ts', () => {
     expect(JSON.stringify(memo.uses)).not.toMatch(/first|second/);
   });
 
-  test('a token exchanged while its request waits is the one that is sent', async () => {
+  test('sends the new token if the token changes while its request waits', async () => {
     let token = 'first';
     const { client, clock, sent } = rig(() => ok(aProject), {
       token: () => token,
@@ -204,7 +204,7 @@ describe('src/api/reads.ts', () => {
     expect(sent.at(-1)?.headers.authorization).toBe('Bearer second');
   });
 
-  test('a token that no header can carry is refused without its text', async () => {
+  test('refuses a token with characters that headers do not allow, without printing the token', async () => {
     const { client, clock, sent } = rig(() => ok(aProject), { token: () => 'canary-secret\n' });
     const failed = clock.run(client.reads('operation').project());
     await expect(failed).rejects.toBeInstanceOf(ConfigError);
@@ -212,7 +212,7 @@ describe('src/api/reads.ts', () => {
     expect(sent).toHaveLength(0);
   });
 
-  test('a 429 holds every read back for real Retry-After seconds, under a faster clock too', async () => {
+  test('a 429 delays every read by Retry-After in real seconds, with a faster clock too', async () => {
     const real = virtualClock();
     const speed = 50;
     const { client, sent } = rig(
@@ -230,7 +230,7 @@ describe('src/api/reads.ts', () => {
     expect(client.counts()).toEqual({ reads: 3, writes: 0, polls: 1, probes: 0, throttled: 1 });
   });
 
-  test('time-outs shrink with a faster API, but not below the time that a network needs', async () => {
+  test('time-outs shrink with a faster API clock, but not below the time that a network needs', async () => {
     const timeouts: number[] = [];
     for (const timeScale of [1, 10, 100]) {
       const { client, clock } = rig(
@@ -267,7 +267,7 @@ describe('src/api/reads.ts', () => {
     expect(waits.filter(({ limited }) => limited)).toHaveLength(1);
   });
 
-  test('a used budget is logged once, and short waits are not', async () => {
+  test('logs an exhausted budget once, and does not log short waits', async () => {
     const waits: BudgetWait[] = [];
     const { client, clock } = rig(() => ok(aProject), { onWait: (wait) => waits.push(wait) });
     const reads = client.reads('refresh');
@@ -275,7 +275,7 @@ describe('src/api/reads.ts', () => {
     expect(waits).toEqual([{ of: 'reads', realMs: expect.closeTo(60_060, -2), waiting: 10, limited: false }]);
   });
 
-  test('a 429 is respected by the next process, and reads and writes are apart', async () => {
+  test('the next process respects a 429; reads and writes have separate budgets', async () => {
     const memo = memory();
     const clock = virtualClock();
     const first = rig(() => problem(429, 'rate_limited', { 'retry-after': '20' }), { memory: memo, clock });
@@ -291,7 +291,7 @@ describe('src/api/reads.ts', () => {
     expect(next.sent[0]?.at).toBe(20_000);
   });
 
-  test("tells the API's time from its last Date header, and not from a proxy's", async () => {
+  test("takes the API's time from the API's last Date header, and not from a proxy's", async () => {
     const date = 'Thu, 01 Jan 2026 12:00:00 GMT';
     const { client, clock } = rig((_request, index) =>
       index === 0
@@ -305,7 +305,7 @@ describe('src/api/reads.ts', () => {
     expect(reads.apiNow()).toBe(Date.parse(date) + clock.monotonic());
   });
 
-  test('reads prices as the digits of the answer', async () => {
+  test('keeps the digits of prices as in the answer', async () => {
     const body = `{"data": {"server_type_id": 3, "pricing_mode": "fixed", "limits": null, "gpu_packages": [
       {"key": "a", "name": "A", "price": 12.10, "backup_price": 0.30000000000000004},
       {"key": "b", "name": "B", "price": 1.5e2, "backup_price": "7.00"},
@@ -328,7 +328,7 @@ describe('src/api/client.ts: parseBaseUrl', () => {
     ['http://127.0.0.1:8080/v1', 'http://127.0.0.1:8080/v1'],
     ['http://localhost:1/v1', 'http://localhost:1/v1'],
     ['http://[::1]:1/v2', 'http://[::1]:1/v2'],
-  ])('takes %s', (text, url) => {
+  ])('accepts %s', (text, url) => {
     expect(parseBaseUrl(text)).toBe(url);
   });
 

@@ -37,9 +37,9 @@ describe('src/api/tasks.ts', () => {
     ['constant', constant],
     ['uniform', uniform],
     ['exponential', exponential],
-    ['of two sorts', twoSorts],
+    ['of two kinds', twoSorts],
     ['immediate', quick],
-  ])('asks less than twice a task, on average, where durations are %s', async (_what, duration) => {
+  ])('polls each task less than twice on average when durations are %s', async (_what, duration) => {
     for (const seed of [1, 2, 3]) {
       const random = chance(seed).next;
       const { clock, client, endsAt, polls } = world();
@@ -63,7 +63,7 @@ describe('src/api/tasks.ts', () => {
     }
   });
 
-  test('tasks that run together are one lesson: the next ones are not asked for far too early', async () => {
+  test('does not poll the next tasks far too early after one group of simultaneous tasks', async () => {
     const random = chance(1).next;
     const { clock, client, endsAt, polls } = world();
     for (let round = 0; round < 5; round++) {
@@ -76,7 +76,7 @@ describe('src/api/tasks.ts', () => {
     }
   });
 
-  test('while tasks are shorter than thought, only a few of those that run together are asked for early', async () => {
+  test('while tasks are shorter than expected, polls only a few of the simultaneous tasks early', async () => {
     const { clock, client, endsAt, polls } = world();
     const wait = (id: string, ms: number) => {
       endsAt.set(id, clock.monotonic() + ms);
@@ -90,7 +90,7 @@ describe('src/api/tasks.ts', () => {
     expect(asked / ids.length).toBeLessThan(1.3);
   });
 
-  test('an urgent task is asked for from the time on at which few tasks have ended, each few seconds', async () => {
+  test('polls an urgent task every few seconds from the earliest usual end on', async () => {
     const random = chance(1).next;
     const { clock, client, endsAt, polls } = world();
     const late: number[] = [];
@@ -106,7 +106,7 @@ describe('src/api/tasks.ts', () => {
     expect(await client.tasks.earliest('create_server')).toBeGreaterThan(24_000);
   });
 
-  test('never asks again once a task is terminal, and leaves no timer', async () => {
+  test('never polls a terminal task again, and leaves no timer', async () => {
     const { clock, client, endsAt, polls } = world();
     endsAt.set('t', 0);
     await clock.run(client.tasks.wait(taskWait(clock, 't')));
@@ -115,7 +115,7 @@ describe('src/api/tasks.ts', () => {
     expect(clock.sleeping).toBe(0);
   });
 
-  test('the learned durations outlive the process, by the sort of write', async () => {
+  test('the next process uses the learned durations of each kind of write', async () => {
     const memo = memory();
     const first = world({ memory: memo });
     for (let index = 0; index < 20; index++) {
@@ -131,7 +131,7 @@ describe('src/api/tasks.ts', () => {
     expect([...memo.notes.keys()]).toEqual(['task-duration:create_server']);
   });
 
-  test('asks at once for a task accepted long ago, and learns nothing from it', async () => {
+  test('polls a task accepted long ago at once, and learns nothing from its duration', async () => {
     const memo = memory();
     const { clock, client, endsAt } = world({ memory: memo });
     endsAt.set('t', 0);
@@ -141,7 +141,7 @@ describe('src/api/tasks.ts', () => {
     expect(memo.notes.size).toBe(0);
   });
 
-  test('is stuck after the deadline, but never without a look after it', async () => {
+  test('reports a task as stuck only after a poll that follows the deadline', async () => {
     const { clock, client, sent } = world();
     expect(await clock.run(client.tasks.wait(taskWait(clock, 't', { deadlineMs: 600_000 })))).toEqual({
       end: 'stuck',
@@ -154,7 +154,7 @@ describe('src/api/tasks.ts', () => {
     expect(before).toBeLessThan(30);
   });
 
-  test('a clock that was set back does not stretch the deadline', async () => {
+  test('setting the clock back does not extend the deadline', async () => {
     const { clock, client } = world();
     const wait = taskWait(clock, 't', { acceptedAt: clock.now() + 25 * 3_600_000, deadlineMs: 60_000 });
     expect(await clock.run(client.tasks.wait(wait))).toEqual({ end: 'stuck' });
@@ -171,21 +171,21 @@ describe('src/api/tasks.ts', () => {
     });
   });
 
-  test('a task unknown to the API is lost only a minute after its acceptance', async () => {
+  test('reports a task that the API does not know as lost only a minute after its acceptance', async () => {
     const { client, clock } = rig(() => problem(404, 'task_not_found'));
     expect(await clock.run(client.tasks.wait(taskWait(clock, 't')))).toEqual({ end: 'lost' });
     expect(clock.monotonic()).toBeGreaterThanOrEqual(60_000);
     expect(clock.monotonic()).toBeLessThan(120_000);
   });
 
-  test('a task that shows up within the minute is followed', async () => {
+  test('follows a task that appears within the minute', async () => {
     const { client, clock } = rig((_request, index) =>
       index === 0 ? problem(404, 'task_not_found') : ok({ id: 't', status: 'succeeded', is_terminal: true }),
     );
     expect(await clock.run(client.tasks.wait(taskWait(clock, 't')))).toEqual({ end: 'succeeded' });
   });
 
-  test('reads that fail are no outcome', async () => {
+  test('a failed read gives no outcome', async () => {
     const { client, clock } = rig((_request, index) => {
       if (index < 6) return proxyPage(502);
       if (index < 8) return problem(401, 'unauthorized');
@@ -196,7 +196,7 @@ describe('src/api/tasks.ts', () => {
     expect(await clock.run(client.tasks.wait(taskWait(clock, 't')))).toEqual({ end: 'succeeded' });
   });
 
-  test('a poll that cannot be recorded ends the wait at once: the state failed, and not the read', async () => {
+  test('a poll that cannot be recorded ends the wait at once with an error of the state, not of the read', async () => {
     const failing = memory();
     const { client, clock, sent } = rig(() => ok({ id: 't', status: 'running', is_terminal: false }), {
       memory: {
@@ -214,7 +214,7 @@ describe('src/api/tasks.ts', () => {
     expect(clock.monotonic()).toBeLessThan(60_000);
   });
 
-  test('an unknown status goes on, a terminal failure stays one whatever the status was', async () => {
+  test('polls again after an unknown status; a terminal failure is a failure with any status', async () => {
     const { client, clock, sent } = rig((_request, index) =>
       ok({ id: 't', status: index === 0 ? 'paused' : 'succeeded', is_terminal: index > 0 }),
     );
@@ -222,7 +222,7 @@ describe('src/api/tasks.ts', () => {
     expect(sent).toHaveLength(2);
   });
 
-  test('stops at its signal, in a wait or in a retry, and leaves no timer', async () => {
+  test('stops at its signal during a wait or a retry, and leaves no timer', async () => {
     for (const handler of [
       () => ok({ id: 't', status: 'running', is_terminal: false }),
       () => proxyPage(502),

@@ -49,7 +49,7 @@ function pool(tokens: readonly string[], own: Own = {}, projects: Readonly<Recor
 }
 
 describe('src/api/token-pool.ts', () => {
-  test('k tokens make k times the requests of a window, and each keeps to its own', async () => {
+  test('k tokens allow k times the requests of a window, and each token keeps its own limit', async () => {
     const { run, write, used, clock, client } = pool([one, two]);
     await run(async () => {
       for (let at = 0; at < 40; at++) await write();
@@ -66,7 +66,7 @@ describe('src/api/token-pool.ts', () => {
     expect(client.counts().throttled).toBe(0);
   });
 
-  test('nothing but GET /project goes out under a token before its project is known, and nothing under a foreign one', async () => {
+  test('sends only GET /project with a token of an unknown project, and nothing with a token of another project', async () => {
     const { run, write, sent, client, warnings } = pool([one, two, three], {}, { [two]: 815 });
     await run(async () => {
       await client.reads('operation').ips();
@@ -82,7 +82,7 @@ describe('src/api/token-pool.ts', () => {
     expect(warnings).toEqual(['a token belongs to another project: vdcsync uses the other tokens']);
   });
 
-  test('a write needs a check of its token that is a minute old at most', async () => {
+  test('a write needs a check of its token from the last minute', async () => {
     const { run, write, used, clock } = pool([one, two]);
     await run(() => write());
     await clock.advance(10 * 60_000);
@@ -91,7 +91,7 @@ describe('src/api/token-pool.ts', () => {
     expect(used('GET', '/project').length).toBe(before + 1);
   });
 
-  test('a revoked token goes out with one warning: reads are asked again under another, a write is refused for that token alone', async () => {
+  test('drops a revoked token with one warning: reads retry with another token, a write fails for that token alone', async () => {
     let revoked = false;
     const refuse = () => (revoked ? problem(401, 'unauthenticated') : undefined);
     const { run, write, used, client, warnings, logged, clock } = pool([one, two], { [one]: refuse });
@@ -112,7 +112,7 @@ describe('src/api/token-pool.ts', () => {
     expect(logged).toEqual([{ tokenNumber: 1, tokens: 2 }]);
   });
 
-  test('a read-only token serves reads, also in the next process, and is asked to write once', async () => {
+  test('uses a read-only token for reads, also in the next process, after one attempt to write', async () => {
     const readOnly = ({ method }: HttpRequest) =>
       method === 'GET' ? undefined : problem(403, 'insufficient_scope');
     const first = pool([one, two], { [one]: readOnly });
@@ -126,7 +126,7 @@ describe('src/api/token-pool.ts', () => {
     expect(first.warnings).toEqual(['a token may only read: vdcsync uses it for reads']);
   });
 
-  test('a token that may not do one write does the others', async () => {
+  test('uses a token without permission for one write for the other writes', async () => {
     const noNetworks = ({ method, url }: HttpRequest) =>
       method === 'POST' && url.endsWith('/networks') ? problem(403, 'insufficient_privileges') : undefined;
     const { run, write, used } = pool([one, two], { [one]: noNetworks });
@@ -135,7 +135,7 @@ describe('src/api/token-pool.ts', () => {
     expect([used('POST', '/networks'), used('POST', '/ips')]).toEqual([[one, two], [one]]);
   });
 
-  test('a 429 takes out one token until its time has passed, and the others go on at once', async () => {
+  test('a 429 pauses one token until its time has passed; other tokens continue at once', async () => {
     let isFull = true;
     const full = ({ method }: HttpRequest) =>
       method !== 'GET' && isFull ? problem(429, 'rate_limit_exceeded', { 'retry-after': '30' }) : undefined;
@@ -149,7 +149,7 @@ describe('src/api/token-pool.ts', () => {
     expect(used('POST', '/ips')).toEqual([one, two, two, one]);
   });
 
-  test('the refusal of the last token is a refusal of all', async () => {
+  test('reports a refusal once the last token is refused', async () => {
     const refuse = ({ url }: HttpRequest) =>
       url.endsWith('/project') ? undefined : problem(401, 'unauthenticated');
     const { run, write, client } = pool([one, two], { [one]: refuse, [two]: refuse });
@@ -159,13 +159,13 @@ describe('src/api/token-pool.ts', () => {
     await expect(run(() => client.reads('operation').ips())).rejects.toThrow(/401/);
   });
 
-  test('where every token is of another project, nothing is written and the project is read', async () => {
+  test('when every token belongs to another project, reads the project and writes nothing', async () => {
     const { run, write, client } = pool([one, two], {}, { [one]: 815, [two]: 816 });
     expect((await run(() => client.reads('operation').project())).id).toBe(815);
     expect(await run(() => write())).toMatchObject({ type: 'unsent' });
   });
 
-  test('a token that is added is checked first, and one that is removed serves nothing any more', async () => {
+  test('checks an added token first, and stops using a removed token', async () => {
     const { run, write, held, sent, client } = pool([one, two]);
     await run(() => write());
     const before = client.writes.token();

@@ -9,7 +9,7 @@ function record({ inBlocks = true, clock = virtualClock(), memo = memory() } = {
 }
 
 describe('src/api/token-record.ts', () => {
-  test('eight requests of a block are one note, put before the first of them is sent', async () => {
+  test('stores one note for a block of eight requests before sending the first request', async () => {
     const { record: uses, memo } = record();
     const counts: number[] = [];
     for (let at = 1_000; at < 1_009; at += 1) {
@@ -19,7 +19,7 @@ describe('src/api/token-record.ts', () => {
     expect(counts).toEqual([8, 8, 8, 8, 8, 8, 8, 8, 16]);
   });
 
-  test('no request is recorded earlier than it may be sent: a later one begins another block', async () => {
+  test('records no request earlier than it may be sent: a later request begins another block', async () => {
     const { record: uses, memo } = record();
     const sent = [1_000, 3_900, 4_100, 9_000, 2_000];
     for (const at of sent) await uses.add(at);
@@ -31,7 +31,7 @@ describe('src/api/token-record.ts', () => {
     expect(recorded).toHaveLength(4 * 8);
   });
 
-  test('without blocks, each request is recorded, and leaves the note when it no longer counts', async () => {
+  test('without blocks, records each request, and drops a request that no longer counts', async () => {
     const { record: uses, memo, clock } = record({ inBlocks: false });
     await uses.add(clock.now());
     await uses.add(clock.now());
@@ -41,7 +41,7 @@ describe('src/api/token-record.ts', () => {
     expect(memo.uses).toHaveLength(1);
   });
 
-  test('requests that begin at the same moment have one record', async () => {
+  test('stores one record for requests that begin at the same moment', async () => {
     const { record: uses, memo } = record({ inBlocks: false });
     const { putNote } = memo;
     let records = 0;
@@ -54,7 +54,7 @@ describe('src/api/token-record.ts', () => {
     expect(memo.uses).toHaveLength(3);
   });
 
-  test('a wall clock that jumps forgets no request', async () => {
+  test('keeps every request when the wall clock jumps', async () => {
     const { record: uses, memo, clock } = record({ inBlocks: false });
     await uses.add(clock.now());
     clock.jump(25 * 3_600_000);
@@ -64,7 +64,7 @@ describe('src/api/token-record.ts', () => {
     expect(memo.uses).toHaveLength(3);
   });
 
-  test('the requests of the process before stay in the note while they count', async () => {
+  test('keeps the requests of the previous process in the note while they count', async () => {
     const { record: before, memo, clock } = record({ inBlocks: false });
     await before.add(clock.now());
     const { record: uses } = record({ inBlocks: false, clock, memo });
@@ -76,7 +76,7 @@ describe('src/api/token-record.ts', () => {
     expect(memo.uses).toHaveLength(1);
   });
 
-  test('a note that cannot be put is put again by the next request', async () => {
+  test('the next request retries a note that could not be stored', async () => {
     const memo = memory();
     const { putNote } = memo;
     let failures = 1;

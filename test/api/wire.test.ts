@@ -45,18 +45,23 @@ describe('src/api/wire.ts', () => {
       uncounted,
     ],
     ['a network with server_count null', networkSchema, uncounted, uncounted],
-    ['a card without a network', networkInterfaceSchema, { ...card, ips: [] }, { ...card, addresses: [] }],
+    [
+      'a network interface without a network',
+      networkInterfaceSchema,
+      { ...card, ips: [] },
+      { ...card, addresses: [] },
+    ],
     ...['local:iso/debian 12 (netinst).iso', '2026-01-01T00:00:00+02:00', 'net0', 'Größe'].map(
       (id): Accepted => [`${id} as an id`, taskSchema, { ...task, id }, { ...task, id }],
     ),
     [
-      "a card's addresses, as far as they are understood",
+      "a network interface's addresses, except unknown forms",
       networkInterfaceSchema,
       { ...card, ips: ['203.0.113.7/24', { address: '203.0.113.8', id: 5 }, 5001, {}, foreign] },
       { ...card, addresses: ['203.0.113.7', '203.0.113.8'] },
     ],
     [
-      'a card whose addresses are in a form of their own',
+      'a network interface whose addresses have an unknown form',
       networkInterfaceSchema,
       { ...card, ips: 'none' },
       { ...card, addresses: [] },
@@ -64,7 +69,12 @@ describe('src/api/wire.ts', () => {
     ['a firewall without policy_out', firewallSchema, off, { ...off, policy_out: null }],
     ['unknown rule fields', firewallSchema, filled, filled],
     ['a backup under way', backupSchema, backup, backup],
-    ['a policy that never ran', backupPolicySchema, policy, { ...policy, next_run: null, last_run: null }],
+    [
+      'a backup policy that never ran',
+      backupPolicySchema,
+      policy,
+      { ...policy, next_run: null, last_run: null },
+    ],
     ['a server type without gpu', serverTypeSchema, type, { ...type, gpu: false }],
     [
       'a type without packages',
@@ -75,7 +85,7 @@ describe('src/api/wire.ts', () => {
     ['a succeeded task that is not terminal', taskSchema, { ...task, status: 'succeeded' }, task],
     ['a task of an unknown status', taskSchema, { id: 't', status: 'paused', is_terminal: false }, task],
   ];
-  test.each(accepted)('takes %s', (_what, schema, data, expected) => {
+  test.each(accepted)('accepts %s', (_what, schema, data, expected) => {
     expect(read(schema, data)).toEqual({ data: expected });
   });
 
@@ -99,14 +109,19 @@ describe('src/api/wire.ts', () => {
     ['an address without `server_id`', ipSchema, { ...ip, server_id: undefined }, /data\.server_id/],
     ['an id as text', ipSchema, { ...ip, id: '1' }, /data\.id/],
     [
-      'a network that does not say whether it is the default',
+      'a network without `is_default`',
       networkSchema,
       { ...network, is_default: undefined },
       /data\.is_default/,
     ],
     ['an object for a list', networkSchema.array(), { 0: network }, /data: .*array/],
     ['a bad row', networkSchema.array(), [network, network, { ...network, id: null }], /data\.2\.id/],
-    ['rules: no list', firewallSchema, { enabled: true, policy_in: 'drop', rules: null }, /data\.rules/],
+    [
+      'rules that are no list',
+      firewallSchema,
+      { enabled: true, policy_in: 'drop', rules: null },
+      /data\.rules/,
+    ],
     ...[
       '9.9.9.9 | vdcsync destroy --yes',
       '9.9.9.9; id',
@@ -135,7 +150,7 @@ describe('src/api/wire.ts', () => {
     ].map((id) => [`${JSON.stringify(id)} as an id`, taskSchema, { ...task, id }, /data\.id: .*/] as const),
     ['a terminal, open task', taskSchema, { id: 't', status: 'pending', is_terminal: true }, /data\.status/],
   ];
-  test.each(refused)('refuses %s, by its path', (_what, schema, data, message) => {
+  test.each(refused)('refuses %s and names its path', (_what, schema, data, message) => {
     expect(read(schema, data)).toEqual({ mismatch: expect.stringMatching(message) });
   });
 

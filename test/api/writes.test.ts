@@ -39,7 +39,7 @@ describe('src/api/writes.ts', () => {
       answered({ status: 202, requestId: 'r', replayed: false, data, task: { id: 't-1', terminal: false } }),
     ],
     ['task null', () => answer(201, { data, task: null }), answered({ task: null })],
-    ['no documented task', () => answer(202, { data }), answered({ task: 'missing' })],
+    ['an answer without a task', () => answer(202, { data }), answered({ task: 'missing' })],
     [
       'a task without an id',
       () => answer(202, { data, task: { status: 'pending' } }),
@@ -56,7 +56,7 @@ describe('src/api/writes.ts', () => {
     ['a 2xx without the id', () => answer(202, { data: {}, task: null }), malformed('data.id: missing')],
     ["a proxy's 200 page", () => proxyPage(200), ambiguous(200)],
     [
-      'a page under 200, stamped on the way',
+      'an HTML page with status 200 and a request id',
       () => answer(200, '<p>', { 'content-type': 'text/html' }),
       ambiguous(200),
     ],
@@ -69,7 +69,7 @@ describe('src/api/writes.ts', () => {
       () => ({ status: 422, headers: problemType, body: '{"code":"invalid_request"}' }),
       ambiguous(422),
     ],
-    ['an own 503', () => problem(503, 'unavailable'), answered({ status: 503, code: 'unavailable' })],
+    ['a 503 of the API', () => problem(503, 'unavailable'), answered({ status: 503, code: 'unavailable' })],
     [
       '409 with Retry-After',
       () => problem(409, 'server_busy', { 'retry-after': '3' }),
@@ -117,7 +117,7 @@ describe('src/api/writes.ts', () => {
     if (result.type === 'answer') expect(result.malformed === undefined).toBe(!('malformed' in expected));
   });
 
-  test('asks for no task and no id where the document shows none', async () => {
+  test('requires no task and no id where the API document shows none', async () => {
     const released = await send(() => answer(200, { data: { deleted: 4 } }), {
       name: 'release_ip',
       path: { id: 4 },
@@ -138,7 +138,7 @@ describe('src/api/writes.ts', () => {
     expect(network.result).not.toHaveProperty('malformed');
   });
 
-  test('sends the key, the body to the byte, and a content type only with a body', async () => {
+  test('sends the key, the exact bytes of the body, and a content type only with a body', async () => {
     const withBody = await send(() => answer(202, { data: { id: 1 }, task: null }));
     expect(withBody.sent[0]).toMatchObject({
       method: 'POST',
@@ -155,7 +155,7 @@ describe('src/api/writes.ts', () => {
     expect(bodiless.sent[0]).not.toHaveProperty('body');
   });
 
-  test('a key that the API would not take, an unusable token or request is unsent', async () => {
+  test('an invalid key, token or request is unsent', async () => {
     const { client, sent } = rig(() => answer(200, {}));
     expect(await client.writes.send(createServer, 'short')).toMatchObject({ type: 'unsent' });
     expect(await client.writes.send(createServer, 'with\nbreak-in-it')).toMatchObject({ type: 'unsent' });
@@ -177,7 +177,7 @@ describe('src/api/writes.ts', () => {
     expect([...sent, ...noToken.sent]).toHaveLength(0);
   });
 
-  test('never throws, and is conclusive only with a request id, whatever comes', async () => {
+  test('never throws, and is conclusive only with a request id, for any answer', async () => {
     const response = fc.record({
       status: fc.integer({ min: 200, max: 599 }),
       headers: fc.record(
@@ -220,7 +220,7 @@ describe('src/api/writes.ts', () => {
     );
   });
 
-  test('a failure after the answer came is never taken for unsent', async () => {
+  test('never reports a write as unsent after an answer has arrived', async () => {
     const logger = {
       debug: () => {
         throw new Error('the log is full');
@@ -231,7 +231,7 @@ describe('src/api/writes.ts', () => {
     expect(await clock.run(client.writes.send(createServer, key))).toMatchObject({ type: 'ambiguous' });
   });
 
-  test('a replayed 429 closes nothing, a fresh one the whole bucket, even from a proxy', async () => {
+  test('a new 429 closes the whole bucket, even from a proxy; a replayed 429 closes nothing', async () => {
     const replayed = rig(() => problem(429, 'x', { 'retry-after': '60', 'idempotency-replayed': 'true' }));
     await replayed.clock.run(replayed.client.writes.send(createServer, key));
     await replayed.clock.run(replayed.client.writes.room());
@@ -244,7 +244,7 @@ describe('src/api/writes.ts', () => {
     expect(proxied.clock.monotonic()).toBe(17_000);
   });
 
-  test('a write whose answer was lost keeps its slot until it can no longer arrive', async () => {
+  test('a write whose answer was lost keeps its slot until the write can no longer arrive', async () => {
     const { client, clock } = rig(
       () => Promise.reject(new TransportError('time-out', 'unknown', 'TIMEOUT')),
       { profile: { limits: { windowMs: 60_000, reads: 60, writes: 1 } } },
@@ -254,7 +254,7 @@ describe('src/api/writes.ts', () => {
     expect(clock.monotonic()).toBeGreaterThan(90_000);
   });
 
-  test('sends twenty a minute and no more', async () => {
+  test('sends at most twenty writes a minute', async () => {
     const { client, clock, sent } = rig(() => answer(201, { data: { id: 1 } }));
     const request: WriteRequest = { name: 'allocate_ip', path: {} };
     await clock.run(
@@ -266,7 +266,7 @@ describe('src/api/writes.ts', () => {
     expect(client.counts().writes).toBe(41);
   });
 
-  test('a write that may not go any more is not sent, and takes no slot', async () => {
+  test('a write that is no longer valid is not sent and takes no slot', async () => {
     const { client, clock, sent } = rig(() => answer(201, { data: { id: 5 }, task: null }));
     const send = (mayGo: () => boolean) => client.writes.send(createServer, key, undefined, mayGo);
     for (let n = 0; n < 20; n++) expect(await clock.run(send(() => false))).toMatchObject({ type: 'unsent' });
@@ -299,17 +299,17 @@ describe('src/api/writes.ts: the request', () => {
     expect(built({ name, path, body: { x: 1 } })).toBe(expected);
   });
 
-  test('an address is allocated with an empty object where nothing is asked for', () => {
+  test('allocates an address with an empty object when no field is set', () => {
     expect(built({ name: 'allocate_ip', path: {} })).toBe('POST /ips {}');
   });
 
-  test('ids cannot lead out of their segment', () => {
+  test('an id cannot leave its path segment', () => {
     expect(built({ name: 'delete_iso', path: { id: 'a/../b?c#d' } })).toBe('DELETE /isos/a%2F..%2Fb%3Fc%23d');
     expect(() => built({ name: 'delete_iso', path: { id: '' } })).toThrow(/cannot be an id/);
     expect(() => built({ name: 'delete_iso', path: {} })).toThrow(/needs other ids/);
   });
 
-  test('undocumented operations are sent as the profile says, or not at all', () => {
+  test('sends an undocumented operation as the profile defines, and none without the profile', () => {
     const removal: WriteRequest = { name: 'remove_network_interface', path: { id: 'net1', server_id: 4 } };
     expect(() => built(removal)).toThrow(/profile/);
     for (const path of [
