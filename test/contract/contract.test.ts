@@ -44,18 +44,18 @@ const CODES: Record<string, number | undefined> = {
 };
 
 describe('schemas/openapi.yaml', () => {
-  test('describes the operations of §4 that the emulator serves, all of them and no other', () => {
+  test('describes exactly the operations of §4 that the emulator serves', () => {
     const served = allRoutes(DEFAULT_PROFILE).map(
       ({ method, path }) => `${method} ${path.replace(/[{]\w+[}]/, '{id}')}`,
     );
     expect(OPERATIONS.toSorted()).toEqual(served.toSorted());
   });
 
-  test('knows the codes of §7 with their statuses', () => {
+  test('has the codes of §7 with their statuses', () => {
     expect(Object.fromEntries(document.knownCodes.map(({ code, status }) => [code, status]))).toEqual(CODES);
   });
 
-  test('gives an example of each request, which its schema accepts', () => {
+  test('has an example of each request that matches the schema', () => {
     const complaints = document.operations.flatMap((operation) => {
       const content = `${operation.pointer}/requestBody/content/application~1json`;
       if (document.find(content) === undefined || document.find(`${operation.pointer}/x-not-shown`))
@@ -70,7 +70,7 @@ describe('schemas/openapi.yaml', () => {
     expect(complaints).toEqual([]);
   });
 
-  test('names an assumption of docs/contributing/assumptions.md wherever something is not shown and vdcsync takes a reading', () => {
+  test('names an assumption of docs/contributing/assumptions.md wherever vdcsync takes a reading', () => {
     const assumptions = readFileSync(
       new URL('../../docs/contributing/assumptions.md', import.meta.url),
       'utf8',
@@ -81,7 +81,7 @@ describe('schemas/openapi.yaml', () => {
     expect([...named].filter((number) => !assumptions.includes(`- **${number}** `))).toEqual([]);
   });
 
-  test('says in words what is not shown, wherever it carries x-not-shown', () => {
+  test('describes every undocumented part that carries x-not-shown', () => {
     const silent: string[] = [];
     const visit = (node: unknown, at: string): void => {
       if (typeof node !== 'object' || node === null) return;
@@ -105,7 +105,7 @@ describe('schemas/openapi.yaml', () => {
 });
 
 // These are last, and need the whole file to have run: with a filter such as -t they are left out too.
-describe('src/emulator: what the suite has exercised', () => {
+describe('src/emulator: coverage of the contract tests', () => {
   test.each(OPERATIONS)('a success of %s', (operation) => {
     expect(seen.statuses(operation).filter((status) => status < 300)).not.toEqual([]);
   });

@@ -45,8 +45,8 @@ function problem(status: number, body: unknown, headers: Record<string, string> 
 const found = (sent: HttpRequest, answer: HttpResponse) =>
   violations(document, BASE, sent, answer).join('\n');
 
-describe('schemas/openapi.yaml: the check of an answer against schemas/openapi.yaml', () => {
-  test('finds nothing in answers that keep to the document, unknown fields included', () => {
+describe('schemas/openapi.yaml: the check of answers against the schema', () => {
+  test('reports nothing for answers that match the document, unknown fields included', () => {
     expect(found(request('GET', '/ips/7'), json(200, { data: { ...ip, colour: 'red' } }))).toBe('');
     expect(found(request('DELETE', '/ips/7'), problem(409, refusal))).toBe('');
     expect(found(request('GET', '/tasks/t-1'), json(200, { data: task }))).toBe('');
@@ -57,7 +57,7 @@ describe('schemas/openapi.yaml: the check of an answer against schemas/openapi.y
     ['a missing payload', json(200, ip), "required property 'data'"],
     ['a missing field', json(200, { data: { ...ip, gateway: undefined } }), "required property 'gateway'"],
     ['a field of another type', json(200, { data: { ...ip, primary: 1 } }), 'must be boolean'],
-    ['a value of another form', json(200, { data: { ...ip, prefix: '24' } }), 'must match pattern'],
+    ['a value of another format', json(200, { data: { ...ip, prefix: '24' } }), 'must match pattern'],
     ['a missing X-Request-Id', json(200, { data: ip }, { 'x-request-id': '' }), 'no X-Request-Id'],
     ['another content type', json(200, { data: ip }, { 'content-type': 'text/plain' }), 'content type'],
     ['a remaining-allowance header', json(200, { data: ip }, { 'x-ratelimit-remaining': '3' }), 'allowance'],
@@ -70,9 +70,17 @@ describe('schemas/openapi.yaml: the check of an answer against schemas/openapi.y
     ['a problem served as plain JSON', json(409, refusal), 'not a problem'],
     ['a problem without a code', problem(409, { ...refusal, code: undefined }), "required property 'code'"],
     ['a problem of another status', problem(409, { ...refusal, status: 422 }), 'status 422'],
-    ['a request id that is not the header', problem(409, { ...refusal, request_id: 'r-2' }), 'request_id'],
-    ['a type that is another page', problem(409, { ...refusal, type: 'https://docs.test/x' }), 'page'],
-    ['a known code under another status', problem(422, { ...refusal, status: 422 }), 'answered with 409'],
+    [
+      'a request id that differs from the header',
+      problem(409, { ...refusal, request_id: 'r-2' }),
+      'request_id',
+    ],
+    [
+      'a type with the URL of another page',
+      problem(409, { ...refusal, type: 'https://docs.test/x' }),
+      'page',
+    ],
+    ['a known code with another status', problem(422, { ...refusal, status: 422 }), 'answered with 409'],
     ['server_busy without Retry-After', problem(409, refusalBy('server_busy')), 'carries Retry-After'],
     [
       'no_gpu_capacity with Retry-After',
@@ -84,7 +92,7 @@ describe('schemas/openapi.yaml: the check of an answer against schemas/openapi.y
     expect(found(request('DELETE', '/ips/7'), answer)).toContain(expected);
   });
 
-  test('reports a 429 whose Retry-After is missing or is no number', () => {
+  test('reports a 429 without a numeric Retry-After', () => {
     const limited = refusalBy('limit', 429);
     expect(found(request('GET', '/ips'), problem(429, limited))).toContain('no Retry-After');
     expect(found(request('GET', '/ips'), problem(429, limited, { 'retry-after': 'soon' }))).toContain(
@@ -92,7 +100,7 @@ describe('schemas/openapi.yaml: the check of an answer against schemas/openapi.y
     );
   });
 
-  test('reports a wrong answer to an unknown path or method', () => {
+  test('reports an incorrect answer to an unknown path or method', () => {
     expect(found(request('GET', '/nowhere'), json(200, { data: 1 }))).toContain('unknown path');
     const refused = refusalBy('m', 405);
     expect(found(request('DELETE', '/project'), problem(405, refused))).toContain('no Allow');
@@ -101,7 +109,7 @@ describe('schemas/openapi.yaml: the check of an answer against schemas/openapi.y
     );
   });
 
-  test('reports a task whose members contradict each other, and a missing task', () => {
+  test('reports a task with contradictory fields, and a missing task', () => {
     expect(
       found(request('GET', '/tasks/t-1'), json(200, { data: { ...task, is_terminal: true } })),
     ).toContain('is_terminal');
@@ -131,7 +139,7 @@ describe('schemas/openapi.yaml: the check of an answer against schemas/openapi.y
     );
   });
 
-  test('measures strings of a request after trimming', () => {
+  test('measures the length of strings of a request after trimming', () => {
     const name = `  ${'n'.repeat(30)}  `;
     const sent = request('POST', '/networks', {
       headers: { 'content-type': 'application/json' },

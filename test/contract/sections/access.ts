@@ -3,7 +3,7 @@ import { document, open, reads, test, writes } from '../contract.ts';
 import { validWrite } from '../valid-write.ts';
 
 describe('§5 authentication', () => {
-  test('§5.1 every request carries Authorization: Bearer; without it, or with an unknown token, 401 (§5.7)', async ({
+  test('§5.1 a request without Authorization: Bearer, or with an unknown token, gets 401 (§5.7)', async ({
     api,
   }) => {
     expect((await api.get('/project', { token: null })).status).toBe(401);
@@ -27,7 +27,10 @@ describe('§5 authentication', () => {
     expect([answer.status, answer.code]).toEqual([403, 'insufficient_scope']);
   });
 
-  test('§5.6 what the team member cannot perform is 403 insufficient_privileges', async ({ api, server }) => {
+  test('§5.6 an operation that the team member may not perform gets 403 insufficient_privileges', async ({
+    api,
+    server,
+  }) => {
     const refused = await api.delete(`/servers/${server.id}`, { token: api.tokens.member });
     expect([refused.status, refused.code]).toEqual([403, 'insufficient_privileges']);
     expect((await api.get(`/servers/${server.id}/firewall`)).status).toBe(200);
@@ -48,7 +51,9 @@ describe('§5 authentication', () => {
     for (const secret of Object.values(api.tokens)) expect(memory).not.toContain(secret);
   });
 
-  test('§1.3 SSH keys belong to the account: both of its projects can use the same one', async ({ api }) => {
+  test('§1.3 SSH keys belong to the account: both projects of the account can use the same key', async ({
+    api,
+  }) => {
     const body = await api.serverBody({ ssh_keys: [101] });
     expect((await api.post('/servers', body)).status).toBe(202);
     expect((await api.post('/servers', body, { token: api.otherProjectToken })).status).toBe(202);
@@ -63,7 +68,9 @@ describe('§5 authentication', () => {
     expect(answer.status).toBe(404);
   });
 
-  test('§1.1 a token belongs to one project: another project’s lists are others', async ({ api }) => {
+  test('§1.1 a token belongs to one project: lists do not show resources of another project', async ({
+    api,
+  }) => {
     await api.post('/ips', {});
     const token = api.otherProjectToken;
     expect((await api.get('/ips', { token })).data).toEqual([]);
@@ -96,7 +103,7 @@ describe.each(['suspended', 'unpaid'] as const)('§1.6 a project that is %s', (s
     expect((await api.delete(`/ips/${ip?.id}`)).status).toBe(200);
   });
 
-  test('still allows removing a network card and switching scheduled backups off', async () => {
+  test('still allows removing a network interface and switching scheduled backups off', async () => {
     const api = await open({ undocumented: ['remove_network_interface', 'update_backup_policy'] });
     const server = await api.server();
     const card = await api.attach(server.id, (await api.network('backend')).id);

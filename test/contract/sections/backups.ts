@@ -2,7 +2,7 @@ import { describe, expect } from 'vitest';
 import { test } from '../contract.ts';
 
 describe('§4 /servers/{id}/backups', () => {
-  test('§4 POST answers a Backup in `creating`, with no task; §3 it becomes available when it finishes, with its size_bytes', async ({
+  test('§4 POST answers a Backup in `creating`, with no task; §3 a finished backup is available and has size_bytes', async ({
     api,
     server,
   }) => {
@@ -29,7 +29,7 @@ describe('§4 /servers/{id}/backups', () => {
     expect(Math.abs(asUtc - api.now())).toBeLessThan(5_000);
   });
 
-  test('§4 two backups have two ids; §1.5 they stay billed whether or not the server still exists', async ({
+  test('§4 two backups have two ids; §1.5 backups stay billed whether or not the server still exists', async ({
     api,
     server,
   }) => {

@@ -9,7 +9,7 @@ const concrete = (path: string) => path.replace('{id}', IDS[path] ?? '987654');
 const NOT_FOUND = { '/servers/': 'server_not_found', '/server-types/': 'server_type_not_found' };
 
 describe('§4 common rules', () => {
-  test('§4.2 every response has an X-Request-Id of its own; §7 a path that does not exist is 404, whatever the method', async ({
+  test('§4.2 every response has a unique X-Request-Id; §7 an unknown path gets 404 for every method', async ({
     api,
   }) => {
     const answers = [await api.get('/project'), await api.get('/nowhere'), await api.post('/nowhere', {})];
@@ -42,10 +42,7 @@ describe('§4 common rules', () => {
 
   test.each(
     document.operations,
-  )('§4.3 unknown query parameters are refused with 422, and nothing is done: $id', async ({
-    method,
-    path,
-  }) => {
+  )('§4.3 unknown query parameters are refused with 422, without effect: $id', async ({ method, path }) => {
     const api = await open();
     const answer = await api.send(method, `${concrete(path)}?colour=red`);
     expect([answer.status, answer.code, answer.invalidParams]).toEqual([422, 'invalid_request', ['colour']]);
@@ -54,7 +51,7 @@ describe('§4 common rules', () => {
 
   test.each(
     document.operations.filter(({ path }) => path.includes('{id}')),
-  )('§7 the id of nothing is not found: $id', async (operation) => {
+  )('§7 an unknown id is not found: $id', async (operation) => {
     const api = await open();
     const [, json] = await validWrite(api, operation);
     const answer = await api.send(operation.method, concrete(operation.path), { json });
@@ -67,7 +64,7 @@ describe('§4 common rules', () => {
     ['/ips', { server_type_id: 987_654 }, 'server_type_not_found'],
     ['/servers', { name: 'a', image: 'b', server_type_id: 987_654 }, 'server_type_not_found'],
     ['/servers/{id}/network-interfaces', { network_id: 987_654 }, expect.any(String)],
-  ])('§7 a reference to nothing is not found: POST %s %j', async (path, body, code) => {
+  ])('§7 a reference to a missing resource is not found: POST %s %j', async (path, body, code) => {
     const api = await open();
     const answer = await api.post(await api.existing(path), body);
     expect([answer.status, answer.code]).toEqual([404, code]);
@@ -76,7 +73,7 @@ describe('§4 common rules', () => {
   test.each([
     '/ips/seven',
     ...['1', 'uiso-', 'uiso-12345678901', 'iso-1', 'uiso-1x'].map((id) => `/isos/${id}`),
-  ])('§2, §4 an id of another form never answers a resource: %s', async (path) => {
+  ])('§2, §4 an id of another form never returns a resource: %s', async (path) => {
     const api = await open();
     expect([400, 404, 422]).toContain((await api.get(path)).status);
     expect([400, 404, 422]).toContain((await api.delete(path)).status);

@@ -5,7 +5,7 @@ import { rule as https } from '../valid-write.ts';
 const ssh = { ...https, destination_port: '22', description: 'ssh' };
 
 describe('§4 /servers/{id}/firewall', () => {
-  test('§4 the whole state is sent, answered and read back, and replaces the stored one; §2 rules are ordered', async ({
+  test('§4 PUT sends the whole firewall, which replaces the stored firewall and is read back; §2 rules are ordered', async ({
     api,
   }) => {
     const server = await api.server({ public_ipv4: { new: true } });
@@ -23,7 +23,7 @@ describe('§4 /servers/{id}/firewall', () => {
     expect((await api.get(path)).data).toMatchObject({ enabled: false, rules: [] });
   });
 
-  test('§4 a new server has disabled, policy_in drop, policy_out accept, empty rules; §3.4 without a public card, only enabling is refused: 409 firewall_no_public_iface', async ({
+  test('§4 defaults of a new server; §3.4 no public interface: only enabling gets 409 firewall_no_public_iface', async ({
     api,
     server,
   }) => {
@@ -37,7 +37,7 @@ describe('§4 /servers/{id}/firewall', () => {
     expect((await api.get(path)).data.rules).toHaveLength(1);
   });
 
-  test('§3.4 reading a firewall works also while the server is created or deleted', async ({ api }) => {
+  test('§3.4 a firewall can be read while its server is created or deleted', async ({ api }) => {
     const created = await api.post('/servers', await api.serverBody());
     const path = `/servers/${created.data.id}/firewall`;
     expect((await api.get(path)).data).toMatchObject({ enabled: false, rules: [] });

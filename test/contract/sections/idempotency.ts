@@ -7,7 +7,7 @@ const HOUR_MS = 3_600_000;
 describe('§8 idempotency', () => {
   test.each(
     writes,
-  )('§4.4 every write accepts an Idempotency-Key; §8.1 the same key and body replays the response, and does nothing: $id', async (operation) => {
+  )('§4.4 writes accept an Idempotency-Key; §8.1 the same key and body only replays the response: $id', async (operation) => {
     const api = await open();
     const [path, json] = await validWrite(api, operation);
     const send = () => api.send(operation.method, path, { json, key: 'one-key-for-one-write' });
@@ -24,7 +24,7 @@ describe('§8 idempotency', () => {
     expect(api.emulator.world.executions).toHaveLength(length);
   });
 
-  test('§8.2 the same key with a different body is refused, and nothing is done', async ({ api }) => {
+  test('§8.2 the same key with a different body is refused without effect', async ({ api }) => {
     await api.post('/networks', { name: 'one', cidr: '10.1.0.0/24' }, { key: 'create-network' });
     const answer = await api.post(
       '/networks',
@@ -39,7 +39,7 @@ describe('§8 idempotency', () => {
     expect(await api.networkNamed('one')).toBeDefined();
   });
 
-  test('§5.5 what a token may not do is not replayed to it', async ({ api }) => {
+  test('§5.5 a token gets no replay of a write that it may not send', async ({ api }) => {
     const { read, member } = api.tokens;
     const ip = (await api.post('/ips', {}, { key: 'bought-by-another' })).data;
     const peek = await api.post('/ips', {}, { key: 'bought-by-another', token: read });
@@ -50,7 +50,7 @@ describe('§8 idempotency', () => {
     expect((await api.post('/ips', {}, { key: 'bought-by-another' })).replayed).toBe(true);
   });
 
-  test('§8 the key is kept per project: another token of the project gets the replay, another project does not', async ({
+  test('§8 a key belongs to the project: another token of the project gets the replay, another project does not', async ({
     api,
   }) => {
     const key = 'shared-by-tokens';
@@ -61,7 +61,7 @@ describe('§8 idempotency', () => {
     expect([other.status, other.replayed]).toEqual([201, false]);
   });
 
-  test('§8 a key is retained for 24 hours, and not longer', async ({ api }) => {
+  test('§8 a key is kept for 24 hours, and not longer', async ({ api }) => {
     const first = await api.post('/ips', {}, { key: 'kept-for-a-day' });
     api.advance(24 * HOUR_MS - 60_000);
     expect((await api.post('/ips', {}, { key: 'kept-for-a-day' })).replayed).toBe(true);
@@ -75,7 +75,7 @@ describe('§8 idempotency', () => {
     [500, 'none', 1],
     [503, 'none', 1],
     [500, 'done', 2],
-  ] as const)('§8.3 a %i is not stored, and so the resource is read first where it had its effect: %s', async (status, effect, bought) => {
+  ] as const)('§8.3 a %i is not stored: the same key carries out the write again, with the first effect %s', async (status, effect, bought) => {
     const api = await open();
     const take = () => api.post('/ips', {}, { key: 'lost-its-answer' });
     api.failNextRequest(status, effect);
@@ -92,7 +92,7 @@ describe('§8 idempotency', () => {
     ['afterKey', [422, 422], [false, true], 0],
     ['beforeKey', [422, 422], [false, true], 0],
     ['beforeKeyUnstored', [422, 422], [false, false], 1],
-  ] as const)('§8.4 (A55) a refusal of the body is stored, or comes before its key: %s', async (bodyCheck, statuses, replays, bought) => {
+  ] as const)('§8.4 (A55) a refusal of the body is stored, or is sent before the key is read: %s', async (bodyCheck, statuses, replays, bought) => {
     const api = await open({ readings: { bodyCheck } });
     const send = (body: unknown) => api.post('/ips', body, { key: 'refused-first' });
     const answers = [await send(unfit), await send(unfit)];
@@ -137,7 +137,7 @@ describe('§8 idempotency', () => {
     ['A57, 402', 'paymentCheck', 'beforeKey', 201],
     ['A58, 401', 'stored401', false, 201],
     ['A58, 401', 'stored401', true, 401],
-  ] as const)('§8.4 (%s) a refusal is stored, or comes before its key: %s %s', async (_number, name, value, expected) => {
+  ] as const)('§8.4 (%s) a refusal is stored, or is sent before the key is read: %s %s', async (_number, name, value, expected) => {
     const api = await open({ readings: { [name]: value } });
     await refusals[name](api);
     expect((await api.post('/ips', {}, { key: 'refused-once' })).status).toBe(expected);
@@ -158,7 +158,7 @@ describe('§8 idempotency', () => {
     else expect([400, 422]).toContain(answer.status);
   });
 
-  test('§8.1 a replay has no effect: an older firewall is not put back', async ({ api }) => {
+  test('§8.1 a replay has no effect: it does not restore an older firewall', async ({ api }) => {
     const server = await api.server({ public_ipv4: { new: true } });
     const path = `/servers/${server.id}/firewall`;
     const open_ = { enabled: false, policy_in: 'accept', rules: [] };

@@ -2,7 +2,7 @@ import { describe, expect } from 'vitest';
 import { test } from '../contract.ts';
 
 describe('§4 /ips', () => {
-  test('§4 an address is taken (201, Location), listed, read and released (§2 deleted); §4.1 an empty collection is an array', async ({
+  test('§4 address: allocate (201, Location), list, read, release (§2 deleted); §4.1 an empty list is an array', async ({
     api,
   }) => {
     expect((await api.get('/ips')).data).toEqual([]);
@@ -17,7 +17,7 @@ describe('§4 /ips', () => {
     expect([(await api.get(path)).status, (await api.delete(path)).status]).toEqual([404, 404]);
   });
 
-  test('§3.2 an attached address is not released (409 ip_in_use) until the task of the deletion has detached it (§1.4); §8.3 the 409 is not stored', async ({
+  test('§3.2 an attached address gets 409 ip_in_use until the deletion task detaches it (§1.4); §8.3 not stored', async ({
     api,
   }) => {
     const server = await api.server({ public_ipv4: { new: true } });
@@ -34,7 +34,7 @@ describe('§4 /ips', () => {
     expect((await release()).status).toBe(200);
   });
 
-  test('§1.4 a public address is billed from the moment it is taken, attached or not', async ({ api }) => {
+  test('§1.4 a public address is billed from its allocation on, attached or not', async ({ api }) => {
     expect(api.billed()).toEqual([]);
     const ip = (await api.post('/ips', {})).data;
     expect(api.billed()).toContain(`ip ${ip.id}`);

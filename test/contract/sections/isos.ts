@@ -5,7 +5,7 @@ const url = 'https://images.example/rescue.iso';
 const statusOf = (iso: Data) => iso.status ?? iso.download_status;
 
 describe('§4 /isos', () => {
-  test('§4 an ISO is added (202, task, Location), downloaded (§2 status), listed and deleted; §4.1 an empty collection is an array', async ({
+  test('§4 ISO: add (202, task, Location), download (§2 status), list, delete; §4.1 an empty list is an array', async ({
     api,
   }) => {
     expect((await api.get('/isos')).data).toEqual([]);
@@ -30,14 +30,14 @@ describe('§4 /isos', () => {
     expect((await api.get('/isos')).data).toMatchObject([{ id: answer.data.id, name: 'rescue.iso' }]);
   });
 
-  test('§2 if the download failed, the ISO has the reason', async ({ api }) => {
+  test('§2 an ISO whose download failed has the reason', async ({ api }) => {
     const answer = await api.post('/isos', { url: 'https://localhost/not-reachable-from-the-internet.iso' });
     expect((await api.ended(answer)).status).toBe('failed');
     const iso = (await api.get(`/isos/${answer.data.id}`)).data;
     expect(iso.error ?? iso.reason ?? iso.failure_reason).toEqual(expect.any(String));
   });
 
-  test('§3.3 an ISO currently in a server’s drive cannot be deleted', async ({ api }) => {
+  test('§3.3 an ISO in a server’s drive cannot be deleted', async ({ api }) => {
     const iso = await api.iso();
     const server = await api.server();
     expect((await api.insertIso(server.id, iso.id)).status).toBeLessThan(300);
@@ -45,7 +45,7 @@ describe('§4 /isos', () => {
     expect((await api.get(`/isos/${iso.id}`)).status).toBe(200);
   });
 
-  test('§8 a parallel image operation of the project makes ISO add and delete wait up to 3 seconds, then 409 server_busy with Retry-After; nothing else waits, and later the same key goes through (§8.3)', async () => {
+  test('§8 during an image operation, ISO writes wait 3 s, then get 409 server_busy; the same key works later (§8.3)', async () => {
     const api = await open({ submissionMs: 60_000 });
     const iso = await api.post('/isos', { url });
     const add = () => api.waiting(() => api.post('/isos', { url }, { key: 'add-after-busy' }));
@@ -64,7 +64,7 @@ describe('§4 /isos', () => {
     expect([answer.status, answer.replayed]).toEqual([202, false]);
   });
 
-  test('§8 an ISO operation that waits goes through when the other is submitted within 3 seconds', async () => {
+  test('§8 a waiting ISO operation succeeds when the other operation is submitted within 3 seconds', async () => {
     const api = await open({ submissionMs: 1_500 });
     await api.post('/isos', { url });
     const begunMs = api.now();
@@ -73,7 +73,7 @@ describe('§4 /isos', () => {
     expect(api.now() - begunMs).toBe(1_500);
   });
 
-  test('§7 server_busy: an image taken from a server holds back ISOs, too', async () => {
+  test('§7 server_busy: taking an image of a server also blocks ISO writes', async () => {
     const api = await open({ submissionMs: 60_000 });
     const server = await api.server();
     expect((await api.takeImage(server.id)).status).toBeLessThan(300);

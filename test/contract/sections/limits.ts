@@ -4,7 +4,7 @@ import { open } from '../contract.ts';
 const MINUTE_MS = 60_000;
 
 describe('§8 limits', () => {
-  test('§8 60 reads and 20 writes per minute and token, then 429 with the seconds left in the current minute, and nothing done', async () => {
+  test('§8 60 reads and 20 writes a minute and token, then 429 without effect and with the seconds left', async () => {
     const api = await open({ limited: true });
     api.advance(MINUTE_MS - (api.now() % MINUTE_MS) + 15_000);
     for (let n = 0; n < 20; n += 1) expect((await api.post('/ips', {})).status).toBe(201);
@@ -27,7 +27,7 @@ describe('§8 limits', () => {
     expect(answers.map(({ status }) => status)).toEqual([429, 200, 200]);
   });
 
-  test('§8 a refused write costs budget like any other', async () => {
+  test('§8 a refused write uses budget like any other write', async () => {
     const api = await open({ limited: true });
     for (let n = 0; n < 20; n += 1) expect((await api.post('/networks', {})).status).toBe(422);
     expect((await api.post('/networks', {})).status).toBe(429);

@@ -2,7 +2,7 @@ import { describe, expect } from 'vitest';
 import { test } from '../contract.ts';
 
 describe('§4 /servers/{id}/network-interfaces', () => {
-  test('§4 POST answers the card plus a task; §2 the platform names it, and its network is a field; §4.1 an empty collection is an array', async ({
+  test('§4 POST answers the interface and a task; §2 the platform sets the name; §4.1 an empty list is an array', async ({
     api,
     server,
   }) => {
@@ -23,7 +23,7 @@ describe('§4 /servers/{id}/network-interfaces', () => {
     expect(new Set(ids).size).toBe(2);
   });
 
-  test('§2 a server with a public address has a public card that carries it', async ({ api }) => {
+  test('§2 a server with a public address has a public interface with the address', async ({ api }) => {
     const server = await api.server({ public_ipv4: { new: true } });
     const cards = (await api.get(`/servers/${server.id}/network-interfaces`)).data;
     const card = cards.find((candidate) => candidate.public);

@@ -9,7 +9,7 @@ describe('§4 /networks', () => {
     expect(networks.filter((network) => network.is_default)).toHaveLength(1);
   });
 
-  test('§3.5 a new network does not exist until its task completes; the creation answer carries no identifier', async ({
+  test('§3.5 a new network exists only after its task completes; the answer to the creation has no id', async ({
     api,
   }) => {
     const answer = await api.post('/networks', backend);
@@ -24,7 +24,7 @@ describe('§4 /networks', () => {
     });
   });
 
-  test('§4 POST and DELETE may finish inside the request: 201 with the Network and Location, 200, both with task null', async () => {
+  test('§4 POST and DELETE may finish inside the request: 201 (Network, Location) and 200, with task null', async () => {
     const api = await open({ readings: { networkCreate: 'sync', networkDelete: 'sync' } });
     const created = await api.post('/networks', backend);
     expect([created.status, created.task]).toEqual([201, null]);
@@ -41,7 +41,7 @@ describe('§4 /networks', () => {
     }
   });
 
-  test('§2 server_count counts the attached servers; §3.1 with servers a network is not deleted, and without them the same key goes through (§8.3)', async ({
+  test('§2 server_count counts attached servers; §3.1 a used network gets 409; §8.3 the same key works later', async ({
     api,
   }) => {
     const network = await api.network('backend');

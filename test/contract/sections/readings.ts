@@ -61,13 +61,13 @@ async function settled(api: Contract, { task }: Answer): Promise<void> {
   if (task) await api.get(`/tasks/${task.id}`);
 }
 
-describe('what the document leaves open (docs/contributing/assumptions.md)', () => {
-  test.each(others)('answers keep to the document under another reading: %s = %s', async (name, value) => {
+describe('parts that the API document leaves open (docs/contributing/assumptions.md)', () => {
+  test.each(others)('answers match the document with another reading: %s = %s', async (name, value) => {
     const api = await open({ readings: { [name]: value } });
     await walk(api);
   });
 
-  test('§4.5 an answer without its task field is a breach, and the check says so', async () => {
+  test('§4.5 the check reports an answer without its task field', async () => {
     const api = await open({ readings: { omitTaskField: true } });
     await expect(api.post('/networks', { name: 'backend', cidr: '10.0.0.0/24' })).rejects.toThrow(/task/);
   });

@@ -6,7 +6,7 @@ describe('§4 /servers', () => {
     ['sliders', 'serverBody'],
     ['plans', 'planBody'],
     ['fixed', 'gpuBody'],
-  ] as const)('§3 creation answers 202 with the id at once, status `creating` and power false: %s', async (_mode, body) => {
+  ] as const)('§3 the creation answers 202 with the id at once, status `creating` and power false: %s', async (_mode, body) => {
     const api = await open();
     const answer = await api.post('/servers', await api[body]({ name: 'web-1' }));
     const { id } = answer.data;
@@ -19,7 +19,7 @@ describe('§4 /servers', () => {
     expect((await api.get(`/servers/${id}/firewall`)).status).toBe(200);
   });
 
-  test('§4 public_ipv4 {new: true} allocates a fresh address, also when one is free; §2 ipv4 is the primary of its ips', async ({
+  test('§4 public_ipv4 {new: true} always allocates a new address; §2 ipv4 is the primary address of the ips', async ({
     api,
   }) => {
     const free = (await api.post('/ips', {})).data;
@@ -30,7 +30,7 @@ describe('§4 /servers', () => {
     expect(ips.map((ip) => ip.server_id).toSorted()).toEqual([null, server.id].toSorted());
   });
 
-  test('§4 public_ipv4 {reuse: true} takes a free address of the project, and a new one only when none is free', async ({
+  test('§4 public_ipv4 {reuse: true} takes a free address of the project, or a new address if no address is free', async ({
     api,
   }) => {
     const free = (await api.post('/ips', {})).data;
@@ -42,7 +42,7 @@ describe('§4 /servers', () => {
     expect((await api.get('/ips')).data).toHaveLength(2);
   });
 
-  test('§4 image is an id of the type’s own list, which shows os entries, and own ISOs as useriso: 422 image_not_supported (§7)', async ({
+  test('§4 an image from outside the type’s list of OS entries and own ISOs gets 422 image_not_supported (§7)', async ({
     api,
   }) => {
     const [sliders, fixed] = [await api.serverType('sliders'), await api.serverType('fixed')];
@@ -57,7 +57,7 @@ describe('§4 /servers', () => {
     }
   });
 
-  test('§2 deleting answers server_id and billable_ips, the addresses that stay; then the server is not found', async ({
+  test('§2 DELETE answers server_id and the remaining billable_ips; then the server is not found', async ({
     api,
   }) => {
     const server = await api.server({ public_ipv4: { new: true } });
@@ -72,7 +72,7 @@ describe('§4 /servers', () => {
     expect([again.status, again.code]).toEqual([404, 'server_not_found']);
   });
 
-  test('§4 PUT /servers/{id}/iso inserts an ISO on graphics-card types too; §7 an image of one is server_type_not_supported', async ({
+  test('§4 PUT /servers/{id}/iso works for GPU types too; §7 an image of a GPU server: server_type_not_supported', async ({
     api,
   }) => {
     const gpu = await api.gpuServer();
