@@ -44,7 +44,7 @@ export function ownerConformance({ newLocation, open }: OwnerHarness): void {
   const openedAfter = (location: string) =>
     opened(location, { ...write, waitMs: 10_000, clock: quickClock(() => pause(50)) });
 
-  test("another process's state is refused, naming the process, since when, and what to do", async () => {
+  test('refuses a state that another process owns, and names the process, the time and the next step', async () => {
     const location = newLocation();
     const owner = await ownedElsewhere(location);
     const refused = open(location, write);
@@ -55,14 +55,14 @@ export function ownerConformance({ newLocation, open }: OwnerHarness): void {
     await expect(refused).rejects.not.toThrow(/canary/);
   });
 
-  test('kill -9 frees it', async () => {
+  test('`kill -9` of the owner releases the state', async () => {
     const location = newLocation();
     const owner = await ownedElsewhere(location);
     await owner.kill();
     expect((await (await openedAfter(location)).info()).lineage).toBe('child');
   });
 
-  test('who waits is told once for whom, and goes on when the other has ended', async () => {
+  test('a waiting process gets the name of the owner once, and continues when the owner has ended', async () => {
     const location = newLocation();
     const owner = await ownedElsewhere(location);
     const told: (LockHolder | undefined)[] = [];
@@ -71,7 +71,7 @@ export function ownerConformance({ newLocation, open }: OwnerHarness): void {
     expect(told).toEqual([{ pid: owner.pid, host: expect.any(String), since: write.now }]);
   });
 
-  test('who has waited long enough is refused', async () => {
+  test('refuses a process that has waited for the maximum time', async () => {
     const location = newLocation();
     await ownedElsewhere(location);
     let waited = 0;
@@ -82,7 +82,7 @@ export function ownerConformance({ newLocation, open }: OwnerHarness): void {
     expect(waited).toBe(1_100);
   });
 
-  test('it holds within one process too, until the close, and for that state alone', async () => {
+  test('the lock also works within one process, until the close, and for that state alone', async () => {
     const location = newLocation();
     const first = await opened(location);
     await expect(open(location, write)).rejects.toThrow(/in use by process/);
@@ -92,7 +92,7 @@ export function ownerConformance({ newLocation, open }: OwnerHarness): void {
     expect(await (await opened(location)).note('n')).toBe(1);
   });
 
-  test('kill -9 in mid-writing keeps every change that was acknowledged, and each whole', async () => {
+  test('`kill -9` during writing keeps every acknowledged change complete', async () => {
     for (const lifeMs of [0, 20, 50, 90]) {
       const location = newLocation();
       const owner = await ownedElsewhere(location, 'write');

@@ -4,21 +4,21 @@ import { expectRejected, type StoreTest } from './state-checks.ts';
 import { backend, later, sampleBinding, web } from './state-samples.ts';
 
 export function bindings(test: StoreTest): void {
-  test('a binding comes back as it was given, sorted by key', async ({ store }) => {
+  test('bindings are read as written, sorted by key', async ({ store }) => {
     const full = sampleBinding(web, { parentId: '9', tainted: 'its task failed', protect: true, keep: true });
     await store.change([{ type: 'bind', binding: full }], later);
     await store.change([{ type: 'bind', binding: sampleBinding(backend, { kind: 'network' }) }], later);
     expect(await store.bindings()).toEqual([sampleBinding(backend, { kind: 'network' }), full]);
   });
 
-  test('what the caller does to a value afterwards does not reach the state', async ({ store }) => {
+  test('a later change of a value by the caller does not change the state', async ({ store }) => {
     const applied = { cores: 4 };
     await store.change([{ type: 'bind', binding: sampleBinding(web, { applied }) }], later);
     applied.cores = 8;
     expect((await store.bindings())[0]?.applied).toEqual({ cores: 4 });
   });
 
-  test('one change that cannot be recorded takes the others of its call with it', async ({ store }) => {
+  test('if one change of a call cannot be recorded, none of its changes is', async ({ store }) => {
     const broken = sampleBinding(backend, { applied: 1n as unknown as number });
     const changes: StateChange[] = [
       { type: 'bind', binding: sampleBinding(web) },

@@ -12,7 +12,7 @@ const unclaim = (id: string) =>
   ({ type: 'unclaim', object: { kind: 'server', id }, reason: 'gone' }) as const;
 
 export function claims(test: StoreTest): void {
-  test('a claim comes back as given, and a second one of the object takes its place', async ({ store }) => {
+  test('a claim is read as written, and a second claim of the object replaces it', async ({ store }) => {
     await store.change([claim('18'), claim('17', { missedAt: 5 })], later);
     expect(await store.claims()).toEqual([sampleClaim('17', { missedAt: 5 }), sampleClaim('18')]);
     const holder = { is: 'released', by: 'file', formerKey: web } as const;
@@ -22,7 +22,7 @@ export function claims(test: StoreTest): void {
     await expectReplayed(store);
   });
 
-  test('an object has one holder: another key, and a claim beside a binding, is rejected', async ({
+  test('an object has one holder: a second key, or a claim beside a binding, is rejected', async ({
     store,
   }) => {
     await store.change([bind(web, '17'), claim('18')], later);
@@ -34,7 +34,7 @@ export function claims(test: StoreTest): void {
     await expectRejected(store, bound, /server 17 is bound to servers/);
   });
 
-  test('an object passes to another holder in one call, and as an intent ends', async ({ store }) => {
+  test('an object gets another holder in one call, and when an intent ends', async ({ store }) => {
     const release = (key: ResourceKey) => ({ type: 'release', key, gone: false, reason: 'because' }) as const;
     await store.change([bind(web, '17')], later);
     await store.change([release(web), claim('17')], later);
@@ -48,7 +48,9 @@ export function claims(test: StoreTest): void {
     await expectReplayed(store);
   });
 
-  test('what is inside a server is told by the server, and an address by its id alone', async ({ store }) => {
+  test('an object inside a server is identified by its server, and an address by its id alone', async ({
+    store,
+  }) => {
     const inside = (kind: 'backup' | 'ip', parentId: string) => claim('1', { kind, parentId });
     await store.change([inside('backup', '17'), inside('backup', '18')], later);
     expect(await store.claims()).toHaveLength(2);
@@ -56,7 +58,7 @@ export function claims(test: StoreTest): void {
     expect((await store.claims()).filter(({ kind }) => kind === 'ip')).toHaveLength(1);
   });
 
-  test('pruning keeps the last claim of an object, and nothing of one that has ended', async ({ store }) => {
+  test('pruning keeps the last claim of an object, and nothing of an ended claim', async ({ store }) => {
     await store.change([claim('17'), claim('18')], 1);
     await store.change([claim('17', { missedAt: 5 }), unclaim('18')], 2);
     await store.prune(100);

@@ -103,7 +103,7 @@ export function stateEquivalence(name: string, harness: StateHarness, numRuns: n
   describe(`state conformance: memory and ${name}`, () => {
     afterEach(() => harness.cleanUp());
 
-    test('give the same answers to any sequence of calls, and their journals replay to the state', async () => {
+    test('give the same answers to any sequence of calls, and the journals replay to the same state', async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(move, { maxLength: 40 }), async (moves) => {
           const memory = memoryState({ createdAt: 1, lineage: 'born' });

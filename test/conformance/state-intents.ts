@@ -20,14 +20,14 @@ const unknown = {
 const blocked = { code: 'ambiguous', reason: 'two candidates', candidates: ['1', '2'] };
 
 export function intents(test: StoreTest): void {
-  test('an intent comes back as it was given', async ({ store }) => {
+  test('an intent is read as written', async ({ store }) => {
     const intent = sampleIntent('a', web, { parentId: '9' }, unknown);
     await store.beginIntent(intent);
     expect(await store.openIntents()).toEqual([intent]);
     expect(await store.intents({ limit: 1 })).toEqual([intent]);
   });
 
-  test('a key has one open intent at most, blocked ones included, an id is used once, and no other intent is changed', async ({
+  test('a key has at most one open intent, also if blocked; an id is used once; other intents do not change', async ({
     store,
   }) => {
     const second = sampleIntent('b', web, { verb: 'delete' });
@@ -50,7 +50,9 @@ export function intents(test: StoreTest): void {
     }
   });
 
-  test('no intent begins closed, or is closed by an update or without a time', async ({ store }) => {
+  test('an intent cannot begin as closed, and cannot be closed by an update or without a time', async ({
+    store,
+  }) => {
     const stage = { phase: 'closed', outcome: 'done', closedAt: 1 } as const;
     const closed = sampleIntent('a', web, {}, stage);
     await expectRejected(store, () => store.beginIntent(closed), /cannot begin closed/);
@@ -65,7 +67,7 @@ export function intents(test: StoreTest): void {
     await expectRejected(store, () => store.updateIntent('a', {}, Number.NaN), /no time/);
   });
 
-  test('an update changes the fields it names, and a new stage replaces the fields of the previous one', async ({
+  test('an update changes only the named fields, and a new stage replaces the fields of the previous stage', async ({
     store,
   }) => {
     await store.beginIntent(sampleIntent('a', web, {}, unknown));
@@ -84,7 +86,7 @@ export function intents(test: StoreTest): void {
 }
 
 export function closing(test: StoreTest): void {
-  test('closing keeps the outcome and applies its changes', async ({ store }) => {
+  test('closing an intent records the outcome and applies the changes', async ({ store }) => {
     await store.beginIntent(
       sampleIntent('a', web, {}, { phase: 'accepted', answer: sampleAnswer, notSeenAt: 5 }),
     );
@@ -97,7 +99,7 @@ export function closing(test: StoreTest): void {
     expect(await store.bindings()).toEqual([sampleBinding(web)]);
   });
 
-  test('closing is one change: where a part cannot be recorded, the intent stays open', async ({ store }) => {
+  test('closing is atomic: if a part cannot be recorded, the intent stays open', async ({ store }) => {
     await store.beginIntent(sampleIntent('a', web));
     const changes: StateChange[] = [
       { type: 'release', key: web, gone: true, reason: 'replaced' },
@@ -108,7 +110,7 @@ export function closing(test: StoreTest): void {
     await expectRejected(store, () => close(store, 'a', { at: Number.NaN }), /no time/);
   });
 
-  test('the journal tells every step, oldest first, and gives the state when replayed', async ({ store }) => {
+  test('the journal lists every step, oldest first, and its replay gives the state', async ({ store }) => {
     await store.beginIntent(sampleIntent('a', web));
     await store.updateIntent('a', { sends: 2, lastSentAt: later }, later);
     const accepted = { phase: 'accepted', answer: sampleAnswer } as const;
@@ -134,7 +136,7 @@ export function closing(test: StoreTest): void {
 }
 
 export function looking(test: StoreTest): void {
-  test('the last attempt is the highest recorded, open or closed, of that key, verb and incarnation', async ({
+  test('the last attempt is the highest recorded attempt, open or closed, of the key, verb and incarnation', async ({
     store,
   }) => {
     const last = () => store.lastAttempt(web, 'create', '0');
@@ -149,7 +151,7 @@ export function looking(test: StoreTest): void {
     expect(await store.lastAttempt(backend, 'create', '0')).toBe(-1);
   });
 
-  test('an attempt that ended void may be used again', async ({ store }) => {
+  test('an attempt with the outcome `void` may be used again', async ({ store }) => {
     const last = () => store.lastAttempt(web, 'create', '0');
     await store.beginIntent(sampleIntent('a', web, { attempt: 0 }));
     await close(store, 'a', { outcome: 'void' });
@@ -160,7 +162,9 @@ export function looking(test: StoreTest): void {
     expect(await last()).toBe(0);
   });
 
-  test('intents come newest first, the journal oldest first, both the newest only', async ({ store }) => {
+  test('lists the latest intents, newest first, and the latest journal entries, oldest first', async ({
+    store,
+  }) => {
     const keys = ['a', 'b', 'c'].map((name) => `networks.${name}` as ResourceKey);
     for (const key of keys) await store.beginIntent(sampleIntent(`of ${key}`, key));
     await close(store, 'of networks.a');

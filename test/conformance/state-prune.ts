@@ -16,7 +16,7 @@ async function ended(store: StateStore, id: string, at: number, more: Partial<In
 }
 
 export function pruned(test: StoreTest): void {
-  test('pruning keeps what is young, and of what is old what decides the next key and tells how a resource was made', async ({
+  test('pruning keeps young records, and old records that decide the next key or show the origin of a resource', async ({
     store,
   }) => {
     await ended(store, 'made', 1, { key: web, verb: 'create' });
@@ -35,7 +35,7 @@ export function pruned(test: StoreTest): void {
     expect(await store.prune(10)).toBe(0);
   });
 
-  test('pruning keeps what is open, however old, and every incarnation', async ({ store }) => {
+  test('pruning keeps open records of any age, and every incarnation', async ({ store }) => {
     await store.beginIntent(sampleIntent('open', backend, { createdAt: 1 }));
     for (const at of [1, 2, 3]) {
       await store.change([{ type: 'bind', binding: sampleBinding(web, { boundAt: at }) }], at);

@@ -38,7 +38,7 @@ export function stateConformance(name: string, { create, reopen, readOnly, clean
 type Reopen = StateHarness['reopen'];
 
 function identity(test: StoreTest, reopen: Reopen): void {
-  test('a new state has its lineage, no project and nothing in it', async ({ store }) => {
+  test('a new state has a lineage, no project and no records', async ({ store }) => {
     expect(await store.info()).toEqual({
       lineage: 'born',
       serial: 0,
@@ -52,7 +52,9 @@ function identity(test: StoreTest, reopen: Reopen): void {
     expect(await store.journal({ limit: 10 })).toEqual([]);
   });
 
-  test('the first claim ties it to a project, a second one changes nothing', async ({ store }) => {
+  test('the first claim binds the state to a project, and a second claim changes nothing', async ({
+    store,
+  }) => {
     await store.claimProject(4711);
     await store.claimProject(4711);
     expect(await store.info()).toMatchObject({ projectId: 4711, serial: 1 });
@@ -63,13 +65,15 @@ function identity(test: StoreTest, reopen: Reopen): void {
     await expectRejected(store, () => store.claimProject(4712), /belongs to project 4711, not 4712/);
   });
 
-  test('of two claims made side by side one is rejected', async ({ store }) => {
+  test('of two concurrent claims, one is rejected', async ({ store }) => {
     const claims = await Promise.allSettled([store.claimProject(1), store.claimProject(2)]);
     expect(claims.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
     expect(await store.info()).toMatchObject({ projectId: 1, serial: 1 });
   });
 
-  test('the first claim ties it to an API, a second one of the same changes nothing', async ({ store }) => {
+  test('the first claim binds the state to an API, and a second claim of the same API changes nothing', async ({
+    store,
+  }) => {
     await store.claimService('emulator');
     await store.claimService('emulator');
     await expectRejected(
@@ -80,7 +84,7 @@ function identity(test: StoreTest, reopen: Reopen): void {
     expect(await (await reopen(store)).info()).toMatchObject({ service: 'emulator', serial: 1 });
   });
 
-  test('every change moves the serial on by one, and no read does', async ({ store }) => {
+  test('every change increases the serial by one, and reads do not', async ({ store }) => {
     const serials: number[] = [];
     const note = async () => serials.push((await store.info()).serial);
     await store.claimProject(1);
@@ -103,7 +107,7 @@ function identity(test: StoreTest, reopen: Reopen): void {
 }
 
 function notes(test: StoreTest): void {
-  test('a note is any JSON, and the last one counts', async ({ store }) => {
+  test('a note can be any JSON, and the last value replaces earlier values', async ({ store }) => {
     expect(await store.note('tasks')).toBeUndefined();
     await store.putNote('tasks', null);
     expect(await store.note('tasks')).toBeNull();
@@ -130,7 +134,7 @@ function readingOnly(readOnly: StateHarness['readOnly']): void {
 }
 
 function ending(test: StoreTest): void {
-  test('a closed store can be closed again and does nothing else', async ({ store }) => {
+  test('a closed store accepts only another close', async ({ store }) => {
     await store.close();
     await store.close();
     await expect(store.info()).rejects.toThrow(StateError);
@@ -140,7 +144,7 @@ function ending(test: StoreTest): void {
 }
 
 function reopening(test: StoreTest, reopen: Reopen): void {
-  test('a state opened again is as it was left, and goes on', async ({ store: first }) => {
+  test('a reopened state has all its records and accepts changes', async ({ store: first }) => {
     let store = first;
     await store.claimProject(4711);
     await store.beginIntent(sampleIntent('a', web, { attempt: 3 }));

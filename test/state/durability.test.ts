@@ -9,7 +9,7 @@ import { newStatePath } from './folders.ts';
 const options = { mode: 'write', now: 1, lineage: 'test' } as const;
 
 describe('src/state/sqlite-driver.ts: durability', () => {
-  test('a full disk rejects the change, keeps what was, and goes on once there is room', async () => {
+  test('a full disk rejects the change and keeps the records; writing continues once there is space', async () => {
     const path = newStatePath();
     const state = await openSqliteState(path, options);
     await state.close();
@@ -28,7 +28,7 @@ describe('src/state/sqlite-driver.ts: durability', () => {
     await store.close();
   });
 
-  test('a state that is deleted or replaced while in use takes no further change', async () => {
+  test('a state that is deleted or replaced while in use rejects further changes', async () => {
     const path = newStatePath();
     const state = await openSqliteState(path, options);
     await state.putNote('n', 1);

@@ -47,10 +47,10 @@ function damagePages(path: string): void {
   writeFileSync(path, bytes);
 }
 
-describe('src/state/sqlite-driver.ts: refuses and leaves as it is', () => {
+describe('src/state/sqlite-driver.ts: refuses without changing', () => {
   test.each<[string, (path: string) => void, RegExp]>([
     [
-      'a file that is no database',
+      'a file that is not a database',
       (path) => writeFileSync(path, 'version: 1\nproject: { id: 4711 }\n'.repeat(200)),
       /not a SQLite database/,
     ],
@@ -73,7 +73,7 @@ describe('src/state/sqlite-driver.ts: refuses and leaves as it is', () => {
     expect(existsSync(`${path}.lock`)).toBe(false);
   });
 
-  test.each(['read', 'write'] as const)('a folder, for %s', async (mode) => {
+  test.each(['read', 'write'] as const)('a folder as the state, in mode %s', async (mode) => {
     const path = newStatePath();
     mkdirSync(path);
     await expect(openSqliteState(path, { ...options, mode })).rejects.toThrow(/is not a file/);
@@ -81,14 +81,14 @@ describe('src/state/sqlite-driver.ts: refuses and leaves as it is', () => {
 
   test.each<[string, (path: string) => void, RegExp]>([
     [
-      'of a later release',
+      'of a later version',
       (path) => sql(path, 'PRAGMA user_version = 99'),
       /has version 99; this vdcsync knows versions up to 1\. It was not touched/,
     ],
     ['with damaged pages', damagePages, /damaged/],
-    ['that was cut off', (path) => truncateSync(path, 20_480), /damaged/],
+    ['that is truncated', (path) => truncateSync(path, 20_480), /damaged/],
     [
-      'that has lost its first row',
+      'without its first row',
       (path) => sql(path, 'PRAGMA foreign_keys = OFF; DELETE FROM states'),
       /its header is missing/,
     ],
@@ -98,14 +98,14 @@ describe('src/state/sqlite-driver.ts: refuses and leaves as it is', () => {
     await expectRefused(path, message);
   });
 
-  test('a place where no folder can be made, without trying for ever', async () => {
+  test('a path where no folder can be created, without endless retries', async () => {
     const opened = openSqliteState('/proc/nope/state.db', { ...options, mode: 'write' });
     await expect(opened).rejects.toThrow(
       'The state /proc/nope/state.db could not be created, nor its folder /proc/nope',
     );
   });
 
-  test('a URL of another database, without repeating its password', () => {
+  test('a URL of another database, without printing its password', () => {
     const parse = () => parsePostgresUrl('mysql://me:secret@db/state');
     expect(parse).toThrow(/a path or a postgres:\/\/ URL/);
     expect(parse).not.toThrow(/secret/);

@@ -47,7 +47,7 @@ describe('src/state/sqlite-driver.ts: a folder into which another user writes', 
       }
     });
 
-  test.each(names)('%s leads to a file that does not exist: none is made there', async (name) => {
+  test.each(names)('%s is a link to a missing file: does not create the file', async (name) => {
     const folder = folderWith();
     mkdirSync(join(folder, 'volume'));
     symlinkSync(join(folder, 'made'), join(folder, 'volume', name));

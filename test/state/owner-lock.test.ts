@@ -11,7 +11,7 @@ const options = { mode: 'write', now: 1_700_000_000_000, lineage: 'test' } as co
 describe('src/state/owner-lock.ts', () => {
   ownerConformance({ newLocation: newStatePath, open: openSqliteState });
 
-  test('what the name of the owner leads to is not written over', async () => {
+  test('does not overwrite the target of a link with the name of the owner file', async () => {
     const path = newStatePath();
     const other = join(dirname(path), 'other');
     writeFileSync(other, 'kept');
@@ -24,7 +24,7 @@ describe('src/state/owner-lock.ts', () => {
     expect(readdirSync(dirname(path)).sort()).toEqual(['other', 'state.db', 'state.db.lock']);
   });
 
-  test('a second writer that got past the lock writes once; the one that is behind is refused', async () => {
+  test('if two writers pass the lock, the first write succeeds and the other writer is refused', async () => {
     const path = newStatePath();
     const first = await openSqliteState(path, options);
     rmSync(`${path}.lock`);

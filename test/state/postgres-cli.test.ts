@@ -25,7 +25,7 @@ async function run(cwd: string, state: string, ...args: string[]): Promise<Ended
 }
 
 describe('src/state/postgres.ts: a state in PostgreSQL', () => {
-  test('plan creates nothing, apply converges, status and history show it, destroy empties it', async () => {
+  test('plan creates nothing, apply converges, status and history show the state, destroy empties the state', async () => {
     const cwd = folderWith(files);
     const before = contentsOf(cwd);
     const state = `${server.url()}?state=shop`;
@@ -50,7 +50,7 @@ describe('src/state/postgres.ts: a state in PostgreSQL', () => {
     expect(contentsOf(cwd)).toEqual(before);
   });
 
-  test('the embedded emulator has no place for its world beside a URL, and says what to do', async () => {
+  test('with a URL, the embedded emulator cannot store its world, and the error names the next step', async () => {
     const ended = await run(folderWith(files), server.url(), 'plan', '--emulator');
     expect(ended).toMatchObject({ code: 64, stdout: '' });
     expect(ended.stderr).toMatch(/name a file with --state, or start `vdcsync emulator`/);

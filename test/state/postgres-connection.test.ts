@@ -44,7 +44,7 @@ describe('src/state/postgres-connection.ts: servers on other machines', () => {
     'ssl=0',
     'uselibpqcompat=true&sslmode=require',
     'allow_insecure=1',
-  ])('with %s nothing is sent, not even a first byte', async (query) => {
+  ])('with %s, sends no byte', async (query) => {
     const { port, sockets } = await listener(() => undefined);
     const url = elsewhere(`postgres://me:canary@127.0.0.1:${port}/vdc`, query);
     for (const opened of [
@@ -59,7 +59,7 @@ describe('src/state/postgres-connection.ts: servers on other machines', () => {
     expect(sockets).toHaveLength(0);
   });
 
-  test('neither PGHOST nor ?host= is a way around', async () => {
+  test('PGHOST and `?host=` cannot circumvent the TLS requirement', async () => {
     const { port, sockets } = await listener(() => undefined);
     const before = process.env.PGHOST;
     process.env.PGHOST = '0.0.0.0';
@@ -72,7 +72,7 @@ describe('src/state/postgres-connection.ts: servers on other machines', () => {
     expect(sockets).toHaveLength(0);
   });
 
-  test('with allow_insecure=true the operator has it as the URL says', async () => {
+  test('with allow_insecure=true, connects without TLS', async () => {
     const store = await openPostgresState(elsewhere(server.url(), 'allow_insecure=true'), write);
     await store.putNote('n', 1);
     await store.close();
@@ -82,12 +82,12 @@ describe('src/state/postgres-connection.ts: servers on other machines', () => {
   });
 });
 
-describe('src/state/postgres-connection.ts: servers that stay silent', () => {
+describe('src/state/postgres-connection.ts: silent servers and servers without TLS', () => {
   test.each([
     ['refuses TLS', 'N'],
     ['answers the request for TLS with an error', 'E\0\0\0\x08no\0\0'],
     ['speaks another protocol', 'HTTP/1.1 400 Bad Request\r\n\r\n'],
-  ])('one that %s is reported, and its connection closed', async (_, answer) => {
+  ])('reports a server that %s, and closes the connection', async (_, answer) => {
     const { port, sockets } = await listener(afterRequest(answer));
     const url = `postgres://me:canary@127.0.0.1:${port}/vdc?sslmode=verify-full`;
     const ended = await inProcess(['plan', '--state', url], {
@@ -99,7 +99,7 @@ describe('src/state/postgres-connection.ts: servers that stay silent', () => {
     await expect.poll(() => sockets.every((socket) => socket.destroyed || socket.readableEnded)).toBe(true);
   });
 
-  test('one that says nothing, or nothing behind its word for TLS, is given up', async () => {
+  test('gives up on a server that does not answer, or that stops after agreeing to TLS', async () => {
     const silent = await listener(() => undefined);
     const half = await listener(afterRequest('S'));
     const urls = [
@@ -114,7 +114,7 @@ describe('src/state/postgres-connection.ts: servers that stay silent', () => {
     );
   });
 
-  test('one that falls silent in the end does not hold up the end', async () => {
+  test('a server that no longer answers does not delay the close', async () => {
     let forward = true;
     const { port } = await listener((client) => {
       const upstream = connect(server.port, '127.0.0.1');

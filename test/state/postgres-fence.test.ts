@@ -116,7 +116,7 @@ async function stoppedAt(
 }
 
 describe('src/state/postgres-driver.ts: the fence', () => {
-  test('a process that stood still at any statement while another one took its state over changes nothing afterwards', async () => {
+  test('a process suspended at any statement changes nothing after another process takes over the state', async () => {
     const takeOver = async (name: string) => {
       const url = `${server.url()}?state=${name}`;
       const sessions = new PostgresSessions(parsePostgresUrl(url), 1);
@@ -140,7 +140,7 @@ describe('src/state/postgres-driver.ts: the fence', () => {
     expect(refused).toBeGreaterThan(50);
   });
 
-  test('an owner whose connection has outlived its lock is refused from the moment at which another one owns the state', async () => {
+  test('an owner that lost its lock but not its connection is refused once another process owns the state', async () => {
     // Of a lock that is gone nothing is seen on the connection, and the next owner may have written nothing yet.
     const newEpoch = async (name: string) => {
       await other.query("SET lock_timeout = '20ms'");

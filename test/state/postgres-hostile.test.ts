@@ -64,7 +64,7 @@ describe('src/state/postgres.ts: another user of the same server', () => {
       );
   });
 
-  test('with functions, operators and tables of the same names in a schema that is searched first: none is used', async () => {
+  test('uses no functions, operators or tables of the same name from a schema earlier in the search path', async () => {
     await database('shadows');
     const body = "LANGUAGE plpgsql AS $f$ BEGIN RAISE EXCEPTION 'called as %', current_user; END $f$";
     const functions = [
@@ -97,7 +97,7 @@ describe('src/state/postgres.ts: another user of the same server', () => {
     await worked(urlOf('app', 'shadows'));
   });
 
-  test('who has made a schema of the name before, with tables that run functions, is refused', async () => {
+  test('refuses a schema `vdcsync` of another role with tables that run functions', async () => {
     await database('squatted', 'CREATE ON DATABASE squatted TO mallory');
     const own = server.url('squatted');
     await used(`${own}?state=first`);
@@ -130,13 +130,13 @@ describe('src/state/postgres.ts: another user of the same server', () => {
     expect(await sql(mallory, 'SELECT * FROM public.seen')).toEqual([]);
   });
 
-  test('an empty schema of the name that is not ours is refused too', async () => {
+  test('refuses an empty schema `vdcsync` of another role', async () => {
     await database('empty', 'CREATE ON DATABASE empty TO mallory');
     await sql(urlOf('mallory', 'empty'), 'CREATE SCHEMA vdcsync; GRANT ALL ON SCHEMA vdcsync TO app');
     await expect(openPostgresState(urlOf('app', 'empty'), write)).rejects.toThrow(/belongs? to mallory/);
   });
 
-  test('what the role of vdcsync has made, another role can neither read nor change', async () => {
+  test('another role can neither read nor change the records of the role of vdcsync', async () => {
     await database('closed');
     await used(urlOf('app', 'closed'));
     for (const each of [
@@ -148,7 +148,7 @@ describe('src/state/postgres.ts: another user of the same server', () => {
       await expect(sql(urlOf('mallory', 'closed'), each)).rejects.toThrow(/permission denied|must be owner/);
   });
 
-  test('with too few rights the error names the right, and with those of its own schema alone it works', async () => {
+  test('the error names a missing right; rights on the schema alone are enough', async () => {
     await database('rights');
     await sql(server.url('rights'), 'REVOKE CREATE ON DATABASE rights FROM app');
     await expect(openPostgresState(urlOf('app', 'rights'), write)).rejects.toThrow(

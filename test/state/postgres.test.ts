@@ -62,7 +62,7 @@ function openAfter(url: string): Promise<StateStore> {
 }
 
 describe('src/state/postgres-url.ts: names', () => {
-  test('one database holds several states that know nothing of each other', async () => {
+  test('one database contains several independent states', async () => {
     const [shop, lab] = [await open(newUrl()), await open(newUrl(), { ...write, lineage: 'other' })];
     await shop.claimProject(1);
     await lab.claimProject(2);
@@ -74,7 +74,7 @@ describe('src/state/postgres-url.ts: names', () => {
     expect(await shop.journal({ limit: 9 })).toHaveLength(1);
   });
 
-  test('from outside one sees which projects there are, who owns each now, and a note', async () => {
+  test('an inspection lists the projects, their current owners and a note', async () => {
     const [url, other] = [newUrl(), newUrl()];
     const [shop, lab] = [await open(url), await open(other)];
     await open(newUrl());
@@ -98,12 +98,12 @@ describe('src/state/postgres-url.ts: names', () => {
     expect((await observeAll())[0]).toEqual([71, undefined, { of: 'shop' }]);
   });
 
-  test("the URL names the state, or it is 'default', and may begin with postgresql:", async () => {
+  test("the URL names the state, or the state is 'default'; the URL may begin with postgresql:", async () => {
     await (await open(server.url().replace('postgres:', 'postgresql:'))).putNote('n', 2);
     expect(await (await open(`${server.url()}?state=default`, read)).note('n')).toBe(2);
   });
 
-  test('a location is shown without user, password and settings', () => {
+  test('shows a location without user, password and settings', () => {
     expect(shownLocation('postgres://me:secret@db:6543/vdc?state=shop&sslmode=require')).toBe(
       'postgres://db:6543/vdc?state=shop',
     );
@@ -120,7 +120,7 @@ describe('src/state/postgres-url.ts: names', () => {
     ['postgres://me:12?secret@db/vdc', /cannot be read/],
     ['postgres://me:secret@db/vdc?state=a%20b', /name in the PostgreSQL URL/],
     ['postgres://me:secret@db/vdc?state=', /name in the PostgreSQL URL/],
-  ])('%s is refused without repeating it', async (url, message) => {
+  ])('refuses %s without printing the URL', async (url, message) => {
     const error = await openPostgresState(url, write).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(StateError);
     expect(String(error)).toMatch(message);
@@ -131,7 +131,7 @@ describe('src/state/postgres-url.ts: names', () => {
 describe('src/state/postgres.ts: owners that are replicas of a fleet', () => {
   const replicaOf = (id: string, isAlive = () => true) => ({ replica: { id, isAlive } });
 
-  test('lose their state to the replica that has the job of the project now, and write nothing from then on', async () => {
+  test('lose the state to the replica that has the job of the project now, and stop writing', async () => {
     const url = newUrl();
     const hung = await open(url, { ...write, ...replicaOf('hung') });
     await hung.putNote('n', 1);
@@ -145,7 +145,7 @@ describe('src/state/postgres.ts: owners that are replicas of a fleet', () => {
     await next.putNote('n', 3);
   });
 
-  test('keep their state from a process that is no replica, and take none from one', async () => {
+  test('do not give their state to a process that is no replica, and do not take its state', async () => {
     const [owned, command] = [newUrl(), newUrl()];
     await open(owned, { ...write, ...replicaOf('late') });
     await open(command);
@@ -153,7 +153,7 @@ describe('src/state/postgres.ts: owners that are replicas of a fleet', () => {
     await expect(open(command, { ...write, ...replicaOf('late') })).rejects.toThrow(StateHeldError);
   });
 
-  test('are no owners any more once their jobs are not confirmed', async () => {
+  test('stop being owners once their jobs are not confirmed', async () => {
     let alive = true;
     const store = await open(newUrl(), { ...write, ...replicaOf('own', () => alive) });
     expect(store.isOwned?.()).toBe(true);
@@ -161,7 +161,7 @@ describe('src/state/postgres.ts: owners that are replicas of a fleet', () => {
     expect(store.isOwned?.()).toBe(false);
   });
 
-  test('own their states on a few connections that stay, each state once, and lose what a lost one held', async () => {
+  test('own each state once on a few shared connections, and lose the states of a lost connection', async () => {
     const sessions = new PostgresSessions(parsePostgresUrl(server.url()), 2);
     const replica = { ...replicaOf('many').replica, sessions };
     const urls = [newUrl(), newUrl(), newUrl(), newUrl()];
@@ -193,7 +193,7 @@ describe('src/state/postgres.ts: owners that are replicas of a fleet', () => {
 });
 
 describe('src/state/postgres.ts: reading', () => {
-  test('what does not exist is an empty state, and nothing is created', async () => {
+  test('a missing state is read as empty, and nothing is created', async () => {
     await sql('CREATE DATABASE untouched');
     const store = await open(server.url('untouched'), read);
     expect(await store.info()).toEqual({
@@ -210,7 +210,7 @@ describe('src/state/postgres.ts: reading', () => {
     expect(await (await open(newUrl(), read)).note('n')).toBeUndefined();
   });
 
-  test('works beside a writer in another process and sees what it has written', async () => {
+  test('works beside a writer in another process and shows its writes', async () => {
     const url = newUrl();
     const owner = await ownedElsewhere(url, 'write');
     await owner.said('3');
@@ -225,7 +225,7 @@ describe('src/state/postgres.ts: reading', () => {
 describe('src/state/postgres.ts: one owner', () => {
   ownerConformance({ newLocation: newUrl, open: openPostgresState });
 
-  test('of many that start on an empty database at once one becomes the owner', async () => {
+  test('of many processes that start on an empty database at once, one becomes the owner', async () => {
     await sql('CREATE DATABASE race');
     const opened = await Promise.allSettled(Array.from({ length: 6 }, () => open(server.url('race'), write)));
     const refused = opened.flatMap((each) => (each.status === 'rejected' ? [String(each.reason)] : []));
@@ -234,7 +234,7 @@ describe('src/state/postgres.ts: one owner', () => {
     expect(await sql("SELECT 1 FROM pg_stat_activity WHERE state = 'idle in transaction'")).toEqual([]);
   });
 
-  test('a serial moved by another is refused, and nothing of the change is kept', async () => {
+  test('a change after another process increased the serial is refused completely', async () => {
     const url = newUrl();
     const store = await open(url);
     await store.claimProject(1);
@@ -248,7 +248,7 @@ describe('src/state/postgres.ts: one owner', () => {
     expect(await seen(store)).toEqual(before);
   });
 
-  test('an owner is fenced off by a later version of the schema, and by the removal of its state', async () => {
+  test('a later version of the schema, or the removal of the state, fences the owner', async () => {
     await sql('CREATE DATABASE fenced');
     const store = await open(server.url('fenced'));
     await store.putNote('n', 1);
@@ -262,7 +262,7 @@ describe('src/state/postgres.ts: one owner', () => {
 });
 
 describe('src/state/postgres.ts: a lost connection', () => {
-  test('while idle: every further call is rejected, and a new owner goes on', async () => {
+  test('while idle: every further call is rejected, and a new owner continues', async () => {
     const url = newUrl();
     const store = await open(url);
     await store.putNote('n', 1);
@@ -281,7 +281,7 @@ describe('src/state/postgres.ts: a lost connection', () => {
     await next.putNote('n', 3);
   });
 
-  test('in mid-transaction: nothing half-written, and the old owner never writes again', async () => {
+  test('during a transaction: nothing is half-written, and the old owner never writes again', async () => {
     const url = newUrl();
     const store = await open(url);
     await store.beginIntent(sampleIntent('a', web));
@@ -322,7 +322,7 @@ describe('src/state/postgres.ts: a lost connection', () => {
     ]);
   });
 
-  test('with the commit sent and its answer lost: rejected, and found when it is opened again', async () => {
+  test('after the commit, with a lost answer: the write is rejected, and found on the next open', async () => {
     for (const reached of [true, false]) {
       const url = newUrl();
       using way = await wayTo(server.port);
@@ -341,7 +341,7 @@ describe('src/state/postgres.ts: a lost connection', () => {
     }
   });
 
-  test('with the answer to the commit read together with the end: nobody goes on as if it were the owner', async () => {
+  test('with the commit answer and the end of the connection together: the owner does not continue', async () => {
     const url = newUrl();
     using way = await wayTo(server.port);
     const store = await open(way.url(url));
@@ -355,7 +355,7 @@ describe('src/state/postgres.ts: a lost connection', () => {
     expect(await next.openIntents()).toHaveLength(1);
   });
 
-  test("by silence: given up after the time-out, and the late answer is nobody's", async () => {
+  test('through silence: the call fails after the time-out, and a late answer is dropped', async () => {
     const url = newUrl();
     using way = await wayTo(server.port);
     const store = await open(`${way.url(url)}&query_timeout=300`);
@@ -369,7 +369,7 @@ describe('src/state/postgres.ts: a lost connection', () => {
   test.each([
     'fast',
     'crash',
-  ] as const)('a server that is restarted (%s) keeps all that was acknowledged', async (how) => {
+  ] as const)('a restarted server (%s) keeps every acknowledged write', async (how) => {
     const url = newUrl();
     const store = await open(url);
     const reader = await open(url, read);
@@ -387,7 +387,7 @@ describe('src/state/postgres.ts: a lost connection', () => {
   });
 });
 
-describe('src/state/postgres.ts: what cannot be used', () => {
+describe('src/state/postgres.ts: refuses', () => {
   async function refusal(url: string, options: OpenPostgresOptions = write): Promise<string> {
     const error = await openPostgresState(url, options).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(StateError);
@@ -400,7 +400,7 @@ describe('src/state/postgres.ts: what cannot be used', () => {
     return String(error);
   }
 
-  test('a server that is not there', async () => {
+  test('an unreachable server', async () => {
     expect(await refusal('postgres://me:hunter2@127.0.0.1:1/vdc')).toMatch(
       /postgres:\/\/127\.0\.0\.1:1\/vdc could not be opened: the server cannot be reached.*Check host and port/,
     );
@@ -409,20 +409,20 @@ describe('src/state/postgres.ts: what cannot be used', () => {
     );
   });
 
-  test('a wrong password, none, and a database that is not there', async () => {
+  test('a wrong password, a missing password, and a missing database', async () => {
     const wrong = server.url().replace(encodeURIComponent(server.password), 'hunter2');
     expect(await refusal(wrong)).toMatch(/refuses user or password/);
     expect(await refusal(wrong.replace(':hunter2', ''))).toMatch(/asks for a password/);
     expect(await refusal(server.url('none'))).toMatch(/the database does not exist.*Create it first/);
   });
 
-  test('TLS where the server has none, and a certificate that is not there', async () => {
+  test('TLS for a server without TLS, and a missing certificate', async () => {
     expect(await refusal(`${server.url()}?sslmode=require`)).toMatch(/no trusted TLS connection.*sslmode/);
     const noFile = `${server.url()}?sslmode=require&sslrootcert=missing.pem`;
     expect(await refusal(noFile)).toMatch(/a file that the URL names cannot be read.*missing\.pem/);
   });
 
-  test('a schema of that name that is not ours, and one of a later release: both are left as they are', async () => {
+  test('a schema `vdcsync` of another program or of a later version, without changing the schema', async () => {
     await sql('CREATE DATABASE foreigner');
     await sql('CREATE SCHEMA vdcsync; CREATE TABLE vdcsync.theirs (x int)', 'foreigner');
     for (const options of [write, read]) {
@@ -438,7 +438,7 @@ describe('src/state/postgres.ts: what cannot be used', () => {
     }
   });
 
-  test('a database that is not in UTF8', async () => {
+  test('a database without the encoding UTF8', async () => {
     await sql("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0");
     expect(await refusal(server.url('latin'))).toMatch(/a database in UTF8, not LATIN1/);
   });
@@ -457,7 +457,7 @@ describe('src/state/postgres.ts: settings', () => {
     }
   });
 
-  test("the database's own defaults change neither durability nor what is recorded", async () => {
+  test('the defaults of the database change neither durability nor the records', async () => {
     const url = server.url('odd');
     const store = await open(url);
     await store.change([{ type: 'bind', binding: sampleBinding(web) }], 1_700_000_000_000.125);
@@ -467,7 +467,7 @@ describe('src/state/postgres.ts: settings', () => {
     expect((await (await open(url, read)).journal({ limit: 1 }))[0]?.at).toBe(0.1 + 0.2);
   });
 
-  test('a database that its provider has made read-only, for example for a full disk, stays so', async () => {
+  test('a database that its provider has made read-only, for example for a full disk, stays read-only', async () => {
     await sql('CREATE DATABASE full_disk');
     const url = server.url('full_disk');
     await (await open(url)).putNote('n', 1);
@@ -477,7 +477,7 @@ describe('src/state/postgres.ts: settings', () => {
     expect(await (await open(url, read)).note('n')).toBe(1);
   });
 
-  test('what JSON allows comes back as it was', async () => {
+  test('any JSON value is read as written', async () => {
     const store = await open(newUrl());
     const odd = { nul: 'a\u0000b', half: '\ud800', order: { b: 1, a: 2 }, big: 1e300, '': [], ips: [] };
     await store.putNote('n', odd);

@@ -36,7 +36,7 @@ async function stateAfter(sql: string): Promise<StateStore> {
 }
 
 describe('src/state/records.ts', () => {
-  test('records are read as they were written', async () => {
+  test('records are read as written', async () => {
     const state = await stateAfter('SELECT 1');
     expect(await state.claims()).toEqual([paused]);
     expect(await state.bindings()).toEqual([sampleBinding(web)]);
@@ -47,7 +47,7 @@ describe('src/state/records.ts', () => {
     ]);
   });
 
-  test('a field of a later version is kept', async () => {
+  test('keeps a field of a later version', async () => {
     const state = await stateAfter(`UPDATE intents SET body = json_set(body, '$.later', 1)`);
     expect(await state.openIntents()).toEqual([{ ...sampleIntent('open', web), later: 1 }]);
   });
@@ -77,10 +77,7 @@ describe('src/state/records.ts', () => {
     ],
     ['an accepted write lacks its answer', open, ofIntent('open', `json_set(body, '$.phase', 'accepted')`)],
     ['a closed write has another outcome', past, ofIntent('closed', `json_set(body, '$.outcome', 'fine')`)],
-  ] as const)('where %s, the state is refused and the record is named', async (_what, {
-    read,
-    called,
-  }, sql) => {
+  ] as const)('if %s, refuses the state and names the record', async (_what, { read, called }, sql) => {
     const damaged = read(await stateAfter(sql));
     await expect(damaged).rejects.toThrow(StateError);
     await expect(damaged).rejects.toThrow(`damaged: the ${called} cannot be read`);

@@ -17,7 +17,7 @@ describe('src/state/sqlite-driver.ts', () => {
     for (const owner of owners.splice(0)) await owner.kill();
   });
 
-  test('writing creates folder and files for this user alone', async () => {
+  test('writing creates the folder and files with access for this user only', async () => {
     const path = join(dirname(newStatePath()), 'a', 'b', 'state.db');
     const state = await openSqliteState(path, write);
     await state.putNote('n', 1);
@@ -29,14 +29,14 @@ describe('src/state/sqlite-driver.ts', () => {
     expect(readdirSync(dirname(path)).sort()).toEqual(['state.db', 'state.db.lock']);
   });
 
-  test('a folder that exists keeps its permissions', async () => {
+  test('an existing folder keeps its permissions', async () => {
     const path = newStatePath();
     chmodSync(dirname(path), 0o755);
     await (await openSqliteState(path, write)).close();
     expect(statSync(dirname(path)).mode & 0o777).toBe(0o755);
   });
 
-  test('a creation that was cut short is begun again', async () => {
+  test('an interrupted creation starts again', async () => {
     const path = newStatePath();
     writeFileSync(`${path}.new`, 'half');
     const state = await openSqliteState(path, write);
@@ -45,7 +45,7 @@ describe('src/state/sqlite-driver.ts', () => {
     expect(readdirSync(dirname(path))).not.toContain('state.db.new');
   });
 
-  test('two names of one file find one lock', async () => {
+  test('two names of one file share one lock', async () => {
     const path = newStatePath();
     await (await openSqliteState(path, write)).close();
     const other = join(dirname(path), 'other.db');
@@ -55,7 +55,7 @@ describe('src/state/sqlite-driver.ts', () => {
     await state.close();
   });
 
-  test('reading what does not exist is an empty state and creates nothing', async () => {
+  test('a missing state is read as empty, and nothing is created', async () => {
     const path = join(dirname(newStatePath()), 'none', 'state.db');
     const state = await openSqliteState(path, read);
     expect(await state.info()).toEqual({
@@ -83,7 +83,7 @@ describe('src/state/sqlite-driver.ts', () => {
     expect(snapshot(dirname(path))).toEqual(before);
   });
 
-  test('reading beside a writer in another process sees what it has written and leaves no file of its own', async () => {
+  test('reading beside a writer in another process shows its writes and leaves no extra file', async () => {
     const path = newStatePath();
     const owner = spawnOwner(path, 'write');
     owners.push(owner);
@@ -100,7 +100,7 @@ describe('src/state/sqlite-driver.ts', () => {
     await reader.close();
   });
 
-  test('reading goes on when a writer starts, writes and ends in between', async () => {
+  test('reading continues when a writer starts, writes and ends in between', async () => {
     const path = newStatePath();
     await (await openSqliteState(path, write)).close();
     const reader = await openSqliteState(path, read);
@@ -115,7 +115,7 @@ describe('src/state/sqlite-driver.ts', () => {
     await reader.close();
   });
 
-  test('reading what a killed writer left sees all that it acknowledged', async () => {
+  test('reading after a killed writer shows every acknowledged write', async () => {
     const path = newStatePath();
     const owner = spawnOwner(path, 'write');
     await owner.said('5');
@@ -132,7 +132,7 @@ describe('src/state/sqlite-driver.ts', () => {
 describe('src/state/sqlite-file.ts', () => {
   const further = "ALTER TABLE states ADD COLUMN colour TEXT NOT NULL DEFAULT 'red'";
 
-  test('bring an older state up to date and keep what is in it', async () => {
+  test('migrations update an older state and keep its records', async () => {
     const path = newStatePath();
     const state = await openSqliteState(path, write);
     await state.putNote('n', 1);
@@ -147,7 +147,7 @@ describe('src/state/sqlite-file.ts', () => {
     db.close();
   });
 
-  test('one that fails leaves the version and the schema before it', () => {
+  test('a failed migration leaves the previous version and schema', () => {
     const path = newStatePath();
     mkdirSync(dirname(path), { recursive: true });
     const db = new DatabaseSync(path);
