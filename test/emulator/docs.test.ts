@@ -8,7 +8,7 @@ import { DEFAULT_PROFILE, KNOWN_OPERATIONS, loadProfile } from '../../src/emulat
 describe('docs/emulator.md', () => {
   const text = readFileSync(new URL('../../docs/emulator.md', import.meta.url), 'utf8');
 
-  test('names every operation', () => {
+  test('lists every operation', () => {
     const [, list = ''] = /Operations: ([\s\S]*?), and those a\s+profile adds/.exec(text) ?? [];
     const named = [...list.matchAll(/`(\w+)`/g)].map(([, name]) => name);
     expect(named.sort()).toEqual(
@@ -18,7 +18,7 @@ describe('docs/emulator.md', () => {
     );
   });
 
-  test('shows requests to the API that are answered as they stand', async () => {
+  test('shows requests that the emulator answers as written', async () => {
     const { baseUrl, emulator, projects, close } = await startEmulator({ seed: '1', speed: 60 });
     const [, section = ''] = /## Use it with curl\n([\s\S]*?)\n## /.exec(text) ?? [];
     const calls = [
@@ -42,12 +42,12 @@ describe('docs/emulator.md', () => {
     await close();
   });
 
-  test('shows a faults file that loads', () => {
+  test('shows a valid faults file', () => {
     const [, yaml = ''] = /<<'YAML'\n([\s\S]*?)\nYAML/.exec(text) ?? [];
     expect(loadFaults(yaml).faults).toHaveLength(3);
   });
 
-  test('names a profile with the places that the emulator serves by itself', () => {
+  test('names a profile with the paths that the emulator serves by default', () => {
     const profile = readFileSync(new URL('../../examples/profile.yaml', import.meta.url), 'utf8');
     expect(loadProfile(profile).operations).toEqual(KNOWN_OPERATIONS);
   });

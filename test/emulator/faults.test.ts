@@ -19,7 +19,7 @@ describe('src/emulator/faults.ts', () => {
     [{ do: 'reset', effect: 'done' }, 1, 'unknown', 'ECONNRESET'],
     [{ do: 'truncate' }, 1, 'unknown', 'ECONNRESET'],
     [{ do: 'refuse' }, 0, 'none', 'ECONNREFUSED'],
-  ] as const)('%j breaks the exchange in process', async (action, ips, effect, code) => {
+  ] as const)('%j breaks the in-process exchange', async (action, ips, effect, code) => {
     const { emulator } = stage({ faults: [faultRule({ nth: 1 }, action)] });
     const send = () => emulator.transport().send(request(emulator), { timeoutMs: 1000 });
     await expect(send()).rejects.toMatchObject({ effect, code });
@@ -28,7 +28,7 @@ describe('src/emulator/faults.ts', () => {
     expect(emulator.world.projects[0]?.ips).toHaveLength(1);
   });
 
-  test('a slow answer times out on the clock of the caller, with its effect done', async () => {
+  test('a slow answer times out on the clock of the caller, after its effect', async () => {
     const { clock, emulator } = stage({ faults: [faultRule({ nth: 1 }, { do: 'slow', ms: 5000 })] });
     const sent = emulator.transport().send(request(emulator), { timeoutMs: 1000 });
     const failed = expect(sent).rejects.toMatchObject({ effect: 'unknown', code: 'ETIMEDOUT' });
@@ -37,7 +37,7 @@ describe('src/emulator/faults.ts', () => {
     expect(emulator.world.projects[0]?.ips).toHaveLength(1);
   });
 
-  test('a signal ends the wait, not the work', async () => {
+  test('a signal ends the wait, but not the work', async () => {
     const { emulator } = stage({ faults: [faultRule({ nth: 1 }, { do: 'slow', ms: 5000 })] });
     const stop = new AbortController();
     const sent = emulator.transport().send(request(emulator), { timeoutMs: 10_000, signal: stop.signal });
@@ -47,7 +47,7 @@ describe('src/emulator/faults.ts', () => {
     expect(emulator.world.projects[0]?.ips).toHaveLength(1);
   });
 
-  test('a late request has its effect after its client is gone', async () => {
+  test('a late request has its effect after its client has disconnected', async () => {
     const { call, clock, emulator } = stage({ faults: [faultRule({ nth: 1 }, { do: 'late', ms: 90_000 })] });
     await expect(call('POST', '/ips', {}, { key: 'key-00001' })).rejects.toThrow('reset');
     await clock.advance(89_999);
@@ -71,12 +71,12 @@ describe('src/emulator/faults.ts', () => {
     [{ do: 'redirect' }, 302],
     [{ do: 'answer', status: 418, code: 'brand_new', retryAfter: 7 }, 418],
     [{ do: 'stored_429', retryAfter: 3 }, 429],
-  ] as [FaultAction, number][])('%j is answered', async (action, status) => {
+  ] as [FaultAction, number][])('%j is sent as an answer', async (action, status) => {
     const { call } = stage({ faults: [faultRule({ nth: 1 }, action)] });
     expect((await call('POST', '/ips', {}, { key: 'key-00001' })).status).toBe(status);
   });
 
-  test('a stored 429 is replayed for ever after', async () => {
+  test('a stored 429 is always replayed', async () => {
     const { call, clock } = stage({ faults: [faultRule({ nth: 1 }, { do: 'stored_429' })] });
     await call('POST', '/ips', {}, { key: 'key-00001' });
     await clock.advance(120_000);
@@ -85,7 +85,7 @@ describe('src/emulator/faults.ts', () => {
     expect(again.headers['idempotency-replayed']).toBe('true');
   });
 
-  test('stale reads show the past, truncated lists a part, decorated answers more than they should', async () => {
+  test('stale reads show the past, truncated lists show a part, decorated answers show extra fields', async () => {
     const { call, clock } = stage({
       faults: [
         faultRule({ path: 'list_ips', nth: 1 }, { do: 'stale', ms: 30_000 }),
@@ -105,7 +105,7 @@ describe('src/emulator/faults.ts', () => {
     expect((await call('GET', `/ips/${ip.id}`)).body.data).toEqual({ ...ip, colour: 'red' });
   });
 
-  test('staleReadsMs makes every read lag, tasks advancing in the past too', async () => {
+  test('staleReadsMs makes every read show the past, and tasks advance in the past too', async () => {
     const { call, clock } = stage({ readings: { staleReadsMs: 10_000 } });
     await clock.advance(60_000);
     const { data, task } = (await call('POST', '/servers', await sliderServer(call))).body;
@@ -116,7 +116,7 @@ describe('src/emulator/faults.ts', () => {
     expect((await call('GET', `/tasks/${task.id}`)).body.data.status).toBe('succeeded');
   });
 
-  test('probability is drawn from the seed', async () => {
+  test('the seed decides which rules with a probability apply', async () => {
     const outcome = async (seed: string) => {
       const { call } = stage({
         seed,
@@ -134,7 +134,7 @@ describe('src/emulator/faults.ts', () => {
 });
 
 describe('src/emulator/faults-file.ts', () => {
-  test('a file holds rules, or rules and readings', () => {
+  test('a file contains rules, or rules and readings', () => {
     const rule = '{when: {method: POST, path: "/servers/**", times: 2}, then: {do: reset, effect: done}}';
     expect(loadFaults(`- ${rule}`).faults).toHaveLength(1);
     const file = loadFaults(`readings: {stored429: true, pageSize: 3}\nfaults:\n  - ${rule}\n`);
@@ -151,7 +151,7 @@ describe('src/emulator/faults-file.ts', () => {
     ['readings: {stored429: maybe}', /readings\.stored429: must be false or true/],
     ['fautls: []', /fautls/],
     ['- [', /line/],
-  ])('%j is refused with its place', (text, message) => {
+  ])('reports %j with its position', (text, message) => {
     expect(() => loadFaults(text)).toThrow(message);
   });
 });

@@ -39,7 +39,7 @@ const requests = fc.record({
 });
 
 describe('src/emulator: fuzz', () => {
-  test('under any readings and faults: no mistake of its own, plain JSON, and nothing billed without an execution', async () => {
+  test('with any readings and faults: no internal error, plain JSON, and nothing billed without an execution', async () => {
     let executions = 0;
     await fc.assert(
       fc.asyncProperty(

@@ -42,11 +42,11 @@ describe('src/emulator/http-server.ts', () => {
     return text;
   };
 
-  test('bytes that are not HTTP end the connection without an answer', async () => {
+  test('closes a connection that sends no HTTP, without an answer', async () => {
     expect(await answerTo('GARBAGE\r\n\r\n')).toBe('');
   });
 
-  test('a request without a host gets a problem with a request id, like any other refusal', async () => {
+  test('a request without a host gets a problem with a request id', async () => {
     const [head = '', body = ''] = (
       await answerTo('GET /v1/project HTTP/1.1\r\nconnection: close\r\n\r\n')
     ).split('\r\n\r\n');
@@ -55,7 +55,7 @@ describe('src/emulator/http-server.ts', () => {
     expect(JSON.parse(body)).toMatchObject({ status: 401, request_id: requestId });
   });
 
-  test('a POST without a body needs no type; broken JSON is 400; a long body is 413', async () => {
+  test('a POST without a body needs no content type; broken JSON gets 400; a long body gets 413', async () => {
     expect((await send('POST', '/ips')).status).toBe(201);
     const json = { 'content-type': 'application/json; charset=utf-8' };
     expect((await send('POST', '/ips', '{}', json)).status).toBe(201);
@@ -66,7 +66,7 @@ describe('src/emulator/http-server.ts', () => {
     expect(ips()).toBe(2);
   });
 
-  test('resets, with and without effect, and cut bodies reach the socket', async () => {
+  test('resets, with and without effect, and truncated bodies reach the socket', async () => {
     running.emulator.setFaults([
       faultRule({ method: 'POST', nth: 1 }, { do: 'reset' }),
       faultRule({ method: 'POST', nth: 1 }, { do: 'reset', effect: 'done' }),
@@ -82,7 +82,7 @@ describe('src/emulator/http-server.ts', () => {
     expect(ips()).toBe(2);
   });
 
-  test('control shows and changes the world without a token', async () => {
+  test('the control API shows and changes the world without a token', async () => {
     const tokens = (await read(await control('GET', '/tokens'))).data;
     expect(tokens[0].tokens.read_write).toBe(running.projects[0]?.tokens.readWrite);
     const added = await control('POST', '/mutations', '{"do": "add_server", "name": "foreign"}');
@@ -100,7 +100,7 @@ describe('src/emulator/http-server.ts', () => {
     expect(JSON.stringify([world, log])).not.toContain(running.projects[0]?.tokens.readWrite);
   });
 
-  test('control names the error, and refuses clients of other machines', async () => {
+  test('the control API names the error, and refuses clients on other machines', async () => {
     for (const body of ['{"do": "explode"}', '{"do": "delete_ip", "id": 1}', '[']) {
       expect((await control('POST', '/mutations', body)).status).toBe(422);
     }
@@ -119,7 +119,7 @@ describe('src/emulator/http-server.ts', () => {
     expect(running.emulator.now() - before).toBeGreaterThanOrEqual(86_400_000);
   });
 
-  test('a client that goes away in the middle of its body changes nothing', async () => {
+  test('a client that disconnects during its body changes nothing', async () => {
     const url = new URL(`${running.baseUrl}/ips`);
     const headers = {
       authorization: `Bearer ${running.projects[0]?.tokens.readWrite}`,
@@ -135,7 +135,7 @@ describe('src/emulator/http-server.ts', () => {
     expect((await send('GET', '/project')).status).toBe(200);
   });
 
-  test('close ends open connections', async () => {
+  test('`close` ends open connections', async () => {
     const other = await startEmulator({ host: 'localhost', projects: [{ id: 5, name: 'x' }] });
     expect(other.baseUrl).toMatch(/^http:\/\/localhost:\d+\/v1$/);
     await fetch(`${other.baseUrl}/project`);

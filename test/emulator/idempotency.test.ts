@@ -12,7 +12,7 @@ describe('src/emulator/idempotency.ts', () => {
     expect(emulator.world.projects[0]?.ips).toHaveLength(1);
   });
 
-  test('method and path are part of the match, or are not', async () => {
+  test('a reading decides whether method and path are part of the match', async () => {
     const strict = stage();
     await strict.call('POST', '/ips', {}, { key: 'key-00001' });
     const body = { name: 'a', cidr: '10.1.0.0/24' };
@@ -24,7 +24,7 @@ describe('src/emulator/idempotency.ts', () => {
     expect(replayed.headers['idempotency-replayed']).toBe('true');
   });
 
-  test('a key is kept for 24 hours from its last use where the reading says so', async () => {
+  test('with `retentionFrom: last`, a key is kept for 24 hours from its last use', async () => {
     const { call, clock, emulator } = stage({ readings: { retentionFrom: 'last' } });
     await call('POST', '/ips', {}, { key: 'key-00001' });
     for (let day = 0; day < 3; day += 1) {
@@ -37,7 +37,7 @@ describe('src/emulator/idempotency.ts', () => {
   test.each([
     [false, 201],
     [true, 429],
-  ])('a 429 is stored only where the reading says so: %s', async (stored429, later) => {
+  ])('stores a 429 only with the reading `stored429`: %s', async (stored429, later) => {
     const { call, clock } = stage({ readings: { stored429 } });
     for (let write = 0; write < 20; write += 1) await call('POST', '/ips', {});
     expect((await call('POST', '/ips', {}, { key: 'key-00001' })).status).toBe(429);
@@ -45,7 +45,7 @@ describe('src/emulator/idempotency.ts', () => {
     expect((await call('POST', '/ips', {}, { key: 'key-00001' })).status).toBe(later);
   });
 
-  test('replays cost budget, or do not', async () => {
+  test('a reading decides whether replays use budget', async () => {
     for (const replaysCost of [true, false]) {
       const { call } = stage({ readings: { replaysCost } });
       const statuses = [];

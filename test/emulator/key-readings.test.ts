@@ -21,11 +21,11 @@ function stageWith(readings: Partial<Readings>) {
   return { ...made, send, addresses };
 }
 
-describe('src/emulator/pipeline.ts: the body and its key', () => {
+describe('src/emulator/pipeline.ts: the body and the key', () => {
   test.each([
     ['malformed JSON', '{', {}, 400],
     ['a form', 'a=1', { 'content-type': 'application/x-www-form-urlencoded' }, 415],
-  ])('%s is refused before the key too, stored or not', async (_what, body, headers, status) => {
+  ])('refuses %s before the key is read, whether the refusal is stored or not', async (_what, body, headers, status) => {
     for (const bodyCheck of ['beforeKey', 'beforeKeyUnstored'] as const) {
       const { call } = stageWith({ bodyCheck });
       const answers = [
@@ -37,7 +37,7 @@ describe('src/emulator/pipeline.ts: the body and its key', () => {
     }
   });
 
-  test('a refusal that needs more than the body is stored wherever the body is checked', async () => {
+  test('stores a refusal that depends on more than the body, wherever the body is checked', async () => {
     const { send } = stageWith({ bodyCheck: 'beforeKeyUnstored' });
     const unknown = { server_type_id: 987 };
     expect((await send(unknown)).status).toBe(404);
@@ -57,7 +57,7 @@ describe('src/emulator/pipeline.ts: a key in flight', () => {
   test.each([
     ['conflict', undefined],
     ['conflictRetryAfter', '5'],
-  ] as const)('%s: the original and a probe get 409 until it is done', async (inFlightKey, seconds) => {
+  ] as const)('%s: the original and a probe get 409 until the first request is done', async (inFlightKey, seconds) => {
     for (const bodyCheck of ['afterKey', 'beforeKey'] as const) {
       const { call, clock, addresses } = await lose({ inFlightKey, bodyCheck });
       for (const body of [{}, probe]) {
@@ -71,7 +71,7 @@ describe('src/emulator/pipeline.ts: a key in flight', () => {
     }
   });
 
-  test('a probe waits for the first request where the service waits', async () => {
+  test('a probe waits for the first request with the reading `wait`', async () => {
     const { call, clock } = await lose({ inFlightKey: 'wait' });
     const answer = call('POST', '/ips', probe, { key });
     await settled();
@@ -79,14 +79,14 @@ describe('src/emulator/pipeline.ts: a key in flight', () => {
     expect((await answer).body.code).toBe('idempotency_key_reused');
   });
 
-  test('a body that is checked first and not stored is refused meanwhile, whatever is in flight', async () => {
+  test('with `beforeKeyUnstored`, refuses an invalid body at once while the key is in flight', async () => {
     const { call, clock, addresses } = await lose({ bodyCheck: 'beforeKeyUnstored' });
     expect((await call('POST', '/ips', probe, { key })).status).toBe(422);
     await clock.advance(5_000);
     expect(addresses()).toBe(1);
   });
 
-  test('a request that is still on its way holds no key: a stored probe keeps it out', async () => {
+  test('a request that has not arrived holds no key: a stored probe blocks the request', async () => {
     for (const [bodyCheck, bought] of [
       ['afterKey', 0],
       ['beforeKey', 0],
@@ -100,8 +100,8 @@ describe('src/emulator/pipeline.ts: a key in flight', () => {
   });
 });
 
-describe('src/emulator/pipeline.ts: refusals and the key', () => {
-  test('402 before the key also hides a stored success and refuses a probe, but not a write without spending', async () => {
+describe('src/emulator/pipeline.ts: refusals and keys', () => {
+  test('402 before the key hides a stored success and refuses a probe, but not a write without spending', async () => {
     const { call, send, emulator } = stageWith({ paymentCheck: 'beforeKey' });
     const bought = await call('POST', '/ips', {}, { key });
     emulator.mutate({ do: 'set_standing', standing: 'suspended' });
@@ -112,7 +112,7 @@ describe('src/emulator/pipeline.ts: refusals and the key', () => {
     expect((await send({})).replayed).toBe(true);
   });
 
-  test('a stored 401 does not take the place of a stored success', async () => {
+  test('a stored 401 does not replace a stored success', async () => {
     const { call, emulator } = stageWith({ stored401: true });
     await call('POST', '/ips', {}, { key });
     const token = emulator.tokens().member;

@@ -9,7 +9,7 @@ describe('src/emulator/limits.ts', () => {
     expect((await call('GET', '/project')).headers['retry-after']).toBe('6');
   });
 
-  test('the window, its phase and its size follow the profile and the reading', async () => {
+  test('the profile sets the window and its limits, and the reading sets the phase', async () => {
     const profile = loadProfile('limits: {window: 10s, reads: 2, writes: 1}');
     const { call, clock } = stage({ profile, readings: { minutePhaseMs: 4000 } });
     await call('GET', '/project');
@@ -19,7 +19,7 @@ describe('src/emulator/limits.ts', () => {
     expect((await call('GET', '/project')).status).toBe(200);
   });
 
-  test('a 429 takes from the next minute only where the reading says so', async () => {
+  test('with `refusalsCost`, a 429 uses budget of the next minute', async () => {
     const { call, clock } = stage({ readings: { refusalsCost: true } });
     for (let write = 0; write < 25; write += 1) await call('POST', '/ips', {});
     await clock.advance(60_000);

@@ -32,7 +32,7 @@ describe('src/emulator/persistence.ts', () => {
     }
   }
 
-  test('the world, its tokens, keys and running tasks survive a restart', async () => {
+  test('the world, tokens, keys and running tasks survive a restart', async () => {
     let tokens = {};
     await run({ seed: 7 }, async ({ projects, emulator }) => {
       tokens = projects[0]?.tokens ?? {};
@@ -50,7 +50,7 @@ describe('src/emulator/persistence.ts', () => {
     });
   });
 
-  test('a write is in the file before its answer is sent, and no temporary file is left', async () => {
+  test('the file contains a write before its answer is sent, and no temporary file remains', async () => {
     await run({}, async ({ baseUrl, projects }) => {
       const headers = { authorization: `Bearer ${projects[0]?.tokens.readWrite}` };
       const answer = await fetch(`${baseUrl}/ips`, { method: 'POST', headers });
@@ -60,7 +60,7 @@ describe('src/emulator/persistence.ts', () => {
     });
   });
 
-  test('another speed does not turn the clock back', async () => {
+  test('a change of speed does not set the clock back', async () => {
     let before = 0;
     await run({ speed: 100 }, async ({ emulator }) => {
       await clock.advance(60_000);
@@ -78,7 +78,7 @@ describe('src/emulator/persistence.ts', () => {
     ['empty', () => ''],
     ['foreign', () => '{"hello": "world"}'],
     ['of another version', (text: string) => text.replace('"version":1', '"version":2')],
-  ])('a file that is %s is refused and left as it is', async (_, damage) => {
+  ])('refuses a file that is %s and does not change it', async (_, damage) => {
     await run({}, async () => {});
     const damaged = damage(readFileSync(dataFile, 'utf8'));
     writeFileSync(dataFile, damaged);
@@ -86,7 +86,7 @@ describe('src/emulator/persistence.ts', () => {
     expect(readFileSync(dataFile, 'utf8')).toBe(damaged);
   });
 
-  test('a file of another project is refused', async () => {
+  test('refuses a file of another project', async () => {
     await run({ projectId: 9 }, async ({ projects }) => expect(projects[0]?.id).toBe(9));
     await expect(startEmulator({ dataFile, clock, projectId: 10 })).rejects.toThrow(
       /holds project 9, not 10/,
@@ -111,13 +111,13 @@ describe('src/emulator/persistence.ts: determinism', () => {
     return JSON.stringify([answers, emulator.world, emulator.requests]);
   }
 
-  test('the same seed and requests give the same bytes, another seed others', async () => {
+  test('the same seed and requests give the same bytes, and another seed gives other bytes', async () => {
     const one = await play('one');
     expect(await play('one')).toBe(one);
     expect(await play('two')).not.toBe(one);
   });
 
-  test('a restored snapshot goes on as the original does', async () => {
+  test('a restored snapshot continues as the original does', async () => {
     const { call, clock, emulator } = stage();
     await call('POST', '/ips', {});
     const saved = emulator.snapshot();
@@ -132,7 +132,7 @@ describe('src/emulator/persistence.ts: determinism', () => {
     expect(other.snapshot()).toEqual(saved);
   });
 
-  test('without a seed, the injected chance draws it', () => {
+  test('without a seed, the injected random source generates the seed', () => {
     const tokens = (value: number) =>
       createEmulator({ clock: virtualClock(NOON), random: { next: () => value } }).tokens();
     expect(tokens(0.25)).toEqual(tokens(0.25));

@@ -13,7 +13,7 @@ async function withServer(readings: Partial<Readings>) {
 describe('src/emulator/readings.ts', () => {
   const table = readFileSync(new URL('../../docs/contributing/assumptions.md', import.meta.url), 'utf8');
 
-  test('the table of assumptions has every reading, with its default in bold', () => {
+  test('the table of assumptions lists every reading, with its default in bold', () => {
     for (const [name, value] of Object.entries(defaultReadings)) {
       const [, shown] = new RegExp(`\`${name}\`: \\*\\*([^*]+)\\*\\*`).exec(table) ?? [];
       expect([name, shown]).toEqual([name, String(value)]);
@@ -25,7 +25,7 @@ describe('src/emulator/readings.ts', () => {
     expect(switches.sort()).toEqual(Object.keys(defaultReadings).sort());
   });
 
-  test('every value of every reading is accepted, and no other', () => {
+  test('accepts every value of every reading, and no other value', () => {
     for (const [name, values] of Object.entries(readingValues)) {
       for (const value of values) {
         const given = { [name]: value === 'number' ? 5 : value };
@@ -36,7 +36,7 @@ describe('src/emulator/readings.ts', () => {
     expect(() => parseReadings({ toString: 1 })).toThrow('unknown reading');
   });
 
-  test('networks: names, the default one, and one in use', async () => {
+  test('readings of networks: unique names, the default network, a network in use', async () => {
     const strict = stage();
     await strict.call('POST', '/networks', { name: 'a', cidr: '10.1.0.0/24' });
     expect((await strict.call('POST', '/networks', { name: ' a ', cidr: '10.2.0.0/24' })).status).toBe(422);
@@ -58,7 +58,7 @@ describe('src/emulator/readings.ts', () => {
     expect([refused.status, refused.body.code]).toEqual([422, 'network_not_empty']);
   });
 
-  test('the first cards of a server', async () => {
+  test('readings of the first network interfaces of a server', async () => {
     const { call, clock, id } = await withServer({ defaultNetworkCard: true, publicCardAt: 'taskDone' });
     const cards = async () =>
       (await call('GET', `/servers/${id}/network-interfaces`)).body.data.map(
@@ -74,7 +74,7 @@ describe('src/emulator/readings.ts', () => {
     expect((await call('PUT', `/servers/${id}/firewall`, enabled)).status).toBe(200);
   });
 
-  test('the firewall while the server is created, and decorated rules', async () => {
+  test('readings of a firewall: a server in creation, decorated rules', async () => {
     const { call, clock, id } = await withServer({ firewallWhileCreating: 409, ruleDecoration: true });
     const rules = [
       { direction: 'in', action: 'accept', enabled: true, protocol: 'tcp', destination_port: '22,443' },
@@ -87,7 +87,7 @@ describe('src/emulator/readings.ts', () => {
     ]);
   });
 
-  test('the deletion of a server', async () => {
+  test('readings of the deletion of a server', async () => {
     const { call, clock, created, id } = await withServer({
       billableIps: 'objects',
       detachAt: 'accepted',
@@ -101,7 +101,7 @@ describe('src/emulator/readings.ts', () => {
     expect((await call('GET', `/servers/${id}/backups`)).body.data).toHaveLength(1);
   });
 
-  test('ids are used again, addresses are not', async () => {
+  test('ids are reused, addresses are not', async () => {
     const { call } = stage({ readings: { reuseIds: true } });
     const one = (await call('POST', '/ips', {})).body.data;
     await call('DELETE', `/ips/${one.id}`);
@@ -110,7 +110,7 @@ describe('src/emulator/readings.ts', () => {
     expect(two.address).not.toBe(one.address);
   });
 
-  test('isos: from any sort of address, or from the web alone', async () => {
+  test('readings of ISOs: URLs of any scheme, or web URLs only', async () => {
     for (const [isoSchemes, status] of [
       ['web', 422],
       ['any', 202],
@@ -120,7 +120,7 @@ describe('src/emulator/readings.ts', () => {
     }
   });
 
-  test('ids of tasks: simple, or with characters that a path must encode', async () => {
+  test('readings of task ids: simple ids, or ids with characters that a path must encode', async () => {
     for (const [taskIds, form] of [
       ['simple', /^task-[0-9a-f]{16}$/],
       ['printable', /[^ -~].* .*\/.*\?.*#.*%/],
@@ -133,7 +133,7 @@ describe('src/emulator/readings.ts', () => {
     }
   });
 
-  test('the rest', async () => {
+  test('other readings', async () => {
     const { call, emulator } = stage({
       readings: {
         pageSize: 1,

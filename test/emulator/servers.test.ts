@@ -3,7 +3,7 @@ import { loadProfile } from '../../src/emulator/profile.ts';
 import { imageOf, sliderServer, stage } from './support.ts';
 
 describe('src/emulator/handlers/servers.ts', () => {
-  test('or only one of the pool that serves the type', async () => {
+  test('`reusePool: same` reuses only an address of the pool of the server type', async () => {
     const { call, emulator } = stage({ readings: { reusePool: 'same' } });
     const main = (await call('POST', '/ips', {})).body.data;
     const reuse = { public_ipv4: { reuse: true } };
@@ -31,7 +31,7 @@ operations:
   something_newer: {method: GET, path: /newer}
 `;
 
-  test('operations that the table does not show are off', async () => {
+  test('operations that the table does not show are disabled', async () => {
     const { call } = stage();
     const missing = await call('GET', '/servers');
     expect([missing.status, missing.headers.allow]).toEqual([405, 'POST']);
@@ -40,7 +40,7 @@ operations:
     expect((await call('PUT', '/servers/1/backup-policy', { enabled: true })).status).toBe(405);
   });
 
-  test('a profile switches them on', async () => {
+  test('a profile enables undocumented operations', async () => {
     const { call, clock } = stage({ profile: loadProfile(all) });
     const ip = (await call('POST', '/ips', {})).body.data;
     const body = await sliderServer(call, { public_ipv4: { ip_id: ip.id } });
@@ -76,7 +76,7 @@ operations:
     ['operations: {list_servers: {method: FETCH}}', /list_servers\.method/],
     ['operations: {list_servers: {path: servers}}', /list_servers\.path/],
     ['- 1', /profile: must be a map/],
-  ])('%j is refused', (text, message) => {
+  ])('refuses %j', (text, message) => {
     expect(() => loadProfile(text)).toThrow(message);
   });
 });

@@ -26,7 +26,7 @@ describe('src/emulator/tasks.ts', () => {
     [undefined, {}, []],
     [undefined, { failedTaskKeepsIp: true }, ['ip']],
     [undefined, { failedTaskLeaves: 'everything' }, ['server', 'ip']],
-  ] as const)('a failed creation leaves what its fault says, or the reading: %s %j', async (leaves, readings, billed) => {
+  ] as const)('a failed creation leaves the resources that its fault or the reading defines: %s %j', async (leaves, readings, billed) => {
     const fault = { do: 'task', outcome: 'fail', ...(leaves && { leaves }) } as const;
     const { call, clock, emulator } = stage({
       readings,
@@ -42,7 +42,7 @@ describe('src/emulator/tasks.ts', () => {
     expect(emulator.billed().map(({ kind }) => kind)).toEqual(billed);
   });
 
-  test('a failed creation releases the address it allocated, and keeps one it reused', async () => {
+  test('a failed creation releases a newly allocated address, and keeps a reused address', async () => {
     const { call, clock, emulator } = stage();
     await call('POST', '/ips', {});
     emulator.mutate({ do: 'fail_next_task' });
@@ -52,7 +52,7 @@ describe('src/emulator/tasks.ts', () => {
     expect(emulator.world.projects[0]?.ips).toMatchObject([{ serverId: null, primary: false }]);
   });
 
-  test('a stuck task runs for ever; a forgotten one has its effect and answers 404', async () => {
+  test('a stuck task never ends; a forgotten task has its effect and gets 404', async () => {
     const { call, clock, emulator } = stage({
       faults: [
         faultRule({ path: 'create_network', nth: 1 }, { do: 'task', outcome: 'stuck' }),

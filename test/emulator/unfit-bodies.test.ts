@@ -108,7 +108,7 @@ function stageFor(given: Readings, faults: Parameters<typeof stage>[0] = {}) {
 const anyCreation = fc.constantFrom(...creations);
 
 describe('src/emulator/validate.ts', () => {
-  test('a body with an unknown field and a wrong type is never carried out, under any reading', async () => {
+  test('with any reading, a body with an unknown field and a wrong type has no effect', async () => {
     const cases = anyCreation.chain((creation) => fc.tuple(fc.constant(creation), unfitBodies(creation)));
     await fc.assert(
       fc.asyncProperty(cases, anyReadings, async ([creation, body], given) => {
@@ -127,7 +127,7 @@ describe('src/emulator/validate.ts', () => {
     );
   });
 
-  test('a body as the document has it is carried out, under any reading', async () => {
+  test('with any reading, a body that matches the document has its effect', async () => {
     await fc.assert(
       fc.asyncProperty(anyCreation, anyReadings, async (creation, given) => {
         if (creation.path === '/server-images' && given.omittedIpv4 === 'new') return;
@@ -152,7 +152,7 @@ describe('src/emulator/idempotency.ts', () => {
     { minLength: 2, maxLength: 8 },
   );
 
-  test('one key makes one purchase at most, and none once a replay has shown that it is fenced', async () => {
+  test('a key makes at most one purchase, and none after a replay has shown that the key is fenced', async () => {
     let bought = 0;
     let fenced = 0;
     await fc.assert(

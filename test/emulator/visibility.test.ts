@@ -17,14 +17,14 @@ async function creating(readings: Partial<Readings>, options: Parameters<typeof 
 }
 
 describe('src/emulator/visibility.ts', () => {
-  test('by default a new address and its server show at once', async () => {
+  test('by default, reads show a new address and its server at once', async () => {
     const { list, created, id } = await creating({});
     expect(await list('/ips')).toMatchObject([{ server_id: id, primary: true }]);
     expect(await list('/servers')).toMatchObject([{ id }]);
     expect(created.body.data.ips).toHaveLength(1);
   });
 
-  test('an address that shows only at the end of its task is in no read before, and billed', async () => {
+  test('an address that appears only at the end of its task is billed before, but in no read', async () => {
     const { list, call, clock, emulator, created, id } = await creating({ addressAt: 'taskDone' });
     expect(created.body.data).toMatchObject({ id, ipv4: null, ips: [] });
     expect(await list('/ips')).toEqual([]);
@@ -35,7 +35,7 @@ describe('src/emulator/visibility.ts', () => {
     expect(await list('/ips')).toMatchObject([{ id: 5001, server_id: id, primary: true }]);
   });
 
-  test('an address that shows its server only at the end of the task is not free before', async () => {
+  test('an address that shows its server only at the end of the task is not free earlier', async () => {
     const { list, call, clock, created, id } = await creating({ attachedAt: 'taskDone' });
     const free = { server_id: null, primary: false };
     expect(created.body.data.ips).toMatchObject([free]);
@@ -47,7 +47,7 @@ describe('src/emulator/visibility.ts', () => {
     expect(await list('/ips')).toMatchObject([{ server_id: id, primary: true }]);
   });
 
-  test('a reused address shows in any case, and its server when the reading says so', async () => {
+  test('reads always show a reused address; the reading decides when they show its server', async () => {
     const { call, clock } = stage({ readings: { addressAt: 'taskDone', attachedAt: 'taskDone' } });
     await call('POST', '/ips', { server_type_id: 3 });
     await call('POST', '/servers', await sliderServer(call, { public_ipv4: { reuse: true } }));
@@ -56,7 +56,7 @@ describe('src/emulator/visibility.ts', () => {
     expect((await call('GET', '/ips')).body.data).toMatchObject([{ id: 5001, server_id: 2001 }]);
   });
 
-  test('a list of servers may show one only at the end of its task; a read by id does at once', async () => {
+  test('a list may show a server only at the end of its task; a read by id shows the server at once', async () => {
     const { list, clock, call, id } = await creating({ serverListedAt: 'taskDone' });
     expect(await list('/servers')).toEqual([]);
     expect((await call('GET', `/servers/${id}`)).status).toBe(200);
@@ -64,7 +64,7 @@ describe('src/emulator/visibility.ts', () => {
     expect(await list('/servers')).toMatchObject([{ id }]);
   });
 
-  test('a network interface shows at once, or at the end of its own task', async () => {
+  test('a network interface appears at once, or at the end of its own task', async () => {
     for (const [interfaceAt, before] of [
       ['accepted', 2],
       ['taskDone', 1],
@@ -82,7 +82,7 @@ describe('src/emulator/visibility.ts', () => {
     }
   });
 
-  test('a network shows at the end of its task, or at once', async () => {
+  test('a network appears at the end of its task, or at once', async () => {
     for (const [networkAt, before] of [
       ['taskDone', 1],
       ['accepted', 2],
@@ -101,7 +101,7 @@ describe('src/emulator/visibility.ts', () => {
     }
   });
 
-  test('an ISO shows at once, or at the end of its task', async () => {
+  test('an ISO appears at once, or at the end of its task', async () => {
     for (const [isoAt, before] of [
       ['accepted', 200],
       ['taskDone', 404],
@@ -118,11 +118,11 @@ describe('src/emulator/visibility.ts', () => {
   });
 });
 
-describe('src/emulator/tasks.ts: work that shows after its task was reported as failed', () => {
+describe('src/emulator/tasks.ts: resources that appear after their task is reported as failed', () => {
   const later = (path: string) =>
     faultRule({ path, nth: 1 }, { do: 'task', outcome: 'fail', leaves: 'later', laterMs: 7 * minute });
 
-  test('a server and its address are in no read for minutes, and then there', async () => {
+  test('no read shows a server and its address for minutes, then both appear', async () => {
     const { list, call, clock, emulator, created, id } = await creating(
       {},
       { faults: [later('create_server')] },
@@ -141,7 +141,7 @@ describe('src/emulator/tasks.ts: work that shows after its task was reported as 
     expect((await call('GET', `/tasks/${created.body.task.id}`)).body.data.status).toBe('failed');
   });
 
-  test('a resource that is deleted in the meantime does not come back', async () => {
+  test('a resource that is deleted in the meantime does not reappear', async () => {
     const { list, clock, emulator, id } = await creating({}, { faults: [later('create_server')] });
     await clock.advance(minute);
     emulator.mutate({ do: 'delete_server', id });
@@ -150,7 +150,7 @@ describe('src/emulator/tasks.ts: work that shows after its task was reported as 
     expect(await list('/ips')).toMatchObject([{ server_id: null }]);
   });
 
-  test('so do a network, a network interface and an ISO, listed before or not', async () => {
+  test('a network, a network interface and an ISO appear, whether listed before or not', async () => {
     for (const readings of [
       {},
       { networkAt: 'accepted', interfaceAt: 'taskDone', isoAt: 'taskDone' },
@@ -173,7 +173,7 @@ describe('src/emulator/tasks.ts: work that shows after its task was reported as 
     }
   });
 
-  test('the reading does the same to any task that fails', async () => {
+  test('the reading has the same effect on any failed task', async () => {
     const { call, clock, emulator } = stage({ readings: { failedTaskLeaves: 'later' } });
     emulator.mutate({ do: 'fail_next_task' });
     await call('POST', '/networks', { name: 'a', cidr: '10.1.0.0/24' });
@@ -185,7 +185,7 @@ describe('src/emulator/tasks.ts: work that shows after its task was reported as 
 });
 
 describe('src/emulator/durations.ts', () => {
-  test('a faults file says how long work takes', async () => {
+  test('a faults file sets the duration of work', async () => {
     const { durations } = loadFaults('durations: {create_network: 5m, create_server: 1m..25m}');
     expect(durations).toEqual({
       create_network: [5 * minute, 5 * minute],
@@ -216,7 +216,7 @@ describe('src/emulator/durations.ts', () => {
     ['durations: {create_server: 5m..1m}', /durations\.create_server: must be a duration/],
     ['durations: {create_server: 1m..2m..3m}', /durations\.create_server: must be a duration/],
     ['durations: [5m]', /durations: must be a map/],
-  ])('%j is refused with its place', (text, message) => {
+  ])('reports %j with its position', (text, message) => {
     expect(() => loadFaults(text)).toThrow(message);
   });
 });
