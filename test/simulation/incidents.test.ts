@@ -24,11 +24,11 @@ describe.each([false, true])('src/simulation: incidents, exclusive: %s', (exclus
     cells = await playCells({ exclusive, of: some });
   });
 
-  test('each incident happens, breaks no rule and meets no known limit: nothing is bought twice', () => {
+  test('each incident occurs, breaks no rule and causes no second purchase', () => {
     expect(cells.filter(({ failure }) => failure !== undefined)).toEqual([]);
   });
 
-  test('an operator is asked only where nothing else can tell the outcome', () => {
+  test('asks an operator only in known cases where no read or key can prove the outcome', () => {
     const asked = cells.filter(({ end }) => end === 'operator');
 
     expect(asked.filter(({ incident, operation }) => known[incident]?.includes(operation) !== true)).toEqual(

@@ -16,11 +16,11 @@ function broken(seeds: number, ...flags: readonly string[]): readonly string[] {
 }
 
 describe('src/simulation: message texts', () => {
-  test('no seed breaks a rule without them', () => {
+  test('no seed breaks a rule without message texts', () => {
     expect(broken(20)).toEqual([]);
   });
 
-  test('a decision that reads one breaks a rule', () => {
+  test('a decision that reads a message text breaks a rule', () => {
     expect(broken(4, '--plant', planted)).not.toEqual([]);
   });
 });

@@ -38,13 +38,13 @@ function broken(
 }
 
 describe('src/simulation/questions.ts', () => {
-  test('a code outside of the closed list breaks I16, unless the API has refused a request by that code', () => {
+  test('a code outside the closed list breaks I16, unless the API has refused a request with that code', () => {
     expect(broken('something_new', calm)).toEqual(['I16']);
     expect(broken('something_new', calm, ['something_new'])).toEqual([]);
     expect(broken('prune_disabled', calm)).toEqual([]);
   });
 
-  test('a question about an outcome breaks I16 if all faults are such that a machine can know', () => {
+  test('a question about an outcome breaks I16 if software can find out the outcome for every fault', () => {
     const crash = { at: { boundary: '*', nth: 3 }, what: { do: 'crash' } } as const;
     const lost = faultRule({ path: 'allocate_ip', nth: 1 }, { do: 'reset', effect: 'done' });
     const unstored = faultRule(
@@ -61,7 +61,7 @@ describe('src/simulation/questions.ts', () => {
     expect(broken('outcome_unknown', { ...calm, faults: [lost], readings: { pageSize: 1 } })).toEqual([]);
   });
 
-  test('a question about an earlier key breaks I16 if the operator alone disturbs the story, and the key is fresh', () => {
+  test('a question about a recent earlier key breaks I16 if only the operator disturbs the story', () => {
     const asks = (more: object, elapsedMs = 22 * hour, exists = true) =>
       broken('moved_from_unknown', { ...calm, actions: [], ...more }, [], elapsedMs, exists);
     expect(asks({})).toEqual(['I16']);
@@ -82,7 +82,7 @@ describe('src/simulation/questions.ts', () => {
     expect(broken('key_too_old', failing, [], 23 * hour)).toEqual([]);
   });
 
-  test('a block that another entry or a later run settles is no question', () => {
+  test('a block that another entry or a later run resolves is no question', () => {
     const coverage = createCoverage();
     const questions = new Questions(({ code, key }) => coverage.asked(code, takeApart(key).kind, true));
     const blocked = ['dependency_blocked', 'unresolved_create', 'key_not_answered', 'protected'].map(

@@ -6,7 +6,7 @@ import { asksNeedlessly, files, trialsOf } from './rehearse-report.ts';
 describe('src/cli/rehearse/trials.ts', () => {
   test.each(
     Object.entries(files),
-  )('%s: only failed tasks and server errors without evidence ask an operator', async (file, text) => {
+  )('%s: only failed tasks and server errors without evidence need an operator', async (file, text) => {
     const ends = await trialsOf(file, text, 20, { of: some });
 
     expect(ends.filter(isDuplicate)).toEqual([]);

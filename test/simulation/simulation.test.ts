@@ -51,7 +51,7 @@ describe('src/simulation', () => {
     expect(await failuresOf(seedJobs(seed, 60, 'actions'))).toEqual([]);
   });
 
-  test('several tokens share the work: one is revoked, throttled, read-only or wrong, and no rule is broken', async () => {
+  test('several tokens share the work without breaking a rule while one is revoked, throttled, read-only or wrong', async () => {
     const failures: string[] = [];
     for (const number of some(Array.from({ length: tokenDrillCount }, (_, at) => at))) {
       const { violation } = await play({ seed: 2 * number, ...tokenDrillOf(number) });
@@ -60,7 +60,7 @@ describe('src/simulation', () => {
     expect(failures).toEqual([]);
   });
 
-  test('a process that is suspended and replaced, known to it or not, buys nothing twice and sends nothing new', async () => {
+  test('a suspended and replaced process buys nothing twice and sends nothing new', async () => {
     const failures: string[] = [];
     let at = 0;
     const every = playsAll ? 24 : 60;
@@ -75,7 +75,7 @@ describe('src/simulation', () => {
     expect(failures).toEqual([]);
   });
 
-  test.each(drawn(pinned))('seed %i stays sound', async (number) => {
+  test.each(drawn(pinned))('seed %i breaks no rule', async (number) => {
     const { violation } = await play(generateStory(number));
 
     expect(violation).toBeUndefined();
@@ -93,7 +93,7 @@ describe('src/simulation', () => {
     80017612, 90003434, 90004044, 90016146, 97000844, 170002105, 230000401, 260002748, 260007207, 260008862,
     300008453, 410002178, 410002465, 420001052, 430002720, 500003075, 510009204, 510018767, 520013819,
     520009427, 520016417,
-  ])('seed %i with actions stays sound', async (number) => {
+  ])('seed %i with actions breaks no rule', async (number) => {
     const { violation } = await play(generateActionStory(number));
 
     expect(violation).toBeUndefined();
@@ -103,13 +103,13 @@ describe('src/simulation', () => {
     128, 572, 621, 660, 854, 1350, 1797, 4701, 5033, 5067, 5590, 7071, 7315, 900575, 50001805, 60000732,
     60002108, 60002649, 60003375, 60004831, 60005778, 61005196, 61006536, 901112, 901493, 4003235, 5001854,
     5004493,
-  ])('drill %i stays sound', async (number) => {
+  ])('drill %i breaks no rule', async (number) => {
     const { violation } = await play(storyOf('drills', number));
 
     expect(violation).toBeUndefined();
   });
 
-  test('the address of a found server is adopted after the server, whose creation has not ended', async () => {
+  test('adopts the address of a found server after the server, also before the creation has ended', async () => {
     const size = { server_type: 'sliders-1', cores: 2, memory_mb: 4096, disk_gb: 40, image: 'debian-13' };
     const web = { ...size, public_ipv4: { new: true }, keep_ip: true };
     const story: Story = {
@@ -128,7 +128,7 @@ describe('src/simulation', () => {
     expect((await play(story)).violation).toBeUndefined();
   });
 
-  test('the same seed gives the same trace, byte for byte', async () => {
+  test('the same seed gives a byte-identical trace', async () => {
     for (const number of [11, 12, 13, 14]) {
       const [one, other] = [await play(generateStory(number)), await play(generateStory(number))];
 
@@ -136,7 +136,7 @@ describe('src/simulation', () => {
     }
   });
 
-  test('the first round of slow drills meets each creation with a late original, a crashed probe and a rerun', () => {
+  test('the first slow drills cover each creation with a late original, a crashed probe and a rerun', () => {
     const stories = Array.from({ length: slowDrillCount }, (_, at) => generateStory(1 + 16 * at));
     const creations = operationsWith(({ creates }) => creates).map((name) => writes[name]);
     const missing = creations.flatMap(({ name, path }) => {
@@ -156,7 +156,7 @@ describe('src/simulation', () => {
     expect(missing).toEqual([]);
   });
 
-  test('stories draw plans that wait for an approval, some with an edit once approved, and all come to rest', async () => {
+  test('stories include plans that wait for approval, some edited after approval, and all finish', async () => {
     const stories = Array.from({ length: share(600) }, (_, at) => generateStory(at + 1)).filter(({ specs }) =>
       specs.every(({ settings }) => settings.approval === 'plan'),
     );
@@ -168,7 +168,7 @@ describe('src/simulation', () => {
     expect(coverage.hits.get('count plans approved')).toBeGreaterThan(stories.length / 2);
   });
 
-  test('stories draw every reading and slow tasks', () => {
+  test('stories include every reading and slow tasks', () => {
     const stories = Array.from({ length: 2400 }, (_, at) => generateStory(at + 1));
     const coverage = createCoverage();
     for (const { readings } of stories) coverage.readings(readings);
@@ -177,7 +177,7 @@ describe('src/simulation', () => {
     expect(stories.filter(({ durations }) => durations !== undefined).length).toBeGreaterThan(300);
   });
 
-  test('a run that asks the keys of a lost state is compared with no dry run, also if its plan is then approved', async () => {
+  test('a run that probes the keys of a lost state is never compared with a dry run, also after an approval', async () => {
     const settings = { prune: true, approval: 'plan' };
     const isos = { rescue: { url: 'https://mirror.example.com/a.iso' } };
     const size = { server_type: 'sliders-1', cores: 2, memory_mb: 4096, disk_gb: 40, image: 'debian-13' };
@@ -194,7 +194,7 @@ describe('src/simulation', () => {
     expect(trace.join('\n')).toMatch(/put back.*plan adopt:.*\$ vdcsync approve/s);
   });
 
-  test('each question to an operator is counted once, by code and kind', async () => {
+  test('counts each question to an operator once, by code and kind', async () => {
     const coverage = createCoverage();
     const refused = faultRule({ path: 'allocate_ip' }, { do: 'answer', status: 422 });
     const specs = [{ ...(subjects.ip?.[0] as SpecModel), ips: { one: {}, two: {} } }];
@@ -215,7 +215,7 @@ describe('src/simulation', () => {
     ]);
   });
 
-  test('a failing story shrinks to the parts that it needs', async () => {
+  test('shrinking a failing story keeps only the necessary parts', async () => {
     const story = generateStory(5);
 
     const least = await shrink(story, async ({ specs }) => Object.keys(specs[0]?.networks ?? {}).length > 0);
@@ -227,7 +227,7 @@ describe('src/simulation', () => {
     });
   });
 
-  test('a failing story keeps only the action that it needs', async () => {
+  test('shrinking a failing story keeps only the necessary action', async () => {
     const story = generateActionStory(133);
 
     const doneIn = ({ actions = [] }: Story) => (actions as TimedAction[]).map(({ what }) => what.do);
@@ -238,7 +238,7 @@ describe('src/simulation', () => {
     expect(doneIn(least)).toEqual(['adopt']);
   });
 
-  test('each reading and row that a story meets is counted', async () => {
+  test('counts each reading and row that a story covers', async () => {
     const coverage = createCoverage();
 
     await play(generateStory(2), coverage);
@@ -248,11 +248,11 @@ describe('src/simulation', () => {
 });
 
 describe('src/simulation: planted bugs', () => {
-  test('there are at least thirty', () => {
+  test('has at least thirty planted bugs', () => {
     expect(plantedBugs.length).toBeGreaterThanOrEqual(30);
   });
 
-  test.each(plantedBugs)('$name: the patch still fits the source', (bug) => {
+  test.each(plantedBugs)('$name: the patch applies to the source', (bug) => {
     expect(patched(bug, sourceOf(bug))).not.toBe(sourceOf(bug));
   });
 });

@@ -202,7 +202,7 @@ async function undone(played: Rig, desired: Desired, profile: ApiProfile): Promi
 describe('src/plan/undo.ts', () => {
   const count = playsAll ? 100 : 60;
 
-  test('an undone edit leaves the world as it was, except for the declared losses', async () => {
+  test('undoing an edit restores the project, except for the declared losses', async () => {
     const ends = new Map<string, number>();
     const wrong: string[] = [];
     for (let seed = 0, edits = 0; edits < count; seed += 1) {
@@ -219,7 +219,7 @@ describe('src/plan/undo.ts', () => {
     expect([wholly > count / 5, declared > count / 5]).toEqual([true, true]);
   }, 600_000);
 
-  test('an undo deletes nothing that the spec has left behind before', async () => {
+  test('an undo does not delete resources that were left over before the edit', async () => {
     const played = rig({ profile: clientProfile, emulator: { profile: serviceProfile } });
     const size = { server_type: 'sliders-1', image: 'ubuntu-24.04', memory_mb: 1024, disk_gb: 20 };
     const spec = (cores: number, network_interfaces: readonly string[]) =>

@@ -35,7 +35,7 @@ describe('src/plan/waits.ts', () => {
     ({ shown, faults, incidents }) => shown !== true && faults.length + incidents.length > 0,
   );
 
-  test('faults and crashes bring no write outside the windows but repairs and the ends of earlier writes', async () => {
+  test('with faults and crashes, only repairs and ends of earlier writes happen outside the windows', async () => {
     const outside: string[] = [];
     let sent = 0;
     for (const story of stories) {
