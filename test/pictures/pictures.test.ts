@@ -15,7 +15,7 @@ const executable = findBrowser();
 
 /** `npm run pictures` draws the pictures of the README again; the tests compare them with the program of today. */
 describe('docs/pictures', () => {
-  test('plan.svg is the plan of examples/shop.yaml', async () => {
+  test('plan.svg shows the plan of examples/shop.yaml', async () => {
     const cwd = folderWith({ 'vdcsync.yaml': shop });
     const { stdout } = await inProcess(['plan', '--emulator', '--format', 'svg'], { cwd });
     await expect(stdout).toMatchFileSnapshot(join(root, 'docs/pictures/plan.svg'));

@@ -11,7 +11,7 @@ function logged(
 }
 
 describe('src/platform/logger.ts', () => {
-  test('writes allowed fields and drops every other', () => {
+  test('writes allowed fields and drops all other fields', () => {
     const [line] = logged({ format: 'json' }, (logger) =>
       logger.info(
         { key: 'ips.web', status: 201, tokenNumber: 2, tokens: 3, surprise: 'canary', token: 'canary' },
@@ -46,7 +46,7 @@ describe('src/platform/logger.ts', () => {
     expect(line).toContain('[secret]');
   });
 
-  test("takes control and direction characters out of the server's text", () => {
+  test("removes control and direction characters from the server's text", () => {
     for (const format of ['json', 'text'] as const) {
       const [line] = logged({ format }, (logger) =>
         logger.warn({ reason: 'a\u001b[2Jb\r\nc\u202ed', error: new Error('e\u0007f') }, 'said \u001b[31mno'),
@@ -55,13 +55,13 @@ describe('src/platform/logger.ts', () => {
     }
   });
 
-  test('tells an error by name, message and code, without its stack or other members', () => {
+  test('writes the name, message and code of an error, without its stack or other fields', () => {
     const error = Object.assign(new Error('refused'), { code: 'ECONNREFUSED', request: 'canary' });
     const [line] = logged({ format: 'json' }, (logger) => logger.error({ error }, 'failed'));
     expect(JSON.parse(line ?? '').error).toEqual({ name: 'Error', message: 'refused', code: 'ECONNREFUSED' });
   });
 
-  test('text is one line for people', () => {
+  test('the text format is one readable line', () => {
     const [line] = logged({ format: 'text' }, (logger) =>
       logger.info({ key: 'ips.web', reason: 'in use' }, 'waiting'),
     );

@@ -28,7 +28,7 @@ describe('src/platform/system.ts', () => {
 });
 
 describe('src/platform/system.ts', () => {
-  test('gives numbers in [0, 1)', () => {
+  test('returns numbers in [0, 1)', () => {
     const numbers = Array.from({ length: 1_000 }, () => systemRandom.next());
     expect(numbers.every((each) => each >= 0 && each < 1)).toBe(true);
     expect(new Set(numbers).size).toBeGreaterThan(990);

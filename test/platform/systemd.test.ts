@@ -31,7 +31,7 @@ async function notified(environment: Record<string, string>, ms: number): Promis
 }
 
 describe('src/platform/systemd.ts', () => {
-  test('says that it serves, that it is not hung as often as systemd asks twice, and that it ends', async () => {
+  test('notifies systemd of readiness, of the stop, and twice per watchdog interval', async () => {
     const { PATH, messages } = programs();
     const environment = {
       PATH,
@@ -45,7 +45,7 @@ describe('src/platform/systemd.ts', () => {
     expect(messages().filter((each) => each === '/run/n WATCHDOG=1').length).toBeGreaterThan(1);
   });
 
-  test('says no more than that it serves where systemd watches nothing, or another process', async () => {
+  test('notifies systemd only of readiness and the stop without a watchdog of its own process', async () => {
     for (const watch of [{}, { WATCHDOG_USEC: '1000', WATCHDOG_PID: '1' }]) {
       const { PATH, messages } = programs();
       await notified({ PATH, NOTIFY_SOCKET: '/run/n', ...watch }, 300);
@@ -60,7 +60,7 @@ describe('src/platform/systemd.ts', () => {
     expect(messages()).toEqual([]);
   });
 
-  test('a program that is missing or fails is reported once, and ends nothing', async () => {
+  test('reports a missing or failing program once, and continues', async () => {
     const environment = { NOTIFY_SOCKET: '/run/n', WATCHDOG_USEC: '50000' };
     expect(await notified({ ...environment, PATH: folderWith() }, 300)).toHaveLength(1);
     expect(await notified({ ...environment, PATH: programs('exit 1').PATH }, 300)).toHaveLength(1);

@@ -53,7 +53,7 @@ async function failure(sending: Promise<unknown>): Promise<string> {
 }
 
 describe('src/platform/undici-transport.ts', () => {
-  test('carries method, headers and body as given, and the answer as it is', async () => {
+  test('sends method, headers and body unchanged, and returns the answer unchanged', async () => {
     let seen: unknown;
     const { url } = await serve((request, response) => {
       let body = '';
@@ -96,7 +96,7 @@ describe('src/platform/undici-transport.ts', () => {
     expect(headers).not.toHaveProperty('content-type');
   });
 
-  test('keeps connections and uses them again', async () => {
+  test('keeps and reuses connections', async () => {
     const { url, sockets } = await serve((_request, response) => response.end('{}'));
     const made = transport();
     for (let index = 0; index < 20; index++) await get(made, url);
@@ -104,7 +104,7 @@ describe('src/platform/undici-transport.ts', () => {
     expect(sockets.size).toBeLessThanOrEqual(2);
   });
 
-  test('opens no more connections than it is told', async () => {
+  test('opens at most the configured number of connections', async () => {
     const { url, sockets } = await serve((_request, response) => setTimeout(() => response.end('{}'), 20));
     const made = transport({ connections: 2 });
     await Promise.all(Array.from({ length: 8 }, () => get(made, url)));
@@ -143,7 +143,7 @@ describe('src/platform/undici-transport.ts', () => {
     await expect(get(transport(), url)).rejects.toThrow(/^the connection was reset$/);
   });
 
-  test('a kept connection that dies under a request is not tried again', async () => {
+  test('does not retry a request whose kept connection is lost', async () => {
     for (const send of [post, get]) {
       let requests = 0;
       const url = await serveRaw((socket, count) => {
@@ -159,19 +159,19 @@ describe('src/platform/undici-transport.ts', () => {
     }
   });
 
-  test('an answer that is cut off is no answer', async () => {
+  test('a truncated answer is no answer', async () => {
     for (const head of ['content-length: 100', 'transfer-encoding: chunked']) {
       const url = await serveRaw((socket) => socket.end(`HTTP/1.1 200 OK\r\n${head}\r\n\r\n5\r\n{"dat`));
       expect(await failure(post(transport(), url))).toMatch(/^unknown /);
     }
   });
 
-  test('an answer that is no HTTP is no answer', async () => {
+  test('an answer that is not HTTP is no answer', async () => {
     const url = await serveRaw((socket) => socket.end('SSH-2.0-OpenSSH_9.6\r\n'));
     expect(await failure(post(transport(), url))).toMatch(/^unknown /);
   });
 
-  test('silence, slow headers and a slow body end at the time-out', async () => {
+  test('the time-out ends silence, slow headers and a slow body', async () => {
     const silent = await serve(() => {});
     expect(await failure(post(transport(), silent.url, 150))).toBe('unknown TIMEOUT');
     const drip = await serve((_request, response) => {
@@ -181,7 +181,7 @@ describe('src/platform/undici-transport.ts', () => {
     expect(await failure(post(transport(), drip.url, 200))).toBe('unknown TIMEOUT');
   });
 
-  test('a body beyond the limit is cut off', async () => {
+  test('rejects a body beyond the limit', async () => {
     const { url } = await serve((_request, response) => {
       const write = () => {
         while (!response.destroyed && response.write('x'.repeat(65_536)));
@@ -192,7 +192,7 @@ describe('src/platform/undici-transport.ts', () => {
     expect(await failure(get(transport({ maxBodyBytes: 1_000_000 }), url))).toBe('unknown BODY_TOO_LARGE');
   });
 
-  test('a redirect is an answer, and is not followed', async () => {
+  test('a redirect is an answer and is not followed', async () => {
     let requests = 0;
     const { url } = await serve((_request, response) => {
       requests += 1;
@@ -203,7 +203,7 @@ describe('src/platform/undici-transport.ts', () => {
     expect(requests).toBe(1);
   });
 
-  test('a stop before the request had no effect, one under way may have had', async () => {
+  test('a stop before the request had no effect; a stop during the request may have had its effect', async () => {
     const { url } = await serve(() => {});
     const made = transport();
     const stop = new AbortController();
@@ -234,7 +234,7 @@ describe('src/platform/undici-transport.ts', () => {
       return { made, url, seen, free, message: { method: 'POST', url, headers: {}, body: '{}' } };
     }
 
-    test('is asked about once it has one, and not sent where what it was decided on is over', async () => {
+    test('is revalidated when a connection is free, and not sent if no longer valid', async () => {
       const { made, message, seen, free } = await busy();
       let isHeld = true;
       const sending = failure(made.send(message, { timeoutMs: 5_000, mayGo: () => isHeld }));
@@ -246,7 +246,7 @@ describe('src/platform/undici-transport.ts', () => {
       expect((await made.send(message, { timeoutMs: 5_000, mayGo: () => true })).status).toBe(200);
     });
 
-    test('and is given up on meanwhile had no effect', async () => {
+    test('had no effect if it is aborted while it waits', async () => {
       const { made, message, url, seen, free } = await busy();
       const stop = new AbortController();
       const stopped = failure(made.send(message, { timeoutMs: 5_000, signal: stop.signal }));
@@ -260,7 +260,7 @@ describe('src/platform/undici-transport.ts', () => {
     });
   });
 
-  test('what is under way when it is closed says so', async () => {
+  test('a request that `close` interrupts fails with CLOSED', async () => {
     const { url } = await serve(() => {});
     const made = undiciTransport();
     const sent = get(made, url);
@@ -270,7 +270,7 @@ describe('src/platform/undici-transport.ts', () => {
     expect(await failure(get(made, url))).toBe('none CLOSED');
   });
 
-  test('plain http stays on this machine', async () => {
+  test('allows plain HTTP on this machine only', async () => {
     expect(await failure(get(transport(), 'http://api.example.com/v1/x'))).toBe('none INSECURE_URL');
     expect(['localhost', 'a.localhost', '127.0.0.1', '127.9.9.9', '[::1]'].every(isLoopbackHost)).toBe(true);
     expect(['localhost', '127.9.9.9', '::1', '[::1]'].every(isLoopbackAddress)).toBe(true);
@@ -280,7 +280,7 @@ describe('src/platform/undici-transport.ts', () => {
     ).toBe(false);
   });
 
-  test('no failure tells what was sent', async () => {
+  test('no failure contains sent data', async () => {
     const url = await serveRaw((socket) => socket.resetAndDestroy());
     const headers = { authorization: 'Bearer canary-secret' };
     const error = await transport()

@@ -6,7 +6,7 @@ import { type Next, WorkQueue, type WorkQueueOptions } from '../../src/queue/wor
 import { virtualClock } from '../support/virtual-clock.ts';
 
 describe('src/queue/work-queue.ts', () => {
-  test('whatever is added when: no key twice at once, each addition is followed by work, and it drains', async () => {
+  test('for any additions: a key never runs twice at once, each addition is worked on, and the queue drains', async () => {
     const additions = fc.array(fc.record({ key: fc.constantFrom('a', 'b', 'c', 'd'), atMs: fc.nat(300) }), {
       minLength: 1,
       maxLength: 30,
@@ -51,7 +51,7 @@ describe('src/queue/work-queue.ts', () => {
     );
   });
 
-  test('leaves nothing behind on a signal that outlives it', async () => {
+  test('leaves no listener on a signal that outlives the queue', async () => {
     const { signal } = new AbortController();
     const clock = virtualClock(0);
     const { queue } = queueOf(clock, async () => done, { stop: signal });
@@ -62,7 +62,7 @@ describe('src/queue/work-queue.ts', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
-  test('a key that is ready, and added again, is one entry', async () => {
+  test('a ready key that is added again stays one entry', async () => {
     const clock = virtualClock(0);
     const { queue, worked } = queueOf(clock, async () => {
       await clock.sleep(10);
@@ -75,7 +75,7 @@ describe('src/queue/work-queue.ts', () => {
     expect(worked).toEqual(['a', 'b', 'c']);
   });
 
-  test('again waits as long as it says; an addition does not wait for it', async () => {
+  test('`again` waits for its delay; an addition does not wait for that delay', async () => {
     const at: number[] = [];
     const clock = virtualClock(0);
     const { queue } = queueOf(clock, async () => {
@@ -90,7 +90,7 @@ describe('src/queue/work-queue.ts', () => {
     expect(at).toEqual([0, 1_000, 1_500]);
   });
 
-  test('the first failure ends it: nothing starts any more, and sleepers are dropped', async () => {
+  test('the first failure ends the queue: no work starts, and waiting keys are dropped', async () => {
     const clock = virtualClock(0);
     const { queue, worked } = queueOf(
       clock,
@@ -110,7 +110,7 @@ describe('src/queue/work-queue.ts', () => {
     expect(clock.monotonic()).toBeLessThan(60_000);
   });
 
-  test('stopped: what runs ends, and nothing else starts', async () => {
+  test('after a stop, running work ends and no other work starts', async () => {
     const stop = new AbortController();
     const clock = virtualClock(0);
     const { queue, worked } = queueOf(

@@ -64,14 +64,14 @@ describe('test/support/ci-report.ts', () => {
   });
 });
 
-describe('test/support/ci-report.ts: a step without a failed test', () => {
+describe('test/support/ci-report.ts: a step without failed tests', () => {
   const tests = { numPassedTests: 5, numFailedTests: 0, testResults: [] };
 
   test.each([
-    ['that passed', 0, tests, true],
-    ['that failed, for example by a threshold of the coverage', 1, tests, false],
-    ['that tested nothing', 0, { ...tests, numPassedTests: 0 }, false],
-    ['that wrote no report', 1, undefined, false],
+    ['passes', 0, tests, true],
+    ['fails, for example at a coverage threshold', 1, tests, false],
+    ['fails if it ran no test', 0, { ...tests, numPassedTests: 0 }, false],
+    ['fails without a report', 1, undefined, false],
   ])('%s', (_name, exit, json, passed) => {
     wrote('all', exit, { log: 'lines 84 %\n', json });
     const result = report(folder, ['all']);
@@ -79,7 +79,7 @@ describe('test/support/ci-report.ts: a step without a failed test', () => {
     expect(result.lines.slice(0, -1)).toEqual(passed ? [] : ['FAILED all', '    lines 84 %']);
   });
 
-  test('that never ran has failed', () => {
+  test('fails if it never ran', () => {
     expect(report(folder, ['container']).passed).toBe(false);
   });
 });
