@@ -40,10 +40,10 @@ export function finishTask(world: World, project: Project, task: Task): void {
         for (const network of project.networks) if (network.id === effect.networkId) network.deleting = false;
       return;
     case 'add_card':
-      if (isVoid) dropCard(project, effect.serverId, effect.cardId);
+      if (isVoid) removeInterface(project, effect.serverId, effect.cardId);
       return;
     case 'remove_card':
-      if (!isVoid) dropCard(project, effect.serverId, effect.cardId);
+      if (!isVoid) removeInterface(project, effect.serverId, effect.cardId);
       return;
     case 'add_iso':
       endDownload(project, effect, failed ? 'failed' : 'available');
@@ -161,7 +161,7 @@ function endDownload(
   iso.failure = status === 'failed' ? (effect.failure ?? 'the download was interrupted') : null;
 }
 
-function dropCard(project: Project, serverId: number, cardId: string): void {
+function removeInterface(project: Project, serverId: number, cardId: string): void {
   for (const server of project.servers) {
     if (server.id === serverId) server.cards = server.cards.filter((card) => card.id !== cardId);
   }

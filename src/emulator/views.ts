@@ -1,15 +1,15 @@
 import { SIZE_BOUNDS } from './catalogue.ts';
 import type { Readings } from './readings.ts';
 import { timestamp } from './time.ts';
-import { isLost, seenCards, seenIp } from './visibility.ts';
+import { isLost, seenInterfaces, seenIp } from './visibility.ts';
 import type {
   Backup,
   BackupPolicy,
-  Card,
   Firewall,
   Ip,
   Iso,
   Network,
+  NetworkInterface,
   Project,
   Server,
   ServerType,
@@ -87,16 +87,16 @@ export function serversOn(project: Project, networkId: number): Server[] {
 
 function seenServersOn(project: Project, networkId: number, readings: Readings): number {
   return project.servers.filter(
-    (server) => !isLost(project, server) && isOn(seenCards(project, server, readings), networkId),
+    (server) => !isLost(project, server) && isOn(seenInterfaces(project, server, readings), networkId),
   ).length;
 }
 
-function isOn(cards: readonly Card[], networkId: number): boolean {
+function isOn(cards: readonly NetworkInterface[], networkId: number): boolean {
   return cards.some((card) => !card.public && card.networkId === networkId);
 }
 
 /** `@source API §2 Network interface` `@assumption A53` */
-export function cardView(server: Server, card: Card, { cardIps }: Readings): View {
+export function interfaceView(server: Server, card: NetworkInterface, { cardIps }: Readings): View {
   return {
     ...fieldsOf(card, 'id', 'public', 'networkId'),
     firewall: card.public && server.firewall.enabled,

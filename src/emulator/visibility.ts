@@ -1,5 +1,5 @@
 import type { Readings } from './readings.ts';
-import type { Card, Ip, Iso, Network, Project, Server, Task } from './world.ts';
+import type { Ip, Iso, Network, NetworkInterface, Project, Server, Task } from './world.ts';
 
 /**
  * When reads show the result of a creation. The document states it for networks alone
@@ -34,7 +34,7 @@ export function seenIp(project: Project, ip: Ip, readings: Readings): Ip | null 
 }
 
 /** The network interfaces of a server that its list shows. `@assumption A28` `@assumption A61` */
-export function seenCards(project: Project, server: Server, readings: Readings): Card[] {
+export function seenInterfaces(project: Project, server: Server, readings: Readings): NetworkInterface[] {
   const adding = project.tasks.flatMap((task) => {
     const { effect } = task;
     const open = appearsLater(task) || (!task.done && readings.interfaceAt === 'taskDone');

@@ -134,14 +134,14 @@ export interface Server {
   gpuPackage: string | null;
   sshKeys: number[];
   createdMs: number;
-  cards: Card[];
+  cards: NetworkInterface[];
   nextCard: number;
   firewall: Firewall;
   policy: BackupPolicy;
   isoInDrive: string | null;
 }
 
-export interface Card {
+export interface NetworkInterface {
   id: string;
   public: boolean;
   networkId: number;

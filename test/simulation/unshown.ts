@@ -1,4 +1,4 @@
-import { seenCards, seenIps, showsIso } from '../../src/emulator/visibility.ts';
+import { seenInterfaces, seenIps, showsIso } from '../../src/emulator/visibility.ts';
 import type { Execution, TaskEffect } from '../../src/emulator/world.ts';
 import { keyLifeMs, projectOf, type Truth } from '../../src/simulation/rules/truth.ts';
 
@@ -24,7 +24,7 @@ export function isServerCutOff(truth: Truth, { kind, id }: Execution): boolean {
   const project = projectOf(truth);
   const server = project.servers.find((each) => kind === 'server' && String(each.id) === id);
   if (readings.pageSize === null || server === undefined || truth.serversAreListed) return false;
-  const isCounted = seenCards(project, server, readings).some((card) => !card.public);
+  const isCounted = seenInterfaces(project, server, readings).some((card) => !card.public);
   const shown = seenIps(project, readings).slice(0, readings.pageSize);
   return !isCounted && shown.every(({ serverId }) => serverId !== server.id);
 }
@@ -64,7 +64,9 @@ export function isHidden(truth: Truth, { kind, id }: Execution): boolean {
       return truth.history.isUnseen(id ?? '', true);
     case 'card': {
       const owner = project.servers.find((each) => String(each.id) === server);
-      return owner !== undefined && !seenCards(project, owner, readings).some((each) => each.id === card);
+      return (
+        owner !== undefined && !seenInterfaces(project, owner, readings).some((each) => each.id === card)
+      );
     }
     default:
       return false;

@@ -4,17 +4,17 @@ import { recordExecution, refuseDeleting, serverIn, spend, startTask } from '../
 import { Refusal } from '../problem.ts';
 import { shows } from '../router.ts';
 import { integer, object, readBody } from '../validate.ts';
-import { cardView } from '../views.ts';
-import { seenCards } from '../visibility.ts';
-import type { Card, Network, Server } from '../world.ts';
+import { interfaceView } from '../views.ts';
+import { seenInterfaces } from '../visibility.ts';
+import type { Network, NetworkInterface, Server } from '../world.ts';
 import { findNetwork } from './networks.ts';
 
 /** `@source API §4 /servers/{id}/network-interfaces` */
 export const networkInterfaceRoutes: readonly Route[] = [
   shows('list_network_interfaces', '/servers/{id}/network-interfaces', (context) => {
     const server = serverIn(context);
-    const shown = seenCards(context.project, server, context.readings);
-    return shown.map((card) => cardView(server, card, context.readings));
+    const shown = seenInterfaces(context.project, server, context.readings);
+    return shown.map((card) => interfaceView(server, card, context.readings));
   }),
   {
     name: 'add_network_interface',
@@ -27,7 +27,7 @@ export const networkInterfaceRoutes: readonly Route[] = [
 ];
 
 /** Adds a network interface in the next slot of a server, and gives it an address of its network. */
-export function plugCard(server: Server, network: Network): Card {
+export function attachInterface(server: Server, network: Network): NetworkInterface {
   const slot = server.nextCard;
   server.nextCard += 1;
   const card = {
@@ -54,8 +54,8 @@ function addNetworkInterface(context: Context, body: Fields): Reply {
   if (present && context.readings.duplicateCards === 409) {
     throw new Refusal(409, 'network_already_attached', 'The server has a network interface in this network.');
   }
-  const card = plugCard(server, network);
+  const card = attachInterface(server, network);
   recordExecution(context, 'card', `${server.id}/${card.id}`);
   const task = startTask(context, { kind: 'add_card', serverId: server.id, cardId: card.id });
-  return { status: 202, data: cardView(server, card, context.readings), task };
+  return { status: 202, data: interfaceView(server, card, context.readings), task };
 }

@@ -7,7 +7,7 @@ import { detach } from '../tasks.ts';
 import { billableIps, serverView } from '../views.ts';
 import type { GpuPackage, Ip, Server, ServerType } from '../world.ts';
 import { findIp } from './ips.ts';
-import { plugCard } from './network-interfaces.ts';
+import { attachInterface } from './network-interfaces.ts';
 import { type PublicAddress, readServerBody, readServerFields } from './server-body.ts';
 
 /** `@source API §4 /servers` */
@@ -68,7 +68,7 @@ function createServer(context: Context, body: Fields): Reply {
   project.goneServers = project.goneServers.filter((id) => id !== server.id);
   if (ip !== null) attach(server, ip, readings.publicCardAt === 'taskDone');
   const home = project.networks.find((network) => network.isDefault);
-  if (readings.defaultNetworkCard && home !== undefined) plugCard(server, home);
+  if (readings.defaultNetworkCard && home !== undefined) attachInterface(server, home);
   recordExecution(context, 'server', String(server.id));
   const newIpId = fresh && ip !== null ? ip.id : null;
   const task = startTask(context, { kind: 'create_server', serverId: server.id, newIpId });
