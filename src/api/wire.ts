@@ -103,7 +103,7 @@ export const networkSchema: z.ZodType<Network> = z.object({
 });
 
 /** An address of a network interface, as text or in an object; in another form it is not shown. @assumption A53 */
-const cardAddress = z
+const interfaceAddress = z
   .union([z.string().min(1), z.object({ address: z.string().min(1) }).transform(({ address }) => address)])
   .optional()
   .catch(undefined);
@@ -113,7 +113,7 @@ export const networkInterfaceSchema: z.ZodType<NetworkInterface> = z
     id: textId<NetworkInterfaceId>(),
     public: z.boolean(),
     network_id: nullable(numberId<NetworkId>()),
-    ips: z.array(cardAddress).optional().catch(undefined),
+    ips: z.array(interfaceAddress).optional().catch(undefined),
   })
   .transform(({ ips = [], ...card }) => ({
     ...card,

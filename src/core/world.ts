@@ -40,7 +40,7 @@ export function createWorld(parts: WorldParts): World {
         }),
       ),
   );
-  const serversByNetwork = once(() => grouped([...subjects.values()].flatMap(cardsOf)));
+  const serversByNetwork = once(() => grouped([...subjects.values()].flatMap(attachmentsOf)));
 
   const subjectsOf: World['subjectsOf'] = (kind) => subjectsByKind().get(kind) ?? [];
   const serverSubjects = once(() => [...subjects.values()].filter(({ kind }) => factsOf(kind).container));
@@ -51,7 +51,7 @@ export function createWorld(parts: WorldParts): World {
   };
   const keyOf: World['keyOf'] = (object) => keysById().get(objectName(object));
 
-  function cardsOf({ kind, key }: Subject): (readonly [string, ResourceKey])[] {
+  function attachmentsOf({ kind, key }: Subject): (readonly [string, ResourceKey])[] {
     const cards = factsOf(kind).container ? observed.get(key)?.cards : undefined;
     const networks = (cards ?? []).flatMap((card) =>
       card.public || card.network_id === null ? [] : [String(card.network_id)],

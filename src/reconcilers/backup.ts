@@ -167,10 +167,10 @@ function diffNewest(
   const price = priceOf(parent, observed?.backups ?? [], world);
   if (observed === undefined) return { verdict: { verdict: 'create', changes: wanted }, price };
   const last = newest(observed.backups);
-  const doubt = unconfirmed(observed.backups, mostMs, world.apiNow);
+  const warning = unconfirmed(observed.backups, mostMs, world.apiNow);
   const ageMs = last === undefined ? undefined : world.apiNow - takenAt(last);
   if (ageMs !== undefined && ageMs <= mostMs) return unchanged;
-  if (doubt !== undefined) return { ...unchanged, warnings: [{ ...doubt, key }] };
+  if (warning !== undefined) return { ...unchanged, warnings: [{ ...warning, key }] };
   const young = isYoung(binding, mostMs, world.now);
   const listed = observed.backups.some(({ id }) => id === binding?.id);
   if (young && (listed || isYoung(binding, listsLagMs, world.now))) return unchanged;

@@ -21,7 +21,7 @@ export function unclear(reason: string, among: readonly { readonly id: number | 
 }
 
 /** The number of missing ids that are read one by one: more reads would cost more than they prove. */
-const mostLooks = 5;
+const mostSingleReads = 5;
 
 /**
  * A list that lacks an existing resource proves no absence. The function reads the ids that the
@@ -36,7 +36,7 @@ export async function cutShort<Id extends number | string>(
   isThere: (id: string) => Promise<boolean>,
 ): Promise<Extract<Evidence, { verdict: 'unclear' }> | undefined> {
   const shown = new Set(listed.map(String));
-  const missing = [...new Set(expected)].filter((id) => !shown.has(id)).slice(-mostLooks);
+  const missing = [...new Set(expected)].filter((id) => !shown.has(id)).slice(-mostSingleReads);
   for (const id of missing) {
     if (!(await isThere(id))) continue;
     return unclear(`the list of ${noun} is incomplete: it lacks ${id}, which exists`, []);

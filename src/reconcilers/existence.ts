@@ -64,7 +64,7 @@ function judgeExistence(compared: Compared): Diff | undefined {
   if (desired === undefined) return unchanged;
   if (desired.id === undefined) return undefined;
   // If the object of the line is gone, the entry asks for a creation.
-  if (desired.held !== undefined && !isHeldObject(desired.held, live)) return undefined;
+  if (desired.held !== undefined && !isSameObject(desired.held, live)) return undefined;
   if (live?.id === undefined) return notFound(compared, desired.id);
   const known = Object.values(live.identity).join(', ');
   const what = `id ${live.id}${known === '' ? '' : ` (${known})`}`;
@@ -77,7 +77,7 @@ function judgeExistence(compared: Compared): Diff | undefined {
 }
 
 /** The identity of a held object that the live resource shows too is the same. @assumption A17 */
-function isHeldObject(
+function isSameObject(
   { identity }: NonNullable<DesiredResource['held']>,
   live: Existence | undefined,
 ): live is Existence & { readonly id: string } {

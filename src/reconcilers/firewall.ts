@@ -26,7 +26,7 @@ import {
 interface FirewallObserved {
   readonly id: string | undefined;
   readonly live: Firewall;
-  readonly publicCard: boolean;
+  readonly hasPublicInterface: boolean;
   readonly inForce: boolean;
 }
 
@@ -46,9 +46,10 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
     observeInside(subjects, idOf, async (server, { desired }) => {
       const live = desired && (await read.findFirewall(server));
       if (desired === undefined || live === undefined) return undefined;
-      const cards = desired.value.enabled === true ? ((await read.findNetworkInterfaces(server)) ?? []) : [];
-      const publicCard = cards.some((card) => card.public);
-      return { id: String(server), live, publicCard, inForce: live.enabled };
+      const interfaces =
+        desired.value.enabled === true ? ((await read.findNetworkInterfaces(server)) ?? []) : [];
+      const hasPublicInterface = interfaces.some((one) => one.public);
+      return { id: String(server), live, hasPublicInterface, inForce: live.enabled };
     }),
 
   diff(subject, observed, world, replaced) {
@@ -56,14 +57,14 @@ export const firewall: ResourceKind<FirewallEntry, FirewallObserved> = {
     if (desired === undefined || !desired.managed) return unchanged;
     const entry = desired.value;
     if (observed === undefined) {
-      if (entry.enabled === true && !willBePublic(subject, world)) return noPublicCard(subject, world);
+      if (entry.enabled === true && !willBePublic(subject, world)) return noPublicInterface(subject, world);
       return diffNew(subject, entry, replaced?.live, world);
     }
     const fields = undocumentedFields(entry, observed.live, appliedOf(binding));
     const live = shownFirewall(observed.live, fields);
     const changes = diffDeclared(entry, live);
     if (changes.length === 0) return unchanged;
-    if (entry.enabled === true && !observed.publicCard) return noPublicCard(subject, world);
+    if (entry.enabled === true && !observed.hasPublicInterface) return noPublicInterface(subject, world);
     const lost = lostByReplacing(subject.key, live, fields);
     if (lost !== undefined) return lost;
     const pristine = binding === undefined && !live.enabled && live.rules.length === 0;
@@ -175,7 +176,7 @@ function willBePublic(subject: Subject, world: World): boolean {
 }
 
 /** @source API §3.4 */
-function noPublicCard(subject: Subject, world: World): Diff {
+function noPublicInterface(subject: Subject, world: World): Diff {
   const { key, parent = key } = subject;
   const isExpected = willBePublic(subject, world);
   const why = isExpected
@@ -211,9 +212,9 @@ function isAsLeft(applied: AppliedFirewall | undefined, live: Firewall): boolean
 }
 
 /** An operator may have set a field that the API seems to add. The write drops that field. */
-function droppedFields(key: ResourceKey, { doubtful }: UndocumentedFields): Warning[] {
-  if (doubtful.size === 0) return [];
-  const fields = [...doubtful].map(([field, value]) => `${field} (${JSON.stringify(value)})`).join(', ');
+function droppedFields(key: ResourceKey, { unclear }: UndocumentedFields): Warning[] {
+  if (unclear.size === 0) return [];
+  const fields = [...unclear].map(([field, value]) => `${field} (${JSON.stringify(value)})`).join(', ');
   const message = `live rules have ${fields}, an undocumented field. vdcsync assumes that the API adds the field itself, and does not send it. If you set the field, write it in the rules of the spec`;
   return [{ code: 'firewall_field_dropped', key, message }];
 }

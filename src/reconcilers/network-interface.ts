@@ -7,7 +7,7 @@ import type { Preimage } from '../core/preimage.ts';
 import type { NetworkInterface, ServerId } from '../core/resources.ts';
 import { done, doneIf, idIn, notDone, recordedIds } from './evidence.ts';
 import { fromNothing, observeInside, serverOf, toNothing, unchanged } from './existence.ts';
-import { priceOfCard } from './prices.ts';
+import { priceOfInterface } from './prices.ts';
 
 /**
  * A server's network interface in a network. Any network interface in that network satisfies the entry; a missing
@@ -50,13 +50,13 @@ export const networkInterface: ResourceKind<
   billing: {
     /** @assumption A44 */
     billed: true,
-    recordedPrice: (_binding, prices) => priceOfCard(prices),
+    recordedPrice: (_binding, prices) => priceOfInterface(prices),
     priceNow({ desired, binding }, observed, world) {
       const network = desired && world.idOf(desired.value.network);
       const there = observed?.cards.some(
         ({ id, network_id }) => id === binding?.id || String(network_id) === network,
       );
-      return there ? priceOfCard(world) : undefined;
+      return there ? priceOfInterface(world) : undefined;
     },
   },
   timing: { deadlineMs: 10 * 60_000, showsWithinMs: 10 * 60_000, urgency: 3 },
@@ -91,7 +91,7 @@ export const networkInterface: ResourceKind<
       observed === undefined || binding === undefined || observed.id !== undefined
         ? {}
         : { lost: `the server no longer has network interface ${binding.id}` };
-    return { verdict: { verdict: 'create', changes, ...lost }, price: priceOfCard(world) };
+    return { verdict: { verdict: 'create', changes, ...lost }, price: priceOfInterface(world) };
   },
 
   writes: {
@@ -154,6 +154,6 @@ function diffLeaving(
   const name = world.keyOf(networkObject(String(card.network_id))) ?? String(card.network_id);
   return {
     verdict: { verdict: 'delete', changes: toNothing({ network: name }) },
-    freed: priceOfCard(world),
+    freed: priceOfInterface(world),
   };
 }

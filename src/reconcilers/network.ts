@@ -9,7 +9,7 @@ import { grouped } from '../core/world.ts';
 import { cidrPattern, cidrProblem, isSameNetwork, normalCidr } from './cidr.ts';
 import { cutShort, doneIf, integerIdIn, notDone, recordedIds, unclear } from './evidence.ts';
 import { blocking, diffExistence, fromNothing, incomplete, lostOf, unchanged } from './existence.ts';
-import { cardsLeaving, diffLeaving, obstacleOf } from './network/in-use.ts';
+import { diffLeaving, interfacesLeaving, obstacleOf } from './network/in-use.ts';
 import {
   asAnother,
   freeingName,
@@ -194,7 +194,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
       if (verb === 'create') return freeingName(subject, world);
       const id = world.idOf(subject.key);
       if (id === undefined) return [];
-      return world.serversIn(id).flatMap((server) => cardsLeaving(server, id, world) ?? server);
+      return world.serversIn(id).flatMap((server) => interfacesLeaving(server, id, world) ?? server);
     },
   },
 };

@@ -60,7 +60,7 @@ export function priceOfAddress(world: PriceSource): Price {
   return known === undefined ? { unknown: 'the price of an address is not shown' } : { known };
 }
 
-export function priceOfCard(world: PriceSource): Price {
+export function priceOfInterface(world: PriceSource): Price {
   const known = world.profile.prices?.network_interface;
   return known === undefined ? { unknown: 'the price of a network interface is not shown' } : { known };
 }

@@ -164,7 +164,7 @@ export const server: ResourceKind<ServerEntry, ServerObserved, ServerBefore> = {
     if (request?.name === 'resize_server') return rebound(subject, request, entry);
     const [first] = facts?.addresses ?? [];
     const seen = world.observed.get(subject.key) as ServerObserved | undefined;
-    const carded = seen?.id === id ? onPublicCards(seen)[0] : undefined;
+    const carded = seen?.id === id ? publicAddresses(seen)[0] : undefined;
     // If no list shows the server with its address yet, or any more, the address in the answer identifies the server.
     const ipv4 = first?.address ?? carded ?? facts?.address;
     const shown =
@@ -288,14 +288,14 @@ function identityOf(
   const was = binding?.identity ?? {};
   const bound = was.ipv4;
   const held = live.addresses.map(({ address }) => address);
-  const onCards = onPublicCards(live).filter((each) => !held.includes(each));
+  const onInterfaces = publicAddresses(live).filter((each) => !held.includes(each));
   if (bound !== undefined) {
-    const stays = [...held, ...onCards].includes(bound) || (held.length === 0 && desired !== undefined);
-    const now = stays ? bound : (held[0] ?? onCards[0]);
+    const stays = [...held, ...onInterfaces].includes(bound) || (held.length === 0 && desired !== undefined);
+    const now = stays ? bound : (held[0] ?? onInterfaces[0]);
     return { was: { ipv4: bound }, is: now === undefined ? {} : { ipv4: now } };
   }
   if (desired !== undefined || binding === undefined) return { was: {}, is: {} };
-  const theirs = live.addresses.find(world.isUnbound)?.address ?? onCards[0];
+  const theirs = live.addresses.find(world.isUnbound)?.address ?? onInterfaces[0];
   const name = was.name ?? recordOf(binding).body?.name;
   const shown = live.shown?.name.trim();
   const named = typeof name === 'string' && shown !== undefined;
@@ -306,7 +306,7 @@ function identityOf(
 }
 
 /** The addresses on its public network interfaces; a list of addresses may end early. @assumption A8 */
-function onPublicCards({ cards = [] }: ServerObserved): readonly string[] {
+function publicAddresses({ cards = [] }: ServerObserved): readonly string[] {
   return cards.filter((card) => card.public).flatMap(({ addresses }) => addresses);
 }
 

@@ -38,7 +38,7 @@ describe('src/reconcilers/firewall/undocumented.ts', () => {
     ['a write that left the same rules', applied],
   ])('after %s, a field of every rule blocks nothing, and is reported', (_what, before) => {
     const fields = undocumentedFields(entry, live([source]), before);
-    expect(fields).toEqual({ added: new Set(['source']), doubtful: new Map([['source', '10.0.0.1']]) });
+    expect(fields).toEqual({ added: new Set(['source']), unclear: new Map([['source', '10.0.0.1']]) });
     // The plan shows that the write opens the port to every source.
     expect(shownFirewall(live([source]), fields).rules).toEqual([source]);
     expect(sendable(live([source]), fields).rules).toEqual([ssh]);
@@ -51,13 +51,13 @@ describe('src/reconcilers/firewall/undocumented.ts', () => {
       { ...ssh, position: 1, source: 'any' },
     ]);
     const fields = undocumentedFields(entry, moved, before);
-    expect(fields).toEqual({ added: new Set(['position', 'source']), doubtful: new Map() });
+    expect(fields).toEqual({ added: new Set(['position', 'source']), unclear: new Map() });
     expect(shownFirewall(moved, fields).rules).toEqual([https, ssh]);
 
     const narrowed = live([{ ...source, position: 0 }, https]);
     expect(undocumentedFields(entry, narrowed, before)).toEqual({
       added: new Set(['position', 'source']),
-      doubtful: new Map([['source', '10.0.0.1']]),
+      unclear: new Map([['source', '10.0.0.1']]),
     });
   });
 
@@ -65,7 +65,7 @@ describe('src/reconcilers/firewall/undocumented.ts', () => {
     const before = { ...entry, ruleFields: returnedFields(entry, live([{ ...ssh, source: null, id: 7 }])) };
     expect(before.ruleFields).toEqual({ id: [7] });
     const fields = undocumentedFields(entry, live([{ ...https, source: '', id: 8 }]), before);
-    expect(fields).toEqual({ added: new Set(['source', 'id']), doubtful: new Map() });
+    expect(fields).toEqual({ added: new Set(['source', 'id']), unclear: new Map() });
     const narrowed = live([{ ...source, id: 8 }, https]);
     expect(undocumentedFields(entry, narrowed, before)).toMatchObject({ foreign: ['source', '10.0.0.1'] });
   });
@@ -73,7 +73,7 @@ describe('src/reconcilers/firewall/undocumented.ts', () => {
   test('a field that the spec declared before is no change by another client', () => {
     const before = { ...entry, rules: [source], ruleFields: {} };
     const fields = undocumentedFields({ ...entry, rules: [ssh, https] }, live([source]), before);
-    expect(fields).toEqual({ added: new Set(), doubtful: new Map() });
+    expect(fields).toEqual({ added: new Set(), unclear: new Map() });
     const theirs = live([source, { ...https, source: '10.0.0.2' }]);
     expect(undocumentedFields(entry, theirs, before)).toMatchObject({ foreign: ['source', '10.0.0.2'] });
   });

@@ -15,7 +15,7 @@ export interface UndocumentedFields {
   /** Fields that the API adds to rules by itself, such as a position, and fields without a value. They are not sent. */
   readonly added: ReadonlySet<string>;
   /** Those of `added` that an operator may have set outside vdcsync, with one of the values. */
-  readonly doubtful: ReadonlyMap<string, unknown>;
+  readonly unclear: ReadonlyMap<string, unknown>;
   /** The first field that was set outside vdcsync, with its value. */
   readonly foreign?: readonly [field: string, value: unknown];
 }
@@ -35,7 +35,7 @@ export function undocumentedFields(
   const returned = applied?.ruleFields;
   const isEdited = applied !== undefined && returned !== undefined && diffDeclared(applied, live).length > 0;
   const added = new Set<string>();
-  const doubtful = new Map<string, unknown>();
+  const unclear = new Map<string, unknown>();
   let foreign: UndocumentedFields['foreign'];
   for (const field of fields) {
     // The spec declared the field before.
@@ -50,13 +50,13 @@ export function undocumentedFields(
     } else if (before !== undefined) {
       added.add(field);
       const other = values.find((value) => !isNumbering(value) && !before.some((each) => equal(each, value)));
-      if (other !== undefined) doubtful.set(field, other);
+      if (other !== undefined) unclear.set(field, other);
     } else if (values.length === live.rules.length && !isEdited) {
       added.add(field);
-      doubtful.set(field, values.find((value) => !isNumbering(value)) ?? values[0]);
+      unclear.set(field, values.find((value) => !isNumbering(value)) ?? values[0]);
     } else foreign ??= [field, values[0]];
   }
-  return { added, doubtful, ...(foreign && { foreign }) };
+  return { added, unclear, ...(foreign && { foreign }) };
 }
 
 /** A position or a number of the rule filters no traffic. Other users' changes renumber the rules. */
@@ -70,8 +70,8 @@ export function sendable(live: Firewall, { added }: UndocumentedFields): Firewal
 }
 
 /** The live firewall as a plan shows it. A field that an operator may have set is shown, because it may filter traffic. */
-export function shownFirewall(live: Firewall, { added, doubtful }: UndocumentedFields): Firewall {
-  const isHidden = (field: string) => !doubtful.has(field) || isNumbering(doubtful.get(field));
+export function shownFirewall(live: Firewall, { added, unclear }: UndocumentedFields): Firewall {
+  const isHidden = (field: string) => !unclear.has(field) || isNumbering(unclear.get(field));
   return withoutFields(live, new Set([...added].filter(isHidden)));
 }
 

@@ -19,7 +19,7 @@ export function diffLeaving({ key, kind }: Subject, live: Network, world: World)
   const own = inside.filter(
     (key) =>
       world.subjects.get(key)?.desired !== undefined &&
-      cardsLeaving(key, String(live.id), world) === undefined,
+      interfacesLeaving(key, String(live.id), world) === undefined,
   );
   const staying = (live.server_count ?? 0) - (inside.length - own.length);
   if (staying > 0) {
@@ -57,7 +57,7 @@ function namesOf(managed: readonly ResourceKey[], count: number): string {
 }
 
 /** The network interfaces whose removal takes the server out of the network; `undefined` if another one remains. */
-export function cardsLeaving(
+export function interfacesLeaving(
   server: ResourceKey,
   id: string,
   world: World,

@@ -68,7 +68,7 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
   const others = world.freeIps().filter(isInTheWay);
   const left = keepsOld(key, world)
     ? []
-    : heldBeside(key, id, world).filter((each) => staysBehind(each, world));
+    : otherAddressesOf(key, id, world).filter((each) => staysBehind(each, world));
   const isOurs = others.every((each) => !world.isUnbound(each));
   const [other, ...further] = [...others, ...left];
   if (other === undefined) return undefined;
@@ -156,7 +156,7 @@ function leavingHolder(key: ResourceKey, world: World): ResourceKey | undefined 
 export function releasedFirst({ key }: Subject, world: World): readonly ResourceKey[] {
   if (!takesAddress(key, world)) return [];
   const subjectOf = ({ id }: Ip) => world.subjects.get(world.keyOf(addressObject(id)) as ResourceKey) ?? [];
-  const held = (keepsOld(key, world) ? [] : heldBeside(key, undefined, world))
+  const held = (keepsOld(key, world) ? [] : otherAddressesOf(key, undefined, world))
     .flatMap(subjectOf)
     .filter(({ parent, desired }) => parent === undefined && desired === undefined);
   const left = world
@@ -183,7 +183,7 @@ function keepsOld(key: ResourceKey, world: World): boolean {
 }
 
 /** The addresses of the server that a key is bound to, except for the address with that id. */
-function heldBeside(key: ResourceKey, id: string | undefined, world: World): readonly Ip[] {
+function otherAddressesOf(key: ResourceKey, id: string | undefined, world: World): readonly Ip[] {
   return world.ipsOf(world.idOf(key) ?? '').filter((each) => String(each.id) !== id);
 }
 
@@ -280,9 +280,9 @@ function claimSequence(
     .flatMap(({ id, kind, verb, key }) => {
       const ip = kind === 'server' && verb === 'create' ? claimedBy(key, world) : undefined;
       if (ip === undefined) return [];
-      const isDoubted = unconfirmed.has(key) || unconfirmed.has(ip);
+      const isUnconfirmed = unconfirmed.has(key) || unconfirmed.has(ip);
       const holder = leavingHolder(key, world);
-      const rank = holder !== undefined ? 3 : world.isThere(ip) ? 0 : isDoubted ? 1 : 2;
+      const rank = holder !== undefined ? 3 : world.isThere(ip) ? 0 : isUnconfirmed ? 1 : 2;
       return [{ id, key, ip, holder, rank }];
     })
     // The first claim would take the address that is free already; an unconfirmed address may be free as well.

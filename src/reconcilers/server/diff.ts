@@ -114,7 +114,7 @@ function diffReplace(
   const order = orderOf(existing);
   const problem =
     order === 'create_first' && holdsNamed(existing)
-      ? heldByOld(existing)
+      ? attachedToOld(existing)
       : addressProblem(subject.key, entry, world);
   if (problem !== undefined) {
     const waits = problem.code === 'dependency_blocked' && permitted(entry) !== undefined;
@@ -228,7 +228,7 @@ function mayBeRefused({ key, binding }: Subject, body: ServerBody, world: World)
 }
 
 /** The API attaches free addresses only. */
-function heldByOld({ subject: { binding }, entry }: Existing): BodyProblem {
+function attachedToOld({ subject: { binding }, entry }: Existing): BodyProblem {
   return {
     code: 'address_in_use',
     reason: `the entry asks for the new server first, and ${addressOf(entry)} is attached to the old server ${binding?.id} until its deletion`,

@@ -12,7 +12,7 @@ import { diffFields, droppedFields, recordOf } from './applied-fields.ts';
 import type { BodyProblem } from './body.ts';
 import type { ServerObserved } from './entry.ts';
 import { type Existing, fieldsToReplace, holdsNamed } from './existing.ts';
-import { canResize, diffDoubted, diffShown, isSize } from './resize.ts';
+import { canResize, diffShown, diffUnconfirmed, isSize } from './resize.ts';
 
 /** The differences between the server and the spec. */
 export interface Differences {
@@ -26,7 +26,7 @@ export interface Differences {
   /** Sizes that differ in the API's reads, without an edit of the spec. */
   readonly moved: readonly Change[];
   /** Sizes of a resize that was given up, and that the profile no longer permits. */
-  readonly doubted: readonly Change[];
+  readonly unconfirmed: readonly Change[];
   readonly address: readonly Change[];
   /** Applied values that the catalogue no longer has. */
   readonly notes: readonly string[];
@@ -41,14 +41,14 @@ export function differencesOf(existing: Existing): Differences {
     member(live.shown, path) !== undefined || (resizable && isSize({ path }));
   const { changes, notes } = diffFields(entry, recordOf(subject.binding), world, harmless);
   const { asked: renamed, along } = diffName(subject);
-  const doubted = without(diffDoubted(entry, subject), changes);
-  const edited = [...changes, ...(resizable ? doubted : [])];
+  const unconfirmed = without(diffUnconfirmed(entry, subject), changes);
+  const edited = [...changes, ...(resizable ? unconfirmed : [])];
   const asked = [...renamed, ...edited.flatMap((change) => asShown(change, live))];
   return {
     asked,
     along: [...along, ...droppedFields(entry, recordOf(subject.binding))],
     moved: without(diffShown(entry, live.shown), asked),
-    doubted: resizable ? [] : doubted.flatMap((change) => asShown(change, live)),
+    unconfirmed: resizable ? [] : unconfirmed.flatMap((change) => asShown(change, live)),
     address: diffAddress(existing),
     notes,
     resizable,

@@ -37,7 +37,8 @@ export function diffSize(
   if (wrong !== undefined) return blocking('update', wrong.code, wrong.reason, wrong.remedies(subject.key));
   const loss = diskLoss(subject, differing, type, shown, world);
   const held =
-    (loss && heldLoss(subject, loss, differing, world)) ?? heldUnconfirmed(subject, differing, shown, world);
+    (loss && blockedLoss(subject, loss, differing, world)) ??
+    blockedUnconfirmed(subject, differing, shown, world);
   if (held !== undefined) return held;
   const changes = [...differing.asked, ...differing.moved];
   const sized = { ...made, ...Object.fromEntries(changes.map(({ path, to }) => [path, to])) };
@@ -121,7 +122,7 @@ export function withUnconfirmed({ applied }: Binding, { body }: WriteRequest): J
 }
 
 /** Sizes that the server may have, and that differ from the spec. */
-export function diffDoubted(entry: ServerEntry, { binding }: Subject): Change[] {
+export function diffUnconfirmed(entry: ServerEntry, { binding }: Subject): Change[] {
   return diffShown(entry, recordOf(binding).doubted as Sizes | undefined);
 }
 
@@ -157,7 +158,7 @@ function diskLoss(
       return { change, size, loses: `the data that does not fit on the new disk (${unknown})` };
     }
     if (change.from === to) continue;
-    const had = [change.from, ...(size === 'shown' ? [] : doubted(subject, path))];
+    const had = [change.from, ...(size === 'shown' ? [] : unconfirmedSize(subject, path))];
     const diskOf = (value: unknown) => (path === 'disk_gb' ? (value as number | null) : planned(value));
     const before = shown?.disk_gb === undefined ? had.map(diskOf) : [shown.disk_gb];
     const after = diskOf(to);
@@ -173,7 +174,7 @@ function diskLoss(
 }
 
 /** The size that the server may have after a resize that was given up. */
-function doubted({ binding }: Subject, path: string): readonly unknown[] {
+function unconfirmedSize({ binding }: Subject, path: string): readonly unknown[] {
   return [recordOf(binding).doubted?.[path]].filter((each) => each !== undefined);
 }
 
@@ -181,7 +182,7 @@ function doubted({ binding }: Subject, path: string): readonly unknown[] {
  * A smaller disk destroys data, as a replacement of the server does, so the same setting permits both.
  * The setting covers only edits of the spec: a disk that another user enlarged may be in use.
  */
-function heldLoss(
+function blockedLoss(
   subject: Subject<ServerEntry>,
   { change, loses, size }: DiskLoss,
   { asked, moved }: SizeChanges,
@@ -226,7 +227,7 @@ function certaintyOf({ binding }: Subject, path: string, shown: Server | undefin
  * A resize sends every size that the spec declares, so it also sends sizes that the edit does not change. @assumption
  * A48
  */
-function heldUnconfirmed(
+function blockedUnconfirmed(
   subject: Subject<ServerEntry>,
   { asked, moved }: SizeChanges,
   shown: Server | undefined,

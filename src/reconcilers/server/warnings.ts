@@ -15,15 +15,15 @@ import { type Existing, holdsNamed } from './existing.ts';
 /** Warnings about an existing server, for every verdict. */
 export function liveWarnings(existing: Existing, differences: Differences): Warning[] {
   const { key } = existing.subject;
-  const { notes, moved, doubted, resizable } = differences;
+  const { notes, moved, unconfirmed, resizable } = differences;
   return [
     ...inCreation(existing),
-    ...surplusCards(existing),
+    ...surplusInterfaces(existing),
     ...misattached(existing),
     ...unasked(existing),
     ...notes.map((message): Warning => ({ code: 'catalogue_changed', key, message })),
     ...shownOtherwise(existing, resizable ? [] : moved),
-    ...doubted.map(mayBe(existing.subject)),
+    ...unconfirmed.map(mayBe(existing.subject)),
   ];
 }
 
@@ -72,19 +72,19 @@ export function unreadFields(
   live: ServerObserved | undefined,
 ): ReturnType<typeof madeOf> {
   const { desired } = subject;
-  if (desired === undefined || heldRecord(subject).body != null) return [];
+  if (desired === undefined || recordOfObject(subject).body != null) return [];
   return madeOf(desired.value).filter((field) => member(live?.shown, field) === undefined);
 }
 
 /** Of the binding, or of the object that the entry takes back. */
-function heldRecord({ desired, binding }: Pick<Subject<ServerEntry>, 'desired' | 'binding'>) {
+function recordOfObject({ desired, binding }: Pick<Subject<ServerEntry>, 'desired' | 'binding'>) {
   const held = desired?.held;
   return recordOf(binding ?? (held && { applied: held.applied }));
 }
 
 /** Reported at the adoption. */
 export function unchecked(subject: Subject<ServerEntry>, live: ServerObserved): Warning[] {
-  const { known = [] } = heldRecord(subject);
+  const { known = [] } = recordOfObject(subject);
   const fields = unreadFields(subject, live).filter((field) => !known.includes(field));
   if (fields.length === 0) return [];
   const names = fields.join(', ');
@@ -131,7 +131,7 @@ function unasked({ subject, live, world }: Existing): Warning[] {
  * Removing a network interface is undocumented, so vdcsync can only report a surplus one; with a profile it removes
  * only those that this spec added. A spec that names no networks permits every network interface. @assumption A15
  */
-function surplusCards({ subject, live, world }: Existing): Warning[] {
+function surplusInterfaces({ subject, live, world }: Existing): Warning[] {
   const cards = world.childrenOf(subject.key).filter(({ kind }) => kind === 'network_interface');
   if (!cards.some(({ desired }) => desired !== undefined)) return [];
   const wanted = new Set(
