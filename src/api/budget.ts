@@ -54,7 +54,7 @@ const pollPatienceMs = 30_000;
  */
 const maxInFlight = 8;
 /** A wait of at least this time, in real ms, is reported. */
-const toldWaitMs = 5_000;
+const reportedWaitMs = 5_000;
 /** At most this share of the slots is reserved. The other requests always have the rest. */
 const mostReserved = 1 / 3;
 /** The longest closing, for any value in an answer or a remembered note, in real ms. */
@@ -106,7 +106,7 @@ export class Budget {
   #alarm: AbortController | undefined;
   #closing = new AbortController();
   /** The end of the last reported wait, on the monotonic clock. */
-  #toldUntil = Number.NEGATIVE_INFINITY;
+  #reportedUntil = Number.NEGATIVE_INFINITY;
 
   constructor(options: BudgetOptions) {
     this.bucket = options.bucket;
@@ -357,8 +357,8 @@ export class Budget {
     const { timeScale, onWait } = this.#options;
     const realMs = (until - now) / timeScale;
     // Several requests that were refused together cause one report.
-    if (realMs < toldWaitMs || until < this.#toldUntil + toldWaitMs * timeScale) return;
-    this.#toldUntil = until;
+    if (realMs < reportedWaitMs || until < this.#reportedUntil + reportedWaitMs * timeScale) return;
+    this.#reportedUntil = until;
     onWait?.({ realMs, waiting: this.#waiting.size, limited: now < this.#closedUntil });
   }
 }

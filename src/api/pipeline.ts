@@ -99,14 +99,14 @@ export class Pipeline {
   async exchange(call: Call): Promise<Exchanged> {
     const tried = new Set<PooledToken>();
     for (;;) {
-      const pass = await this.#acquire(call, tried);
+      const grant = await this.#acquire(call, tried);
       // Another request's 429 may have arrived since the budget gave the slot.
-      if (pass.budget.isClosed()) {
-        pass.slot.unsent();
+      if (grant.budget.isClosed()) {
+        grant.slot.unsent();
         continue;
       }
-      const answer = await this.#exchangeUnder(call, pass);
-      const { token } = pass;
+      const answer = await this.#exchangeUnder(call, grant);
+      const { token } = grant;
       tried.add(token);
       const ofToken = this.#tokens.learn(token, call, answer);
       if (ofToken && call.bucket === 'reads' && tried.size < mostTokensTried) continue;
@@ -114,16 +114,16 @@ export class Pipeline {
     }
   }
 
-  #exchangeUnder(call: Call, pass: Pass): Promise<ApiAnswer> {
+  #exchangeUnder(call: Call, grant: Grant): Promise<ApiAnswer> {
     if (call.mayGo?.() === false) {
-      pass.slot.unsent();
+      grant.slot.unsent();
       return Promise.reject(new Error('the values that the request depends on are too old by now'));
     }
     this.#count(call);
-    return traced(this.#options.tracing, ...spanOf(call), (span) => this.#exchanged(call, pass, span));
+    return traced(this.#options.tracing, ...spanOf(call), (span) => this.#exchanged(call, grant, span));
   }
 
-  async #exchanged(call: Call, { slot, token, budget }: Pass, span: Span): Promise<ApiAnswer> {
+  async #exchanged(call: Call, { slot, token, budget }: Grant, span: Span): Promise<ApiAnswer> {
     const { clock, apiClock, hidden } = this.#options;
     const startedAt = clock.monotonic();
     const response = await this.#sendOnce(httpRequest(this.#options, call, token.secret), slot, call);
@@ -204,7 +204,7 @@ export class Pipeline {
   }
 
   /** The tokens may change while their request waits; then it waits again, in the budget of one of the new ones. */
-  async #acquire(call: Call, tried: ReadonlySet<PooledToken>): Promise<Pass> {
+  async #acquire(call: Call, tried: ReadonlySet<PooledToken>): Promise<Grant> {
     const tokens = this.#tokens;
     for (;;) {
       tokens.refresh();
@@ -278,8 +278,8 @@ export class Pipeline {
   }
 
   #log({ method, path }: Call, answer: ApiAnswer, durationMs: number): void {
-    const told = 'requestId' in answer ? { requestId: answer.requestId } : { reason: answer.reason };
-    const fields = { method, path, status: answer.status, durationMs: Math.round(durationMs), ...told };
+    const result = 'requestId' in answer ? { requestId: answer.requestId } : { reason: answer.reason };
+    const fields = { method, path, status: answer.status, durationMs: Math.round(durationMs), ...result };
     this.#options.logger.debug(fields, 'answered');
   }
 
@@ -304,7 +304,7 @@ export class Pipeline {
 }
 
 /** The values that belong to one sending of a request. */
-interface Pass {
+interface Grant {
   readonly slot: Slot;
   readonly token: PooledToken;
   readonly budget: Budget;

@@ -115,9 +115,9 @@ export function createTaskWatch(options: TasksOptions): TaskWatch {
         // A first poll after the estimate does not show how long the task took. Causes are a restart, the budget, or
         // other tasks that have lowered the estimate since.
         const { ms } = await durations.usual(task.sort);
-        const telling = misses > 0 || askedAt <= ms * 1.1 + pollStep.shortestMs;
+        const isInformative = misses > 0 || askedAt <= ms * 1.1 + pollStep.shortestMs;
         const isPrompt = isUrgent && askedAt <= estimate.earliestMs * 1.1 + pollStep.shortestMs;
-        if (end.end === 'succeeded' && telling)
+        if (end.end === 'succeeded' && isInformative)
           await durations.learn(task.sort, {
             misses,
             endedBy: askedAt,

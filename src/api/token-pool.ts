@@ -56,7 +56,7 @@ interface PoolMember extends PooledToken {
   /** Writes that the API refuses to it; `*`: every write. */
   readonly refuses: Set<string>;
   /** Warnings so far: each is logged once. */
-  readonly told: Set<string>;
+  readonly warned: Set<string>;
 }
 
 /**
@@ -258,13 +258,13 @@ export class TokenPool {
     member.standing = isRight ? 'in service' : 'out';
     member.checkedAt = startedAt;
     member.checkAfter = now + outMs;
-    if (isRight) member.told.delete(refusedToken);
+    if (isRight) member.warned.delete(refusedToken);
     else this.#warn(member, member.foreign ? foreignToken : refusedToken);
   }
 
   #warn(member: PoolMember, message: string): void {
-    if (member.told.has(message)) return;
-    member.told.add(message);
+    if (member.warned.has(message)) return;
+    member.warned.add(message);
     // Counted from one, like the lines of a file: no log shows the token itself.
     const tokenNumber = this.#members.indexOf(member) + 1;
     this.#options.logger.warn({ tokenNumber, tokens: this.#members.length }, message);
@@ -281,7 +281,7 @@ export class TokenPool {
       },
       ...{ standing: 'unchecked', foreign: false, checking: undefined },
       ...{ checkedAt: Number.NEGATIVE_INFINITY, checkAfter: Number.NEGATIVE_INFINITY },
-      ...{ refuses: new Set<string>(), told: new Set<string>() },
+      ...{ refuses: new Set<string>(), warned: new Set<string>() },
     };
   }
 }

@@ -174,7 +174,7 @@ async function assemble(
     logger: await loggerOf(io, options),
     // A daemon has a log alone.
     ...(options.logger === undefined
-      ? { onWait: (wait: BudgetWait) => tellerOf(io, options)(waitLine(wait, together, clock.now())) }
+      ? { onWait: (wait: BudgetWait) => lineWriterOf(io, options)(waitLine(wait, together, clock.now())) }
       : {}),
     version,
     ...(tracing === undefined ? {} : { tracing }),
@@ -263,7 +263,7 @@ function memoryOf(store: StateStore, { mode, replica }: SessionOptions): UseMemo
   };
 }
 
-function tellerOf(io: Io, { writeLog }: Pick<SessionOptions, 'writeLog'>): (line: string) => void {
+function lineWriterOf(io: Io, { writeLog }: Pick<SessionOptions, 'writeLog'>): (line: string) => void {
   return writeLog ?? ((line) => void io.stderr.write(line));
 }
 
@@ -304,5 +304,5 @@ async function loggerOf(io: Io, options: SessionOptions): Promise<ApiLogger> {
   const { level, format } = logSettings(io);
   if (level === 'silent') return silent;
   const { createLogger } = await import('../platform/logger.ts');
-  return createLogger({ level, format, write: tellerOf(io, options) });
+  return createLogger({ level, format, write: lineWriterOf(io, options) });
 }
