@@ -87,10 +87,10 @@ export class StateError extends Remediable {
 }
 
 /** Another process owns the state: nothing is wrong with it, and it may be free in a moment. */
-export class StateHeldError extends StateError {}
+export class StateInUseError extends StateError {}
 
 /** A later release has updated the tables of the state. A process of this release gives way to it. */
-export class LaterReleaseError extends StateHeldError {}
+export class LaterReleaseError extends StateInUseError {}
 
 /** A saved plan no longer fits the world or the spec. */
 export class PlanStaleError extends Remediable {

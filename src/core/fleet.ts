@@ -65,14 +65,14 @@ export interface Taking {
 }
 
 /** The turn after this one. */
-export interface NextTurn {
+export interface NextReconciliation {
   readonly trigger: Trigger;
   readonly afterMs: number;
   readonly urgency: number;
 }
 
 /** The turn that continues one which its replica could not end. */
-export function continued({ trigger, urgency }: JobClaim): NextTurn {
+export function continued({ trigger, urgency }: JobClaim): NextReconciliation {
   return { trigger, afterMs: 0, urgency: Math.max(urgency, urgencies.begun) };
 }
 
@@ -86,7 +86,7 @@ export interface FleetQueue {
   /** Confirms that this replica works on these jobs. Returns the ids of those that are still its own. */
   confirm(claims: readonly JobClaim[]): Promise<ReadonlySet<string>>;
   /** The turn has ended. Without `next`, the key gets no other job. */
-  end(claim: JobClaim, next: NextTurn | undefined): Promise<void>;
+  end(claim: JobClaim, next: NextReconciliation | undefined): Promise<void>;
   /** The turn has failed: it is made again, after 1, 2, 4 … s. */
   fail(claim: JobClaim, reason: string): Promise<void>;
   /** The keys are due now, or as soon as their turn in hand has ended. */

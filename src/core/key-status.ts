@@ -1,5 +1,5 @@
 import { containersOf, type ResourceKey, retiredFrom } from './keys.ts';
-import { type Blocked, isWaiting, type Plan, tellsDifference } from './plan.ts';
+import { type Blocked, isWaiting, type Plan, reportsDifference } from './plan.ts';
 import type { Binding, Intent } from './state.ts';
 
 /**
@@ -62,7 +62,7 @@ export function keyStatusesOf({
   const absent = keysOf(found.filter(({ verb }) => verb === 'create' || verb === 'adopt'));
   const open = keysOf(intents);
   const planned = keysOf(plan?.operations ?? []);
-  const differing = keysOf((plan?.warnings ?? []).filter(tellsDifference));
+  const differing = keysOf((plan?.warnings ?? []).filter(reportsDifference));
   const ending = keysOf((plan?.operations ?? []).filter(ends));
   const endBlocked = keysOf((plan?.blocked ?? []).filter(ends));
   const undeclared = keysOf((plan?.warnings ?? []).filter(({ code }) => code === 'no_longer_declared'));

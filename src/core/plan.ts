@@ -111,7 +111,7 @@ export function blockedJson({ remedies, ...blocked }: Blocked, flags = '') {
 }
 
 /** Whether the resource differs from the spec, although the plan has no operation for the difference. */
-export function tellsDifference({ code }: Warning): boolean {
+export function reportsDifference({ code }: Warning): boolean {
   return code === 'in_flight' || code === 'released' || isLeft({ code });
 }
 

@@ -46,7 +46,7 @@ const anyTurn = { urgency: 1 };
 export function createEngine(deps: EngineDeps): Engine {
   const gate = createWriteGate(deps.clock, {
     roomMs: deps.writes.roomMs,
-    paceMs: () => deps.profile.limits.windowMs / deps.writes.perWindow(),
+    writeIntervalMs: () => deps.profile.limits.windowMs / deps.writes.perWindow(),
   });
   const runs = createWriteGate(deps.clock);
   const { hidden, onEvent } = deps;

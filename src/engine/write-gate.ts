@@ -11,7 +11,7 @@ import type { ResourceKey } from '../core/keys.ts';
  */
 export interface WriteGate {
   /** Runs `work` alone. Rejects with the reason of the signal if the signal aborts before the turn. */
-  run<Result>(work: () => Promise<Result>, options: TurnOptions): Promise<Result>;
+  run<Result>(work: () => Promise<Result>, options: WriteOptions): Promise<Result>;
   /** Whether works wait for their turn. */
   isWaited(): boolean;
   /** Called by the work that has the turn and is about to send. The next waiting works prepare their reads. */
@@ -25,7 +25,7 @@ export interface WriteGate {
   settle(firewall: ResourceKey): void;
 }
 
-export interface TurnOptions {
+export interface WriteOptions {
   readonly urgency: number;
   readonly signal?: AbortSignal | undefined;
   /** Called shortly before the turn, so that `work` finds fresh reads. */
@@ -34,7 +34,7 @@ export interface TurnOptions {
   readonly exposes?: boolean | undefined;
 }
 
-interface Waiter extends TurnOptions {
+interface Waiter extends WriteOptions {
   /** When it became ready, on the monotonic clock. */
   readonly since: number;
   readonly enter: () => void;
@@ -52,7 +52,7 @@ const freshForMs = 45_000;
  * free soon after each end, and so that the polls of many tasks at once do not exceed the read budget. The creation of a
  * server takes the place of its firewall too. Writes that were late can be sent sooner, at most this many.
  */
-const exposedPaces = 2.1;
+const exposedIntervals = 2.1;
 const mostBehind = 4;
 /** The time that a firewall may wait for the write budget, in ms. */
 const firewallGraceMs = 500;
@@ -64,10 +64,10 @@ export interface GateBudget {
   /** The time until this number of writes can be sent, in ms. */
   roomMs(writes: number): number;
   /** The time between two writes that are spread evenly, in ms. */
-  paceMs(): number;
+  writeIntervalMs(): number;
 }
 
-const noBudget: GateBudget = { roomMs: () => 0, paceMs: () => 0 };
+const noBudget: GateBudget = { roomMs: () => 0, writeIntervalMs: () => 0 };
 
 export function createWriteGate(
   clock: Pick<Clock, 'monotonic' | 'sleep'>,
@@ -114,8 +114,10 @@ export function createWriteGate(
   /** A few slow turns do not delay the turns after them. */
   function space({ urgency, exposes }: Waiter, now: number): void {
     if (urgency === Number.POSITIVE_INFINITY) return;
-    const paceMs = budget.paceMs();
-    nextAt = Math.max(nextAt, now - mostBehind * paceMs) + (exposes === true ? exposedPaces : 1) * paceMs;
+    const intervalMs = budget.writeIntervalMs();
+    nextAt =
+      Math.max(nextAt, now - mostBehind * intervalMs) +
+      (exposes === true ? exposedIntervals : 1) * intervalMs;
   }
 
   function wait(ms: number): void {
@@ -138,7 +140,7 @@ export function createWriteGate(
     return Math.max(0, ...late);
   }
 
-  async function enter(options: TurnOptions): Promise<void> {
+  async function enter(options: WriteOptions): Promise<void> {
     const { signal } = options;
     signal?.throwIfAborted();
     await new Promise<void>((resolve, reject) => {

@@ -1,5 +1,5 @@
 import type { Desired } from '../core/desired.ts';
-import { ApiProblem, NotAbsentError, StateError, StateHeldError, TooSoonError } from '../core/errors.ts';
+import { ApiProblem, NotAbsentError, StateError, StateInUseError, TooSoonError } from '../core/errors.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import { type CommandResult, type Remedy, stepsOf } from '../core/remedy.ts';
 import { TransportError } from '../core/transport.ts';
@@ -116,7 +116,7 @@ export function remediesOf(
   // A revoked token says nothing about the command.
   const isRevoked = said instanceof ApiProblem && said.status === 401;
   // The operator reads the state again, which may hold the answer or not.
-  const isOfDisk = said instanceof StateError && !(said instanceof StateHeldError);
+  const isOfDisk = said instanceof StateError && !(said instanceof StateInUseError);
   if (said instanceof Error && !isCut && !isRevoked && !isOfDisk)
     stage.fail('I12', `vdcsync ${textOf(command)}: failed: ${said.message}`);
   return said instanceof Error ? [] : (said?.remedies ?? []);

@@ -12,7 +12,7 @@ export function checkUniqueness(entries: readonly Entry[], report: Report): void
   reportTwice(top, report, {
     identify: ({ resource }) => (resource.id === undefined ? undefined : `${resource.kind} ${resource.id}`),
     place: (entry) => fieldPosition(entry, 'id'),
-    tell: ({ resource, kind }, first, at) =>
+    messageOf: ({ resource, kind }, first, at) =>
       `${resource.key} and ${first.resource.key} (${at}) are bound to the same ${noun(kind)}, id ${resource.id}`,
   });
   reportTwice(
@@ -22,7 +22,7 @@ export function checkUniqueness(entries: readonly Entry[], report: Report): void
       identify: ({ resource: { kind, value } }) =>
         value.name === undefined ? undefined : `${kind} ${value.name.trim()}`,
       place: (entry) => fieldPosition(entry, 'name'),
-      tell: ({ resource, kind }, first, at) =>
+      messageOf: ({ resource, kind }, first, at) =>
         `${resource.key} and ${first.resource.key} (${at}) have the same name, ${kind.entry.section?.sameName}`,
     },
   );
@@ -32,7 +32,7 @@ export function checkUniqueness(entries: readonly Entry[], report: Report): void
     {
       identify: ({ resource }) => resource.key,
       place: ({ located }) => located.position,
-      tell: ({ located }, _first, at) => `duplicate value ${located.shown}: first at ${at}`,
+      messageOf: ({ located }, _first, at) => `duplicate value ${located.shown}: first at ${at}`,
     },
   );
   reportMoves(top, report);
@@ -65,17 +65,17 @@ function reportMoves(entries: readonly Entry[], report: Report): void {
 interface Rule {
   identify(entry: Entry): string | undefined;
   place(entry: Entry): Position;
-  tell(entry: Entry, first: Entry, at: string): string;
+  messageOf(entry: Entry, first: Entry, at: string): string;
 }
 
-function reportTwice(entries: readonly Entry[], report: Report, { identify, place, tell }: Rule): void {
+function reportTwice(entries: readonly Entry[], report: Report, { identify, place, messageOf }: Rule): void {
   const seen = new Map<string, Entry>();
   for (const entry of entries) {
     const identity = identify(entry);
     if (identity === undefined) continue;
     const first = seen.get(identity);
     if (first === undefined) seen.set(identity, entry);
-    else report(place(entry), tell(entry, first, formatPosition(place(first))));
+    else report(place(entry), messageOf(entry, first, formatPosition(place(first))));
   }
 }
 

@@ -6,7 +6,7 @@ import {
   type HeardHint,
   type Hint,
   type JobClaim,
-  type NextTurn,
+  type NextReconciliation,
   sourceKey,
   type Taking,
   type Trigger,
@@ -15,7 +15,7 @@ import {
 import { parsePostgresUrl } from './postgres-url.ts';
 
 /** A job to be. */
-interface WantedJob extends NextTurn {
+interface WantedJob extends NextReconciliation {
   readonly key: string;
 }
 
@@ -105,7 +105,7 @@ export class JobQueue implements FleetQueue {
   }
 
   /** The next job is there before this one is done, so that a process that ends in between loses no key. */
-  async end(claim: JobClaim, next: NextTurn | undefined): Promise<void> {
+  async end(claim: JobClaim, next: NextReconciliation | undefined): Promise<void> {
     if (next !== undefined)
       await this.#boss.insert(this.#jobs, [this.#insertOf({ ...next, key: claim.key })]);
     await this.#boss.complete(this.#jobs, [attemptOf(claim)]);

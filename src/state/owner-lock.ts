@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { pid } from 'node:process';
 import { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '../core/clock.ts';
-import { StateHeldError } from '../core/errors.ts';
+import { StateInUseError } from '../core/errors.ts';
 import { moment } from '../core/time.ts';
 import { codeOf, sqliteCode, stateFailure } from './sqlite-reader.ts';
 
@@ -33,7 +33,7 @@ export interface OwnerLockOptions {
  * would shut out the readers.) The file stays behind: after its deletion, two processes could lock two files of the
  * same name.
  *
- * @throws StateHeldError naming the holder, if the lock is still taken after `waitMs`.
+ * @throws StateInUseError naming the holder, if the lock is still taken after `waitMs`.
  */
 export async function acquireOwnerLock(
   path: string,
@@ -47,7 +47,7 @@ export async function acquireOwnerLock(
 /**
  * Tries to take a lock until `waitMs` is over; `isLast` says that it is.
  *
- * @throws StateHeldError naming the holder
+ * @throws StateInUseError naming the holder
  */
 export async function waitFor<Lock>(
   label: string,
@@ -62,7 +62,7 @@ export async function waitFor<Lock>(
     const lock = await take(isLast);
     if (lock !== undefined) return lock;
     const holder = await holderNow();
-    if (isLast) throw new StateHeldError(heldBy(label, holder));
+    if (isLast) throw new StateInUseError(inUseText(label, holder));
     if (tries === 0) onWait?.(holder);
     await clock.sleep(Math.min(pollMs, leftMs));
   }
@@ -145,7 +145,7 @@ function holderFile(path: string): string {
 }
 
 /** The reason why a state cannot be owned now, with a remedy. `label`: the name of the state for messages. */
-export function heldBy(label: string, holder: LockHolder | undefined): string {
+export function inUseText(label: string, holder: LockHolder | undefined): string {
   const who =
     holder === undefined
       ? 'another process'

@@ -102,16 +102,16 @@ export class PostgresSessions {
  */
 async function checkKeepsLocks(connection: PostgresConnection): Promise<void> {
   // Of no state: their ids are above 0.
-  const nobody = -connection.backendPid;
-  await connection.query('SELECT pg_try_advisory_lock($1::integer, $2::integer)', lockClass, nobody);
-  const held = await connection.query(
+  const unusedId = -connection.backendPid;
+  await connection.query('SELECT pg_try_advisory_lock($1::integer, $2::integer)', lockClass, unusedId);
+  const released = await connection.query(
     `SELECT pg_advisory_unlock($1::integer, $2::integer) FROM pg_locks
      WHERE locktype = 'advisory' AND classid = $1::bigint::oid AND objid = ($2::bigint & 4294967295)::oid
        AND pid = pg_backend_pid() AND granted`,
     lockClass,
-    nobody,
+    unusedId,
   );
-  if (held.length === 1) return;
+  if (released.length === 1) return;
   throw new StateError(
     `The server of ${connection.label} does not keep locks for a session, so it cannot guard a state. ` +
       'Connect to PostgreSQL itself, or to a pooler in session mode.',

@@ -1,8 +1,8 @@
 import { hostname } from 'node:os';
 import { pid } from 'node:process';
-import { StateHeldError } from '../core/errors.ts';
+import { StateInUseError } from '../core/errors.ts';
 import type { StateStore } from '../core/state.ts';
-import { heldBy, type LockHolder, type OwnerLockOptions, waitFor } from './owner-lock.ts';
+import { inUseText, type LockHolder, type OwnerLockOptions, waitFor } from './owner-lock.ts';
 import { PostgresConnection } from './postgres-connection.ts';
 import { PostgresDriver } from './postgres-driver.ts';
 import { knownVersion, lockClass, postgresVersion, schemaVersion } from './postgres-migrations.ts';
@@ -87,7 +87,7 @@ async function openForWriting(
   const { replica } = options;
   const { state: name, label } = location;
   const sessions = replica?.sessions ?? new PostgresSessions(location);
-  if (!sessions.own(name)) throw new StateHeldError(heldBy(label, undefined));
+  if (!sessions.own(name)) throw new StateInUseError(inUseText(label, undefined));
   let taken: PostgresConnection | undefined;
   const giveBack = async () => {
     sessions.release(name);
@@ -154,7 +154,7 @@ async function findOrCreateState(
  * project, which the queue gives to one replica at a time. So where another replica still has the lock after `waitMs`,
  * that one has lost the job, and this function ends its connection: a stopped process would otherwise keep the lock without end.
  *
- * @throws StateHeldError naming the holder, if the lock is still taken after `waitMs`.
+ * @throws StateInUseError naming the holder, if the lock is still taken after `waitMs`.
  */
 async function acquireOwnership(
   connection: PostgresConnection,

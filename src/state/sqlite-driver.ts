@@ -10,10 +10,10 @@ import type { Row, SqlDriver, SqlOwner, SqlValue } from './sql-driver.ts';
 import { SqlStore } from './sql-store.ts';
 import {
   checkSound,
+  checkStateFile,
   createFolder,
   createState,
   createTables,
-  lookAt,
   migrate,
   refuseLinks,
 } from './sqlite-file.ts';
@@ -46,7 +46,7 @@ export async function openSqliteState(path: string, options: OpenSqliteOptions):
 }
 
 function openForReading(path: string, options: OpenSqliteOptions): StateStore {
-  if (lookAt(path) === 'missing') {
+  if (checkStateFile(path) === 'missing') {
     return memoryState({ createdAt: options.now, lineage: options.lineage, mode: 'read' });
   }
   checkSound(path);
@@ -55,13 +55,13 @@ function openForReading(path: string, options: OpenSqliteOptions): StateStore {
 
 async function openForWriting(path: string, options: OpenSqliteOptions): Promise<StateStore> {
   // Refuse a foreign file before any file is created next to it.
-  lookAt(path);
+  checkStateFile(path);
   createFolder(path);
   refuseLinks(path);
   const lock = await acquireOwnerLock(path, options);
   try {
     // Check again: another owner may have created the state, or a later release may have migrated it.
-    if (lookAt(path) === 'missing') createState(path, options.now, options.lineage);
+    if (checkStateFile(path) === 'missing') createState(path, options.now, options.lineage);
     else checkSound(path);
     return new SqlStore(SqliteWriter.open(path, () => lock.release()));
   } catch (error) {

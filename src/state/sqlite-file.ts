@@ -21,7 +21,7 @@ import { SqliteReader, stateFailure } from './sqlite-reader.ts';
  *
  * @throws StateError if there is another kind of file, or a state of a later release.
  */
-export function lookAt(path: string): 'missing' | 'state' {
+export function checkStateFile(path: string): 'missing' | 'state' {
   const found = statOf(path);
   if (found === undefined) {
     if (!hasWal(path)) return 'missing';

@@ -9,7 +9,7 @@ import {
   type Operation,
   operationId,
   type Plan,
-  tellsDifference,
+  reportsDifference,
 } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
 import { waysOut } from '../plan/open-writes.ts';
@@ -213,7 +213,7 @@ function plannedCondition(plan: Plan | undefined): ProjectView['condition'] {
 function isConverged({ plan, known }: ProjectFacts, blocked: readonly Blocked[]): boolean | null {
   if (plan === undefined) return null;
   const open = plan.operations.length + blocked.length + (known?.intents.length ?? 0);
-  return open === 0 && !plan.warnings.some(tellsDifference);
+  return open === 0 && !plan.warnings.some(reportsDifference);
 }
 
 type DaemonView = NonNullable<ProjectView['daemon']>;

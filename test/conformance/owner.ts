@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import type { Clock } from '../../src/core/clock.ts';
-import { StateHeldError } from '../../src/core/errors.ts';
+import { StateInUseError } from '../../src/core/errors.ts';
 import type { StateStore } from '../../src/core/state.ts';
 import type { LockHolder } from '../../src/state/owner-lock.ts';
 import type { openSqliteState } from '../../src/state/sqlite-driver.ts';
@@ -48,7 +48,7 @@ export function ownerConformance({ newLocation, open }: OwnerHarness): void {
     const location = newLocation();
     const owner = await ownedElsewhere(location);
     const refused = open(location, write);
-    await expect(refused).rejects.toThrow(StateHeldError);
+    await expect(refused).rejects.toThrow(StateInUseError);
     await expect(refused).rejects.toThrow(
       new RegExp(`in use by process ${owner.pid} on .+ since 2023-11-14 22:13:20 UTC\\. Wait until`),
     );

@@ -84,7 +84,7 @@ describe('src/engine/write-gate.ts', () => {
       const slots = freeAt.toSorted((a, b) => a - b);
       const order: string[] = [];
       const roomMs = (writes: number) => Math.max(0, (slots[writes - 1] ?? 60_000) - clock.monotonic());
-      const gate = createWriteGate(clock, { roomMs, paceMs: () => 7_000 });
+      const gate = createWriteGate(clock, { roomMs, writeIntervalMs: () => 7_000 });
       const write = (name: string, urgency: number, exposes = false) =>
         gate.run(
           async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Desired } from '../../src/core/desired.ts';
-import { StateHeldError } from '../../src/core/errors.ts';
+import { StateInUseError } from '../../src/core/errors.ts';
 import type { HeardHint, Hint, Publications, PublishedSpec } from '../../src/core/fleet.ts';
 import type { Json } from '../../src/core/json.ts';
 import { type Assignment, Board } from '../../src/daemon/fleet/board.ts';
@@ -164,7 +164,7 @@ class SimulatedFleet {
   }
 
   #open(mode: 'read' | 'write', self: object): Publications {
-    if (mode === 'write' && this.#owner !== undefined) throw new StateHeldError('another replica leads');
+    if (mode === 'write' && this.#owner !== undefined) throw new StateInUseError('another replica leads');
     if (mode === 'write') this.#owner = self;
     const { publish } = this.#publications.open();
     return this.#publications.open({

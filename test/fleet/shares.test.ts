@@ -3,7 +3,7 @@ import type { Clock } from '../../src/core/clock.ts';
 import {
   type FleetQueue,
   type JobClaim,
-  type NextTurn,
+  type NextReconciliation,
   type Trigger,
   urgencies,
 } from '../../src/core/fleet.ts';
@@ -18,7 +18,7 @@ const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {}
 /** Jobs that are all due: the most urgent first, of these the first one. */
 function jobs() {
   const due: JobClaim[] = [];
-  const next: (NextTurn | undefined)[] = [];
+  const next: (NextReconciliation | undefined)[] = [];
   const queue: Pick<FleetQueue, 'take' | 'ask' | 'confirm' | 'end' | 'close'> = {
     take: async (most, { leastUrgency, fullTenants }) => {
       const fit = due

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { StateError, StateHeldError } from '../../src/core/errors.ts';
+import { StateError, StateInUseError } from '../../src/core/errors.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { StateStore } from '../../src/core/state.ts';
 import { type OpenPostgresOptions, openPostgresState } from '../../src/state/postgres.ts';
@@ -149,8 +149,8 @@ describe('src/state/postgres.ts: owners that are replicas of a fleet', () => {
     const [owned, command] = [newUrl(), newUrl()];
     await open(owned, { ...write, ...replicaOf('late') });
     await open(command);
-    await expect(open(owned)).rejects.toThrow(StateHeldError);
-    await expect(open(command, { ...write, ...replicaOf('late') })).rejects.toThrow(StateHeldError);
+    await expect(open(owned)).rejects.toThrow(StateInUseError);
+    await expect(open(command, { ...write, ...replicaOf('late') })).rejects.toThrow(StateInUseError);
   });
 
   test('stop being owners once their jobs are not confirmed', async () => {
@@ -173,8 +173,8 @@ describe('src/state/postgres.ts: owners that are replicas of a fleet', () => {
     await cutConnections();
     const stores = await openAll();
     expect(await count()).toEqual({ count: 2 });
-    await expect(open(urls[0] as string, { ...write, replica })).rejects.toThrow(StateHeldError);
-    await expect(open(urls[0] as string)).rejects.toThrow(StateHeldError);
+    await expect(open(urls[0] as string, { ...write, replica })).rejects.toThrow(StateInUseError);
+    await expect(open(urls[0] as string)).rejects.toThrow(StateInUseError);
     await stores[0]?.close();
     await (await open(urls[0] as string)).close();
     await stores[1]?.putNote('n', 1);

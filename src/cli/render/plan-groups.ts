@@ -9,8 +9,8 @@ import {
   isRename,
   type Operation,
   type Plan,
+  reportsDifference,
   type Summary,
-  tellsDifference,
 } from '../../core/plan.ts';
 import { counted } from '../../core/text.ts';
 import { span } from './values.ts';
@@ -74,7 +74,7 @@ export function summaryLine(plan: Plan, isApplied = false): string {
   const nothing = plan.operations.length === 0 && plan.blocked.length === 0;
   if (nothing) {
     const managed = counted(summary.unchanged, 'resource');
-    const differing = [...new Set(plan.warnings.filter(tellsDifference).map(({ key }) => key ?? 'it'))];
+    const differing = [...new Set(plan.warnings.filter(reportsDifference).map(({ key }) => key ?? 'it'))];
     if (differing.length > 0) {
       return `Nothing to do, but project ${project.id} differs from the spec: see the ${differing.length === 1 ? 'warning' : 'warnings'} of ${firstOf(differing)}.`;
     }

@@ -1,10 +1,10 @@
 import { within } from '../../core/clock.ts';
-import { LaterReleaseError, messageOf, StateError, StateHeldError } from '../../core/errors.ts';
+import { LaterReleaseError, messageOf, StateError, StateInUseError } from '../../core/errors.ts';
 import {
   continued,
   type FleetQueue,
   type JobClaim,
-  type NextTurn,
+  type NextReconciliation,
   sourceKey,
   type Trigger,
   urgencies,
@@ -287,7 +287,7 @@ export class Fleet {
     }
   }
 
-  async #lead(turn: FleetTurn): Promise<NextTurn> {
+  async #lead(turn: FleetTurn): Promise<NextReconciliation> {
     const { clock } = this.#options;
     const { signal } = turn.over;
     const term = clock.sleep(leadMs, signal).then(
@@ -303,7 +303,7 @@ export class Fleet {
     return continued(turn.claim);
   }
 
-  async #workOn(turn: FleetTurn): Promise<NextTurn | undefined> {
+  async #workOn(turn: FleetTurn): Promise<NextReconciliation | undefined> {
     const { log } = this.#options;
     const { claim, over } = turn;
     const { trigger } = claim;
@@ -326,7 +326,7 @@ export class Fleet {
       return { trigger: 'timer', afterMs: restMs, urgency: urgencies.time };
     } catch (error) {
       if (over.signal.aborted) return continued(claim);
-      if (!(error instanceof StateHeldError) || error instanceof LaterReleaseError) {
+      if (!(error instanceof StateInUseError) || error instanceof LaterReleaseError) {
         // A database that does not answer is the fault of no replica.
         if (!(error instanceof StateError))
           this.#fitness.fail(claim.key, `project ${claim.key} cannot be opened here`);

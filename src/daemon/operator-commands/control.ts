@@ -35,7 +35,7 @@ export type CommandAnswer =
 
 /** The longest name that a socket can have on Linux is 107 bytes, elsewhere less. */
 const longestPath = 100;
-const mostOrderBytes = 64 * 1024;
+const mostCommandBytes = 64 * 1024;
 
 /**
  * The socket of the daemon for operator commands, next to its state. Only users who may write that folder can connect.
@@ -84,7 +84,7 @@ async function bodyOf(incoming: IncomingMessage): Promise<string> {
   let length = 0;
   for await (const chunk of incoming) {
     length += chunk.length;
-    if (length > mostOrderBytes) throw new Error('the command is too long');
+    if (length > mostCommandBytes) throw new Error('the command is too long');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');

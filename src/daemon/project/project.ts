@@ -1,5 +1,5 @@
 import { endsIn, isOtherPlace, publicDigest, type TokenPlace } from '../../core/desired.ts';
-import { type Diagnostic, StateHeldError } from '../../core/errors.ts';
+import { type Diagnostic, StateInUseError } from '../../core/errors.ts';
 import type { Trigger } from '../../core/fleet.ts';
 import type { ProgressEvent, RequestCounts } from '../../core/progress.ts';
 import { BilledHistory } from '../../engine/month-cost.ts';
@@ -217,7 +217,7 @@ export class DaemonProject {
     });
     await working.catch((error: unknown) => {
       // The queue does not report why it tries again. A state that another process owns is no failure.
-      if (!opened && !stop.aborted && !(error instanceof StateHeldError)) this.fail(error);
+      if (!opened && !stop.aborted && !(error instanceof StateInUseError)) this.fail(error);
       else if (opened && !stop.aborted)
         this.#options.deps.log.warn({ error }, 'reconciliation interrupted, retrying');
       throw error;

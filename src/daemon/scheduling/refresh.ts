@@ -43,7 +43,7 @@ export class Refresh {
   }
 
   /** Between two reads, in ms of the session's clock. */
-  get paceMs(): number {
+  get readIntervalMs(): number {
     const { windowMs, reads } = this.#options.session.profile.limits;
     return windowMs / Math.max(1, reads * share);
   }
@@ -53,10 +53,10 @@ export class Refresh {
     const { clock } = this.#options.session;
     for (;;) {
       const next = this.#options.isPaused() ? undefined : this.#next();
-      await clock.sleep(next === undefined ? this.#idleMs() : this.paceMs, signal);
+      await clock.sleep(next === undefined ? this.#idleMs() : this.readIntervalMs, signal);
       if (next === undefined) continue;
       const failed = await this.#refresh(next);
-      if (failed) await clock.sleep(this.paceMs * restIntervals, signal);
+      if (failed) await clock.sleep(this.readIntervalMs * restIntervals, signal);
     }
   }
 
@@ -99,7 +99,7 @@ export class Refresh {
   }
 
   #idleMs(): number {
-    return Math.max(this.paceMs, this.#options.intervalMs / 10);
+    return Math.max(this.readIntervalMs, this.#options.intervalMs / 10);
   }
 
   async #refresh({ name, server }: KeptAnswer): Promise<boolean> {

@@ -47,7 +47,7 @@ const interfacesFreshMs = 60_000;
  * The time between the two reads that confirm a claimed object as absent. An object that no list shows costs one read
  * each time. A found one may hold a purchase.
  */
-const missedGapMs = ({ holder }: Claim) => (holder.is === 'found' ? absenceGapMs : 3_600_000);
+const missingGapMs = ({ holder }: Claim) => (holder.is === 'found' ? absenceGapMs : 3_600_000);
 
 /** The holder of each object, as of the last refresh. */
 export async function registerOf(run: Run): Promise<Register> {
@@ -162,7 +162,7 @@ export async function claimChanges(run: Run, { plan, register }: Judged): Promis
     ...(ignores ? claimsOn(run, byFile, register.unmanaged) : []),
     ...(ignores ? claimsOn(run, byFile, alone(heldAddresses(register, world))) : []),
     ...claimsWith(run, register),
-  ].filter((claim) => !isHeld(run, claim));
+  ].filter((claim) => !isRecorded(run, claim));
   const asks = plan.blocked.some(({ code }) => asksNewState.has(code));
   const isWhole = run.mode.selection === undefined && !run.mode.destroy;
   const isKnown = register.isNew && !asks && isWhole;
@@ -238,7 +238,7 @@ function claimsWith(run: Run, register: Register): readonly Claim[] {
 }
 
 /** The object is bound, or claimed already. */
-function isHeld({ bindings, claims }: Run, claim: Claim): boolean {
+function isRecorded({ bindings, claims }: Run, claim: Claim): boolean {
   const before = claims.get(objectName(claim));
   if (before !== undefined)
     return Object.entries(claim.identity).every(([name, is]) => (before.identity[name] ?? is) === is);
@@ -258,19 +258,19 @@ async function goneClaims(run: Run, register: Register): Promise<StateChange[]> 
     isAddress(kind) ? listed.has(`${id} ${identity.address}`) : shown.has(Number(id));
   const watched = [...foreignClaims(register.claims), ...register.claims.filter(isFoundServer)];
   const missing = watched.filter((claim) => !isShown(claim));
-  const due = missing.filter((claim) => now - (claim.missedAt ?? now) >= missedGapMs(claim));
+  const due = missing.filter((claim) => now - (claim.missedAt ?? now) >= missingGapMs(claim));
   const gone = await goneOf(run, due);
-  const missed = (claim: Claim, missedAt: number) =>
+  const claimMissing = (claim: Claim, missedAt: number) =>
     ({ type: 'claim', claim: { ...claim, missedAt } }) as const;
   return [
     ...gone.map((object) => ({ type: 'unclaim', object, reason: 'the object no longer exists' }) as const),
-    ...due.filter((claim) => !gone.includes(claim)).map((claim) => missed(claim, now)),
-    ...missing.filter(({ missedAt }) => missedAt === undefined).map((claim) => missed(claim, now)),
-    ...watched.filter((claim) => claim.missedAt !== undefined && isShown(claim)).map(withoutMissed),
+    ...due.filter((claim) => !gone.includes(claim)).map((claim) => claimMissing(claim, now)),
+    ...missing.filter(({ missedAt }) => missedAt === undefined).map((claim) => claimMissing(claim, now)),
+    ...watched.filter((claim) => claim.missedAt !== undefined && isShown(claim)).map(claimShown),
   ];
 }
 
-function withoutMissed({ missedAt: _, ...claim }: Claim): StateChange {
+function claimShown({ missedAt: _, ...claim }: Claim): StateChange {
   return { type: 'claim', claim };
 }
 

@@ -75,10 +75,10 @@ export async function answeredWithServer(run: Run, intent: Intent): Promise<Stat
   const object = unidentifiedServer(intent.key);
   const reason = 'its idempotency key was answered';
   const ended = isUnidentifiedIn(run, intent) ? [{ type: 'unclaim', object, reason } as const] : [];
-  return [...ended, ...(await perhapsReplaced(run, intent))];
+  return [...ended, ...(await unidentifiedPredecessor(run, intent))];
 }
 
-async function perhapsReplaced(run: Run, intent: Intent): Promise<StateChange[]> {
+async function unidentifiedPredecessor(run: Run, intent: Intent): Promise<StateChange[]> {
   const { key, kind, incarnation } = intent;
   if (!factsOf(kind).container) return [];
   const past = (await run.deps.store.intents({ key, limit: 50 })).filter((each) => isInScope(run, each));

@@ -134,7 +134,7 @@ function entryIn(applied: Json | undefined): unknown {
 }
 
 /** The replacement that the spec would then ask for, which would delete the adopted resource. */
-function comesAnew(run: Run, subject: Subject, live: Seen | undefined): string {
+function replacementWarning(run: Run, subject: Subject, live: Seen | undefined): string {
   const { verdict } = run.kindOf(subject.kind).diff(subject, live, run.world);
   if (verdict.verdict !== 'replace' || !verdict.allowed) return '';
   const changes = verdict.changes.map(({ path, from, to }) => `${path} ${from} instead of ${to}`).join(', ');
@@ -253,7 +253,7 @@ export function takenFrom(
   }
   return [
     ...released(run, owner.key, `its id ${id} belongs to another resource now`),
-    ...heldBy(run, binding, owner),
+    ...releasedAddresses(run, binding, owner),
   ];
 }
 
@@ -269,7 +269,7 @@ function leftOwner(run: Run, binding: Binding): Binding | undefined {
 }
 
 /** The addresses under the old key that this server holds. The new key takes them. */
-function heldBy(run: Run, live: Binding, owner: Binding): StateChange[] {
+function releasedAddresses(run: Run, live: Binding, owner: Binding): StateChange[] {
   const reason = `created with ${live.id}, which is bound to ${live.key} now`;
   // A list may end early. An address that no list shows belongs to the server, unless the server is another one.
   // @assumption A8
@@ -285,7 +285,7 @@ export function remarksOn(run: Run, subject: Bound, world: World): string {
   const live = world.observed.get(subject.key);
   return [
     ...warningsOf(run, subject, subject.binding.id),
-    comesAnew(run, subject, live),
+    replacementWarning(run, subject, live),
     believed(run, subject, live),
   ].join('');
 }

@@ -207,7 +207,7 @@ async function goneAndUsedAgain(run: Run, { key, kind, id }: Binding): Promise<C
 
 async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<CommandResult> {
   refuseMalformed(intent.kind, id);
-  const holder = heldInstead(run, intent, id);
+  const holder = existingBinding(run, intent, id);
   if (holder !== undefined) {
     await endQuestion(run, intent, holder);
     return result(`${holder.key} is bound to ${id}, so the write of ${intent.key} is ended.`);
@@ -277,7 +277,7 @@ async function usedForOld(run: Run, intent: Intent, id: string): Promise<Command
  * The binding to the resource of a creation: that of another key, if the entry of the creation has left the spec, or if its
  * `moved` takes over the binding once the write is ended; or that of its own key, for a question about an earlier write.
  */
-function heldInstead(run: Run, intent: Intent, id: string): Binding | undefined {
+function existingBinding(run: Run, intent: Intent, id: string): Binding | undefined {
   const { subjects } = run.world;
   const bound = run.bindings.get(intent.key);
   if (bound?.id === id && intent.recovers !== undefined) return bound;

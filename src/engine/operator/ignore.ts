@@ -42,12 +42,12 @@ export async function ignore(run: Run, names: readonly string[]): Promise<Comman
   for (const id of named.servers) {
     const there = await isServer(run, id);
     if (!there && left.has(String(id))) continue;
-    refuseOurs(run, serverObject(id), there);
+    refuseManaged(run, serverObject(id), there);
     servers.push(id);
   }
   const addresses = named.addresses.flatMap((name) => {
     const live = world.ips.find(({ address }) => address === name);
-    refuseOurs(run, addressObject(live?.id ?? ''), live !== undefined, name);
+    refuseManaged(run, addressObject(live?.id ?? ''), live !== undefined, name);
     return live ?? [];
   });
   await run.deps.store.claimProject(run.desired.projectId);
@@ -104,7 +104,7 @@ export function goneAndReused(run: Run, key: ResourceKey): StateChange[] {
   );
 }
 
-function refuseOurs(run: Run, object: LiveObject, there: boolean, called = object.id): void {
+function refuseManaged(run: Run, object: LiveObject, there: boolean, called = object.id): void {
   const noun = `${nounOf(object.kind)} ${called}`;
   if (!there) throw new ConfigError(`The project has no ${noun}.`);
   const maker = [...run.intents.values()].find(
