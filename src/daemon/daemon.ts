@@ -170,27 +170,27 @@ export class Daemon {
   }
 
   #deliver(taken: readonly Taken[], holders: Holders, trigger: Trigger): void {
-    const held = projectsByFile(holders);
+    const projectIds = projectsByFile(holders);
     const orphans: Orphan[] = [];
-    const news: number[] = [];
+    const changedIds: number[] = [];
     for (const spec of taken) {
-      const holder = this.#projects.get(held.get(spec.name) ?? Number.NaN);
+      const holder = this.#projects.get(projectIds.get(spec.name) ?? Number.NaN);
       if ('offer' in spec) {
-        if (this.#offer(spec.offer, trigger)) news.push(spec.offer.desired.projectId);
+        if (this.#offer(spec.offer, trigger)) changedIds.push(spec.offer.desired.projectId);
       } else if (holder === undefined) orphans.push(spec);
       else if (spec.projectId === undefined || spec.projectId === holder.id) holder.reject(spec.problem);
       else this.#drop(holder, spec.problem);
     }
-    this.#dropVanished(new Set(held.values()));
+    this.#dropVanished(new Set(projectIds.values()));
     this.#reportOrphans(orphans);
-    this.#follow(this.specs.state().commit?.id, news);
+    this.#follow(this.specs.state().commit?.id, changedIds);
   }
 
   /** Of a fleet: only the leader reads specs, and each project gets its spec with its turn. */
   #reportBroken(taken: readonly Taken[], holders: Holders): void {
-    const held = projectsByFile(holders);
+    const projectIds = projectsByFile(holders);
     const broken = taken.flatMap((each) =>
-      'offer' in each ? [] : [{ ...each, projectId: held.get(each.name) ?? each.projectId }],
+      'offer' in each ? [] : [{ ...each, projectId: projectIds.get(each.name) ?? each.projectId }],
     );
     this.#reportOrphans(broken);
     this.#follow(this.specs.state().commit?.id, []);

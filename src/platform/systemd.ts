@@ -49,6 +49,6 @@ const answerMs = 5_000;
 /** `Infinity` if systemd watches no process, or another process. */
 function watchdogMs({ WATCHDOG_USEC: usec, WATCHDOG_PID: watched }: SystemdOptions['environment']): number {
   const ms = Number(usec) / 1_000;
-  const isOurs = watched === undefined || watched === '' || Number(watched) === pid;
-  return isOurs && ms > 0 ? ms : Number.POSITIVE_INFINITY;
+  const isForThisProcess = watched === undefined || watched === '' || Number(watched) === pid;
+  return isForThisProcess && ms > 0 ? ms : Number.POSITIVE_INFINITY;
 }

@@ -32,7 +32,7 @@ export async function approve(
   plan: Plan,
 ): Promise<void> {
   const { running, engine } = await stage.start(controller, desired);
-  running.byPerson = true;
+  running.byOperator = true;
   const operations = plan.operations.map((each) => [each.id, each] as const);
   // Recorded first: the approval counts even if the process dies behind its durable record.
   controller.approved.push({

@@ -34,7 +34,7 @@ export function releaseReported(stage: StoryStage, remedies: readonly Remedy[]):
 
 export function mutate(stage: StoryStage, mutation: Mutation): void {
   // Resources that exist by now do not count as made by another user.
-  stage.history.look(false);
+  stage.history.recordExecutions(false);
   const ip = mutation.do === 'delete_ip' && ipOf(stage, mutation.id);
   if (ip && ip.serverId !== null) stage.history.bare(String(ip.serverId));
   try {
@@ -42,7 +42,7 @@ export function mutate(stage: StoryStage, mutation: Mutation): void {
   } catch (error) {
     stage.trace.add('!', `not possible: ${error instanceof Error ? error.message : String(error)}`);
   }
-  stage.history.look(true);
+  stage.history.recordExecutions(true);
 }
 
 function ipOf({ emulator }: StoryStage, id: number) {

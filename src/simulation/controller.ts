@@ -71,7 +71,7 @@ export interface Running {
   /** Idempotency keys whose answer has come back. */
   readonly answered: Set<string>;
   /** An operator's command is being carried out. */
-  byPerson: boolean;
+  byOperator: boolean;
   /** The plan of its current round. */
   plan: Plan | undefined;
   /** The plan of its first round. A run that no operator attends adds no other operations. */

@@ -72,14 +72,14 @@ export async function runCommand(
   const { stage, controller, file } = operator;
   const desired = stage.load(file);
   const { running, engine } = await stage.start(controller, desired);
-  running.byPerson = true;
+  running.byOperator = true;
   const ended = carryOut(engine, desired, command).catch((error: unknown) => error);
   const said = (await stage.clock.run(Promise.race([ended, running.crashable.died]))) as
     | CommandResult
     | Error
     | undefined;
-  const told = said instanceof Error ? `failed: ${said.message}` : (said?.text ?? 'crash');
-  stage.trace.add('op', `$ vdcsync ${textOf(command)} → ${told}`);
+  const reported = said instanceof Error ? `failed: ${said.message}` : (said?.text ?? 'crash');
+  stage.trace.add('op', `$ vdcsync ${textOf(command)} → ${reported}`);
   await stage.end(running);
   if (said instanceof TooSoonError) {
     await stage.clock.advance(Math.ceil(said.restMs / 1000) * 1000);

@@ -104,10 +104,10 @@ async function settle(operator: Operator, blocked: Blocked, by: Give): Promise<v
   if (intent === undefined && bindings.some((each) => lineOf(each.key) === lineOf(key))) return;
   if (intent === undefined)
     return stage.fail('I12', `the message asks to resolve ${key}, but there is no open write`);
-  const told = truth(stage, intent);
+  const actual = truth(stage, intent);
   const isServer = intent.kind === 'server' && isConflict(intent);
-  const left = told.type === 'absent' && isServer ? exchanged(stage, bindings, key) : undefined;
-  const fact = left === undefined ? told : ({ type: 'adopt', id: left } as const);
+  const left = actual.type === 'absent' && isServer ? exchanged(stage, bindings, key) : undefined;
+  const fact = left === undefined ? actual : ({ type: 'adopt', id: left } as const);
   // A write that has not ended is given up if nothing comes of it, if another resource has the id that it was answered, or
   // if it must not replace a resource before its end.
   const named = words.find(([word]) => word === '--adopt')?.[1];

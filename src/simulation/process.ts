@@ -54,7 +54,7 @@ export async function startProcess(starting: Starting): Promise<Running> {
     destroys: false,
     done: new Set(),
     answered: new Set(),
-    byPerson: false,
+    byOperator: false,
     plan: undefined,
     firstPlan: undefined,
     stop: new AbortController(),

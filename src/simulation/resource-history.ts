@@ -90,7 +90,7 @@ export class ResourceHistory {
   }
 
   /** Records the resources that were created or deleted since the last call. `isForeign`: another program or user made them. */
-  look(isForeign: boolean): void {
+  recordExecutions(isForeign: boolean): void {
     const all = this.#emulator.world.executions;
     for (; this.#executionsSeen < all.length; this.#executionsSeen++) {
       const made = all[this.#executionsSeen] as Execution;

@@ -160,14 +160,16 @@ function checkNothingLeft(
       // after the operator had given up its creation.
       const isLost = forgotten || (birth !== undefined && stage.history.isGivenUp(birth));
       // A question named the resource, and the operator removed the entry that the resource blocked.
-      const isTold = stage.questions.all.some(({ code, kind }) => code === 'name_exists' && kind === sort);
+      const isReported = stage.questions.all.some(
+        ({ code, kind }) => code === 'name_exists' && kind === sort,
+      );
       const isUnidentified = ({ code, key }: Warning) =>
         code === 'unlisted_servers' && birth !== undefined && key === stage.history.madeUnder(birth);
       if (
         traceLineOf ||
         (sort === 'server' && (areCounted || warnings.some(isUnidentified))) ||
         (forgotten && stage.ignoresUnmanaged) ||
-        (isUnbilled && (isLost || isTold))
+        (isUnbilled && (isLost || isReported))
       )
         continue;
       const isKnown = known.some((each) => each.kind === sort && each.id === String(id));

@@ -124,7 +124,7 @@ async function together(stage: StoryStage, machines: readonly CalledMachine[]): 
             ? approvalOptions(running, repeating, (plan) => shown.set(running, plan))
             : {};
         // A plan that an operator has made or selected has that operator's approval.
-        if (isCalled) running.byPerson = asks(desired);
+        if (isCalled) running.byOperator = asks(desired);
         return untilEnd(running, engine.apply(desired, { ...optionsOf(running), ...asking, ...call }));
       }),
     ),
@@ -241,7 +241,7 @@ async function heal(stage: StoryStage, main: Controller): Promise<void> {
   stage.emulator.setReadings({ pageSize: null, bodilessContentType: 'optional' });
   await stage.clock.advance(5 * minute);
   await untilAllShows(stage);
-  stage.history.look(true);
+  stage.history.recordExecutions(true);
 }
 
 /** Advances until all leftovers of failed tasks are visible: until then a leftover is billed, and no read shows it. */

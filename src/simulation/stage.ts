@@ -122,7 +122,7 @@ export class StoryStage {
     );
     const truth = this.#truth(limits);
     this.rules = createRules(truth, rules?.(truth, this));
-    this.history.look(true);
+    this.history.recordExecutions(true);
   }
 
   get violation(): Violation | undefined {
@@ -184,7 +184,7 @@ export class StoryStage {
         return stateSince;
       },
       exchanged: (how) => {
-        this.history.look(false);
+        this.history.recordExecutions(false);
         stateSince = how === 'lost' ? this.history.births : 0;
         made.confirmed.clear();
       },

@@ -131,15 +131,15 @@ export class JobQueue implements FleetQueue {
     let left = jobs.length > fewKeys ? await this.#insert(jobs) : jobs;
     // `upsert` of pg-boss is a transaction with three statements and more.
     while (left.length > 0) {
-      const missed: WantedJob[] = [];
+      const notUpdated: WantedJob[] = [];
       for (const job of left) {
         const { data, priority, ...options } = this.#insertOf(job);
         // A full round must not delay an edit that waits already.
         const changed = urgency < urgencies.edit ? options : { ...options, priority };
         const { updated } = await this.#boss.update(this.#jobs, data, changed);
-        if (updated === 0) missed.push(job);
+        if (updated === 0) notUpdated.push(job);
       }
-      left = await this.#insert(missed);
+      left = await this.#insert(notUpdated);
     }
   }
 

@@ -28,8 +28,8 @@ export function liveOf(operation: Operation, { operations }: Pick<Plan, 'operati
   const about = verb === 'create' ? operations.find(({ id }) => id === replacement) : operation;
   if (about === undefined) return [];
   const { target } = about;
-  const told = target === undefined || reason.includes(`id ${target}`);
-  return [...(told ? [] : [target]), ...(about.verb === 'delete' ? knownBy(about) : [])];
+  const reported = target === undefined || reason.includes(`id ${target}`);
+  return [...(reported ? [] : [target]), ...(about.verb === 'delete' ? knownBy(about) : [])];
 }
 
 /** The same for an operator. A resource that is a field of its server has the id of the server, which is not shown. */

@@ -32,7 +32,7 @@ function rig(answers: readonly (number | 'gone')[] = [], form: Receiver['form'] 
   });
   /** The bodies of all messages so far, once these notifications have been given. */
   const tell = async (...notices: readonly Notification[]) => {
-    for (const notice of notices) notifier.tell(notice);
+    for (const notice of notices) notifier.notify(notice);
     await clock.run(clock.sleep(3_600_000));
     return bodies();
   };

@@ -4,7 +4,7 @@ import type { Operation, Plan } from '../../src/core/plan.ts';
 import { run } from '../../src/core/remedy.ts';
 import { ProjectHistory } from '../../src/daemon/project/history.ts';
 import { memoryNote, readMemory } from '../../src/daemon/project/memory.ts';
-import { TurnRecord } from '../../src/daemon/project/turn-record.ts';
+import { LastReconciliation } from '../../src/daemon/project/turn-record.ts';
 import { WayBack } from '../../src/daemon/project/way-back.ts';
 import { KeyBackOff } from '../../src/daemon/scheduling/back-off.ts';
 import { memoryState } from '../../src/state/sqlite-driver.ts';
@@ -20,12 +20,12 @@ function replica(name: string) {
   const { notifier, bodies } = notifierWith();
   const history = new ProjectHistory({
     ...{ project: 4711, observing: false, log: quiet, flags: () => '' },
-    onNotification: (notice) => notifier.tell(notice),
+    onNotification: (notice) => notifier.notify(notice),
   });
   const parts = { history, backOff: new KeyBackOff({ next: () => 0 }), wayBack: new WayBack(quiet) };
   const times = { now: 5 };
   const worker = { replica: name, notified: notifier, now: () => times.now };
-  return { ...parts, bodies, times, record: new TurnRecord(4711, worker, parts) };
+  return { ...parts, bodies, times, record: new LastReconciliation(4711, worker, parts) };
 }
 
 function learnsOfFailure({ backOff }: ReturnType<typeof replica>): void {

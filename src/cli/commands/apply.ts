@@ -100,7 +100,7 @@ export async function apply(flags: ApplyFlags, io: Io, destroy = false): Promise
     }
     const code = conclude(report, session, call);
     const deleted = destroy && report.results.some(({ outcome }) => outcome === 'done');
-    if (deleted && flags.format !== 'json') tellDescribed(desired, io);
+    if (deleted && flags.format !== 'json') warnOfRecreation(desired, io);
     return code;
   } finally {
     ended.abort();
@@ -238,7 +238,7 @@ function conclude(
 }
 
 /** Warns that a daemon, or the next apply, would buy all described resources again. */
-function tellDescribed({ resources }: Desired, io: Io): void {
+function warnOfRecreation({ resources }: Desired, io: Io): void {
   const described = resources.filter(({ managed, id }) => managed && id === undefined).length;
   if (described === 0) return;
   const them = described === 1 ? 'it' : 'them';

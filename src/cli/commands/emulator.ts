@@ -109,8 +109,8 @@ function profileLines({ speed = 1, profile }: EmulatorFlags, dim: (text: string)
       ...own('api-profile.yaml'),
     ];
   }
-  const pace = speed === 1 ? '' : `, with \`time_scale: ${speed}\` in it`;
-  return ['', dim(`# use the same profile in the client${pace}`), ...own(profile)];
+  const clockNote = speed === 1 ? '' : `, with \`time_scale: ${speed}\` in it`;
+  return ['', dim(`# use the same profile in the client${clockNote}`), ...own(profile)];
 }
 
 function howTo(running: RunningEmulator, flags: EmulatorFlags, io: Io): string {

@@ -205,10 +205,10 @@ function intentLines({ intent, resourceId }: Past, dim: (text: string) => string
     `idempotency key ${idempotencyKey}`,
     ...(sends === 1 ? [] : [sends === 0 ? 'not sent' : `sent ${sends} times`]),
   ];
-  const told = detail === '' ? [] : [dim(`    ${printable(detail)}`)];
+  const details = detail === '' ? [] : [dim(`    ${printable(detail)}`)];
   return [
     `${moment(intent.createdAt)}  ${verb} ${printable(key)}: ${end}`,
     dim(`    ${printable(facts.join(', '))}`),
-    ...told,
+    ...details,
   ];
 }

@@ -24,7 +24,7 @@ export async function init(flags: InitFlags, io: Io): Promise<ExitCode> {
   if (existsSync(resolve(io.cwd, file))) {
     throw new ConfigError(`${file} exists, and init does not overwrite it. Name another file with --out`);
   }
-  const { project, server } = await lookUp(flags, io);
+  const { project, server } = await projectAndServer(flags, io);
   const id = flags.project ?? project;
   if (id === undefined) {
     throw usageError('init does not know the project. Give --project ID, or set VDC_BASE_URL and VDC_TOKEN');
@@ -50,7 +50,10 @@ const sliders = { cores: 2, memory_mb: 4096, disk_gb: 40 };
 const usualServer: FirstServer = { server_type: 'sliders-1', image: 'ubuntu-24.04', ...sliders };
 
 /** The project of the token and a server of its catalogue. A first spec can be written without the API. */
-async function lookUp(flags: InitFlags, io: Io): Promise<{ project?: number; server: FirstServer }> {
+async function projectAndServer(
+  flags: InitFlags,
+  io: Io,
+): Promise<{ project?: number; server: FirstServer }> {
   if (flags.emulator !== true && !io.env.VDC_BASE_URL) return { server: usualServer };
   return inSession(flags, io, { mode: 'read', projectId: flags.project ?? 4711 }, async ({ reads }) => ({
     project: (await reads.project()).id,

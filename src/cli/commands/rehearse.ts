@@ -169,10 +169,10 @@ function numberOf(trials: readonly Trial[], all: number): string {
 function progressOn({ stderr, env }: Io, of: number): (done: number, name: string) => void {
   if (stderr.isTTY && env.TERM !== 'dumb')
     return (done, name) => stderr.write(done >= of ? '\r\x1b[K' : `\r\x1b[K${done + 1}/${of} ${name}`);
-  let toldAt = performance.now();
+  let printedAt = performance.now();
   return (done, name) => {
-    if (done >= of || performance.now() - toldAt < lineEveryMs) return;
-    toldAt = performance.now();
+    if (done >= of || performance.now() - printedAt < lineEveryMs) return;
+    printedAt = performance.now();
     stderr.write(`${done + 1}/${of} ${name}\n`);
   };
 }

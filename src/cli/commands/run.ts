@@ -25,7 +25,7 @@ import { logSettings, tokenSource } from '../settings/config.ts';
 import { type Io, listenForDaemonSignals, version } from '../terminal.ts';
 
 /** The number of specs that a replica keeps, of the projects that it has reconciled. */
-const specsOfTurns = 1_000;
+const mostReconciledSpecs = 1_000;
 
 /** The daemon: makes each project match its spec, until a signal stops the daemon. */
 export async function runDaemon(flags: RunFlags, io: Io): Promise<ExitCode> {
@@ -87,8 +87,11 @@ export async function runDaemon(flags: RunFlags, io: Io): Promise<ExitCode> {
         hints: () => queue.hints(),
       },
     });
-    const ofTurns = new Intake({ ...reading, keeps: specsOfTurns });
-    return { source: led, fleet: { fleet, intake: ofTurns, lead: (over: AbortSignal) => led.lead(over) } };
+    const reconciledSpecs = new Intake({ ...reading, keeps: mostReconciledSpecs });
+    return {
+      source: led,
+      fleet: { fleet, intake: reconciledSpecs, lead: (over: AbortSignal) => led.lead(over) },
+    };
   };
   const daemon: Daemon = new Daemon({
     ...{ deps, mode: settings.mode, intervalMs: settings.intervalMs, projects: settings.projects },
@@ -96,7 +99,7 @@ export async function runDaemon(flags: RunFlags, io: Io): Promise<ExitCode> {
     worker: { replica: replicaName(), notified: notifier, now: () => (shared?.clock ?? systemClock).now() },
     ...{ intake, trusted: isNamed(settings) },
     ...(shared === undefined ? { source: own } : shareSource(own, shared)),
-    onNotification: (notice) => notifier.tell(notice),
+    onNotification: (notice) => notifier.notify(notice),
     onEvent: (project, event) => metrics.countEvent(project, event),
     onReconciliation: (project, pass) => metrics.countReconciliation(project, pass),
   });

@@ -28,7 +28,7 @@ export async function statusFacts(
   const location = stateLocation(flags, io);
   const { known, changedAt } = await fromState(flags, io, readState);
   const desired = await specIfAny(flags, io);
-  const live = await lookLive(flags, io, desired, known.info.projectId);
+  const live = await refreshLive(flags, io, desired, known.info.projectId);
   // In a database it was born with its first change.
   const exists = isUrl(location) ? known.info.serial > 0 : existsSync(location);
   const offer = desired && { desired, files: specFiles(flags, io), commit: undefined };
@@ -72,7 +72,12 @@ async function readState(store: StateStore) {
 }
 
 /** The live side, with a spec also the plan, or the reason why the live side was not read. */
-async function lookLive(flags: StatusFlags, io: Io, desired: Desired | undefined, recorded: number | null) {
+async function refreshLive(
+  flags: StatusFlags,
+  io: Io,
+  desired: Desired | undefined,
+  recorded: number | null,
+) {
   const projectId = desired?.projectId ?? recorded;
   const reason = whyOffline(flags, io);
   if (reason !== undefined) return reason;

@@ -46,7 +46,7 @@ export function checkProfile(flags: CommonFlags, io: Io): Finding[] {
     const documented = documentedProfile.limits;
     const isHigher = limits.reads > documented.reads || limits.writes > documented.writes;
     const isScaled = timeScale !== 1 && !flags.emulator;
-    const pace = `the clock of vdcsync runs ${timeScale} times faster`;
+    const clockNote = `the clock of vdcsync runs ${timeScale} times faster`;
     return present(
       check.ok('profile', `the API profile is valid, and enables ${names}`),
       isHigher &&
@@ -55,7 +55,7 @@ export function checkProfile(flags: CommonFlags, io: Io): Finding[] {
           'its limits are higher than the documented ones',
           'make sure that the API really allows that: 429 costs more time than it saves',
         ),
-      isScaled && check.info('profile', `\`time_scale: ${timeScale}\`, for an emulator: ${pace}`),
+      isScaled && check.info('profile', `\`time_scale: ${timeScale}\`, for an emulator: ${clockNote}`),
     );
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
@@ -74,7 +74,7 @@ export async function checkState(
     return await fromState(flags, io, async (store) => {
       const { projectId: recorded } = await store.info();
       const exists = isFile ? existsSync(location) : recorded !== null;
-      const findings = await told(store, shownLocation(location), exists);
+      const findings = await stateFindings(store, shownLocation(location), exists);
       return { state: present(findings, isFile && checkFolder(location)), recorded };
     });
   } catch (error) {
@@ -82,7 +82,7 @@ export async function checkState(
   }
 }
 
-async function told(store: StateStore, location: string, exists: boolean): Promise<Finding[]> {
+async function stateFindings(store: StateStore, location: string, exists: boolean): Promise<Finding[]> {
   if (!exists) return [check.info('state', `there is no state yet; it will be at ${location}`)];
   const { projectId, serial } = await store.info();
   const bound = (await store.bindings()).length;

@@ -44,7 +44,7 @@ export async function probeOperations(session: Session): Promise<Finding[]> {
   for (const each of candidatesFor(session)) {
     const path = filled(each.path, values);
     const enabled = session.profile.operations[each.operation] !== undefined;
-    const seen = path === undefined ? undefined : (asked.get(path) ?? (await look(session, path)));
+    const seen = path === undefined ? undefined : (asked.get(path) ?? (await requestPath(session, path)));
     if (path !== undefined && seen !== undefined) asked.set(path, seen);
     findings.push(seen === undefined ? untried(each) : judge(each, seen, enabled));
   }
@@ -110,7 +110,7 @@ function untried({ operation, method, path }: Candidate): Finding {
 /** The result of a GET: an answer, or the code of the reason why there is none. */
 type ProbeResult = ApiAnswer | { readonly lost: string };
 
-async function look({ probe }: Session, path: string): Promise<ProbeResult> {
+async function requestPath({ probe }: Session, path: string): Promise<ProbeResult> {
   try {
     const answer = await probe(path);
     // Its budget is closed until it is over, so that the second one waits.

@@ -155,8 +155,10 @@ function exportServer(
 ): ExportedEntry {
   const [first, ...further] = ips;
   const inside = cards.filter((card) => !card.public && card.network_id !== null);
-  const cardNames = inside.map((card) => networks.find(({ fields }) => fields.id === card.network_id)?.name);
-  const known = [...new Set(present(...cardNames))];
+  const networkNames = inside.map(
+    (card) => networks.find(({ fields }) => fields.id === card.network_id)?.name,
+  );
+  const known = [...new Set(present(...networkNames))];
   const { plan_id, cores, memory_mb, disk_gb } = shown ?? {};
   const size = plan_id === undefined ? { cores, memory_mb, disk_gb } : { plan_id };
   const rules = firewall === undefined ? undefined : exportFirewall(firewall);

@@ -23,7 +23,7 @@ export interface Node {
   readonly depth: number;
 }
 
-interface SortLook {
+interface SortStyle {
   /** In front of a name, so that the sort shows without colours too. */
   readonly sign: string;
   /** Readable as a stroke on white and on black. */
@@ -31,7 +31,7 @@ interface SortLook {
   readonly meaning: string;
 }
 
-export const sortLooks: Readonly<Record<NodeSort, SortLook>> = {
+export const sortStyles: Readonly<Record<NodeSort, SortStyle>> = {
   create: { sign: '+', colour: '#2da44e', meaning: 'create' },
   update: { sign: '~', colour: '#bf8700', meaning: 'update' },
   delete: { sign: '−', colour: '#cf222e', meaning: 'delete' },
@@ -84,7 +84,7 @@ function sortOfCode(code: string): NodeSort {
 }
 
 function nameOf(sort: NodeSort, key: string): string {
-  return `${sortLooks[sort].sign} ${printable(key)}`;
+  return `${sortStyles[sort].sign} ${printable(key)}`;
 }
 
 /** An arrow, with the reason for the order in a word or two. */

@@ -9,7 +9,7 @@ import {
   type Node,
   type NodeSort,
   nodesOf,
-  sortLooks,
+  sortStyles,
 } from './plan-graph.ts';
 import { summaryLine } from './plan-groups.ts';
 
@@ -164,13 +164,13 @@ function curve(x1: number, y1: number, x2: number, y2: number): string {
 }
 
 function strokeOf(sort: NodeSort): string {
-  return `stroke="${sortLooks[sort].colour}"${isIdle(sort) ? ` stroke-dasharray="${dashes}"` : ''}`;
+  return `stroke="${sortStyles[sort].colour}"${isIdle(sort) ? ` stroke-dasharray="${dashes}"` : ''}`;
 }
 
 function legend(nodes: readonly Node[]): string[] {
   let x: number = margin.side;
   return [...new Set(nodes.map(({ sort }) => sort))].map((sort) => {
-    const text = `${sortLooks[sort].sign} ${sortLooks[sort].meaning}`;
+    const text = `${sortStyles[sort].sign} ${sortStyles[sort].meaning}`;
     const entry = `<rect x="${x}" y="44" width="14" height="14" rx="3" ${strokeOf(sort)}/><text x="${x + 20}" y="56" class="note">${text}</text>`;
     x += 36 + text.length * box.noteLetter;
     return entry;

@@ -141,23 +141,23 @@ function endLine(result: OperationResult, paint: Paint, tally?: Tally): string {
 /**
  * The lines about each event.
  *
- * @param isTold the steps of an operation that get a line
+ * @param isShown the steps of an operation that get a line
  */
 export function eventLines(
   paint: Paint,
   tally: Tally,
-  isTold: (event: Progressed) => boolean,
+  isShown: (event: Progressed) => boolean,
 ): (event: ProgressEvent) => readonly string[] {
   /** The last line of each operation: first that it was sent, then the reason of its wait. */
-  const told = new Map<string, string>();
+  const lastLine = new Map<string, string>();
   const seen = new Set<string>();
   const isFirst = (...what: readonly unknown[]) => seen.size < seen.add(what.join(' ')).size;
 
   function stepLines(event: Progressed): readonly string[] {
     const name = subject(event.verb, event.key);
     const what = event.step === 'sent' ? event.step : event.detail;
-    if (!isTold(event) || told.get(name) === what) return [];
-    told.set(name, what);
+    if (!isShown(event) || lastLine.get(name) === what) return [];
+    lastLine.set(name, what);
     const again = event.step === 'sent' && !isFirst('sent', name) ? ' again' : '';
     return [`  ${name}: ${stepText(event, event.at)}${again}`];
   }
@@ -299,11 +299,11 @@ export function reportText(
   const { outcome, results, blocked, requests, durationMs, plan } = report;
   const { timeScale = 1, destroy = false, warnings = [] } = options;
   const failures = lasting(results).filter(({ outcome: each }) => each === 'failed' || each === 'unresolved');
-  const told = new Set([...results.map(({ key }) => key), ...blocked.map(({ key }) => key)]);
+  const ended = new Set([...results.map(({ key }) => key), ...blocked.map(({ key }) => key)]);
   const left =
     outcome === 'converged' || outcome === 'declined'
       ? []
-      : plan.operations.filter(({ key }) => !told.has(key));
+      : plan.operations.filter(({ key }) => !ended.has(key));
   const open = results.filter(({ exposedMs }) => exposedMs !== undefined);
   const { done } = countOutcomes(results);
   const { throttled } = requests;
@@ -329,7 +329,7 @@ export function reportText(
     ...bill,
   ];
   const requestText = requestsText(requests);
-  const pace = timeScale === 1 ? '' : ` (emulator clock, ${timeScale}×)`;
+  const clockNote = timeScale === 1 ? '' : ` (emulator clock, ${timeScale}×)`;
   const limited = throttled === 0 ? '' : `, limited ${counted(throttled, 'time')}`;
   const verdictWord = verdictOf(report, destroy);
   const isAll = verdictWord === 'done' || verdictWord === 'deleted';
@@ -339,7 +339,7 @@ export function reportText(
     outcome === 'stopped' && ' The next apply continues from here.',
     plan.warnings.filter(isLeftOut).map(({ message }) => ` ${message}.`),
   ).join('');
-  const verdict = `${titles[verdictWord]}: ${counts} in ${span(durationMs)}${pace}; ${requestText}${limited}.${further}`;
+  const verdict = `${titles[verdictWord]}: ${counts} in ${span(durationMs)}${clockNote}; ${requestText}${limited}.${further}`;
   return [...lines, paint('bold', outcome === 'declined' ? `${titles.declined}.` : verdict), ''].join('\n');
 }
 

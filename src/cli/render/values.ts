@@ -51,9 +51,9 @@ export function changeLines(change: Change, isNew: boolean): ChangeLine[] {
     const fields = new Set(
       [to, from].flatMap((list) => (isObjectList(list) ? list.flatMap(Object.keys) : [])),
     );
-    const told = (list: unknown) =>
+    const lines = (list: unknown) =>
       isObjectList(list) ? list.map((each) => shown(inOrder(each, fields), maxElement)) : [];
-    const [before, after] = [told(from), told(to)];
+    const [before, after] = [lines(from), lines(to)];
     if (isNew)
       return [
         { mark: ' ', text: `${path}:` },

@@ -118,14 +118,14 @@ export function readDocument<Schema extends z.ZodType>(
   schema: Schema,
   check?: (root: Located, report: Report) => void,
 ): z.output<Schema> {
-  const told: Diagnostic[] = [];
-  const report: Report = (position, message) => told.push({ position, message: printable(message) });
+  const problems: Diagnostic[] = [];
+  const report: Report = (position, message) => problems.push({ position, message: printable(message) });
   const root = readYaml(file, isEmpty(text) ? '{}' : text, { environment: {}, trust: operatorsSpec }, report);
   const checked = root && checkSchema(schema, root, what, report);
   if (root !== undefined) check?.(root, report);
-  if (checked?.ok && told.length === 0) return checked.value;
-  told.sort(({ position: a }, { position: b }) => a.line - b.line || a.column - b.column);
-  throw new ConfigError(`${what} cannot be used:\n${told.map(formatDiagnostic).join('\n')}`);
+  if (checked?.ok && problems.length === 0) return checked.value;
+  problems.sort(({ position: a }, { position: b }) => a.line - b.line || a.column - b.column);
+  throw new ConfigError(`${what} cannot be used:\n${problems.map(formatDiagnostic).join('\n')}`);
 }
 
 /** A duration in milliseconds. */

@@ -147,15 +147,15 @@ export class Board {
     });
     const names = new Set(specs.map(({ name }) => name));
     const gone = [...this.#specs.keys()].filter((name) => !names.has(name));
-    const news = [...changed, ...gone.map((name) => ({ name, project: null, body: null }))];
+    const changedSpecs = [...changed, ...gone.map((name) => ({ name, project: null, body: null }))];
     const wait = new Map(waiting.map((each) => [each.project, each]));
     const moved = waitingChange(this.#waiting ?? new Map(), wait);
     const own: Head = { commit: commit ?? null, rollouts, ...given({ counted }) };
-    const isSame = news.length + moved.put.length + moved.gone.length === 0;
+    const isSame = changedSpecs.length + moved.put.length + moved.gone.length === 0;
     if (this.#version > 0 && isSame && isDeepStrictEqual(own, this.#head)) return false;
     const head = own as unknown as Json;
     await this.#turns.take(async () => {
-      this.#take(await owned.publish(news, head, moved), head, news);
+      this.#take(await owned.publish(changedSpecs, head, moved), head, changedSpecs);
       this.#waiting = wait;
     });
     return true;

@@ -75,13 +75,14 @@ export function fleetSource(options: FleetSourceOptions) {
     const before = await board.published();
     const snapshot = withVanished(await source.read(signal, before?.commit), before);
     const taken = await intake.take(snapshot);
-    isBlind = taken.length > 0 && taken.every((each) => 'problem' in each && each.mayPass === true);
+    isBlind = taken.length > 0 && taken.every((each) => 'problem' in each && each.isTransient === true);
     if (isBlind)
       throw new StateError('this replica can use none of the specs, for example without their tokens');
     const approved = approvals;
     const holders = holdersAfter(taken, before?.holders ?? {});
     const shared = await releases.next({ ...snapshot, holders }, taken, before);
-    if (await board.publish(usable(shared, before, taken))) releases.tell(before?.rollouts, shared.rollouts);
+    if (await board.publish(usable(shared, before, taken)))
+      releases.report(before?.rollouts, shared.rollouts);
     for (const { done } of approved) await done();
     approvals = approvals.filter((each) => !approved.includes(each));
     const { projects, done } = await board.unasked();

@@ -29,7 +29,7 @@ const changedMs = 1_000;
 /** How long work may take to end after the request to stop. Then other replicas take over its states. Real ms. */
 const graceMs = 7_000;
 /** Waiting time before a project whose state another process owns is tried again. Real ms. */
-const heldMs = 5_000;
+const inUseRetryMs = 5_000;
 /** Work that was asked to end, and has not ended after this time, counts as hanging. Real ms. */
 const hangsMs = 60_000;
 /** A queue that has not answered for so long is out of reach. Real ms. */
@@ -68,7 +68,7 @@ export interface FleetWork {
 }
 
 /** A job in hand. */
-interface FleetTurn {
+interface JobInHand {
   readonly claim: JobClaim;
   readonly over: AbortController;
   done: Promise<void>;
@@ -88,7 +88,7 @@ export class Fleet {
   readonly board: Board;
   readonly #options: FleetOptions;
   readonly #fitness: Fitness;
-  readonly #turns = new Map<string, FleetTurn>();
+  readonly #turns = new Map<string, JobInHand>();
   #work: FleetWork | undefined;
   readonly #wake = new Wake();
   /** How many turns were at work when all places were taken. Zero if places were left. */
@@ -236,7 +236,7 @@ export class Fleet {
   }
 
   /** The turns that have a place: those that do not only wait. */
-  #busy(): readonly FleetTurn[] {
+  #busy(): readonly JobInHand[] {
     return [...this.#turns.values()].filter(
       ({ claim, project }) => claim.key !== sourceKey && project?.isWaiting() !== true,
     );
@@ -244,7 +244,7 @@ export class Fleet {
 
   #start(claim: JobClaim): void {
     const over = new AbortController();
-    const turn: FleetTurn = {
+    const turn: JobInHand = {
       ...{ claim, over, project: undefined, version: 0, endsSince: undefined, done: Promise.resolve() },
     };
     this.#turns.set(claim.id, turn);
@@ -259,7 +259,7 @@ export class Fleet {
     });
   }
 
-  #end(turn: FleetTurn, reason: unknown): void {
+  #end(turn: JobInHand, reason: unknown): void {
     const { clock, log } = this.#options;
     if (turn.over.signal.aborted) return;
     log.debug({ project: turn.claim.key, error: reason }, 'stopping work on the project');
@@ -268,7 +268,7 @@ export class Fleet {
   }
 
   /** Carries out the job, and queues the next one. Never rejects: the queue repeats a job that could not be ended. */
-  async #make(turn: FleetTurn): Promise<void> {
+  async #make(turn: JobInHand): Promise<void> {
     const { queue, log } = this.#options;
     const { claim } = turn;
     try {
@@ -287,7 +287,7 @@ export class Fleet {
     }
   }
 
-  async #lead(turn: FleetTurn): Promise<NextReconciliation> {
+  async #lead(turn: JobInHand): Promise<NextReconciliation> {
     const { clock } = this.#options;
     const { signal } = turn.over;
     const term = clock.sleep(leadMs, signal).then(
@@ -303,7 +303,7 @@ export class Fleet {
     return continued(turn.claim);
   }
 
-  async #workOn(turn: FleetTurn): Promise<NextReconciliation | undefined> {
+  async #workOn(turn: JobInHand): Promise<NextReconciliation | undefined> {
     const { log } = this.#options;
     const { claim, over } = turn;
     const { trigger } = claim;
@@ -315,7 +315,7 @@ export class Fleet {
       this.#fitness.fail(claim.key, `project ${claim.key} cannot be used here: ${project}`);
       log.warn({ project: claim.key, reason: project }, 'project given back');
       // The cause is this replica, so another one does not wait as long as after a failure of the project.
-      return { trigger, afterMs: heldMs, urgency: claim.urgency };
+      return { trigger, afterMs: inUseRetryMs, urgency: claim.urgency };
     }
     Object.assign(turn, { project, version: spec.version });
     try {
@@ -333,7 +333,7 @@ export class Fleet {
         throw error;
       }
       log.info({ project: Number(claim.key), reason: error.message }, 'project postponed');
-      return { trigger, afterMs: heldMs, urgency: claim.urgency };
+      return { trigger, afterMs: inUseRetryMs, urgency: claim.urgency };
     }
   }
 
@@ -369,7 +369,7 @@ export class Fleet {
     }
   }
 
-  async #follow(turns: readonly FleetTurn[]): Promise<void> {
+  async #follow(turns: readonly JobInHand[]): Promise<void> {
     const byProject = new Map(turns.map((turn) => [Number(turn.claim.key), turn]));
     const versions = new Map([...byProject].map(([project, { version }]) => [project, version]));
     for (const project of await this.board.changed(versions)) {

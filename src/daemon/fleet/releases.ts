@@ -10,7 +10,7 @@ import { DeletionCount, type DeletionCountOptions } from './deletion-count.ts';
 import {
   brokenIn,
   candidateOf,
-  heldBack,
+  keepSpecsOf,
   type Member,
   membersOf,
   projectsOf,
@@ -97,9 +97,9 @@ export class Releases {
   constructor(options: ReleasesOptions) {
     this.#options = options;
     const { maxDeletions } = options.policy;
-    const onNews = () => this.#readSoon();
-    this.#count = new DeletionCount({ ...options, maxDeletions, onCounted: onNews });
-    this.#watch = new WaveWatch({ ...options, onVerdict: onNews });
+    const onChange = () => this.#readSoon();
+    this.#count = new DeletionCount({ ...options, maxDeletions, onCounted: onChange });
+    this.#watch = new WaveWatch({ ...options, onVerdict: onChange });
   }
 
   /** The snapshot to put in force now. The first specs of a fleet are in force at once. */
@@ -134,7 +134,7 @@ export class Releases {
     const got = new Map(released.map(({ project, spec }) => [project, spec]));
     const back = new Set([...members.keys()].filter((project) => !got.has(project)));
     return {
-      ...heldBack(before, withSpecs(wanted, [...got.values()]), back),
+      ...keepSpecsOf(before, withSpecs(wanted, [...got.values()]), back),
       rollouts: [...now.map(({ rollout }) => rollout), ...queued],
       waiting: now.flatMap((each) => each.waiting),
       ...(counted === undefined ? {} : { counted }),
@@ -142,7 +142,7 @@ export class Releases {
   }
 
   /** Reports once that a change waits or has stopped. Call this after the change was published. */
-  tell(before: readonly Rollout[] = [], now: readonly Rollout[] = []): void {
+  report(before: readonly Rollout[] = [], now: readonly Rollout[] = []): void {
     const { log, onNotification, approval } = this.#options;
     for (const { id, change } of before)
       if (!now.some((each) => each.id === id)) log.info({ change }, 'rollout ended');
@@ -259,8 +259,8 @@ export class Releases {
         endingOf(memory?.history.condition) === 'stuck' ? [project] : [],
       ),
     );
-    const telling = released.filter(({ project }) => !wasBad.has(project));
-    return (telling.length === 0 ? released : telling).flatMap(({ project, spec }) =>
+    const conclusive = released.filter(({ project }) => !wasBad.has(project));
+    return (conclusive.length === 0 ? released : conclusive).flatMap(({ project, spec }) =>
       spec === null ? [] : [{ project, mark: markOf(spec) }],
     );
   }

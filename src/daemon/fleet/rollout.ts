@@ -157,7 +157,7 @@ export function withSpecs(snapshot: Snapshot, specs: readonly (SpecText | null)[
 }
 
 /** The wanted snapshot, except for these projects, which keep their current specs. */
-export function heldBack(before: Snapshot, wanted: Snapshot, projects: ReadonlySet<number>): Snapshot {
+export function keepSpecsOf(before: Snapshot, wanted: Snapshot, projects: ReadonlySet<number>): Snapshot {
   const old = byName(before.specs);
   const specs = new Map(byName(wanted.specs));
   const holders: Record<string, string> = { ...wanted.holders };
@@ -207,10 +207,10 @@ export function projectsOf<Project extends { readonly project: number }>(
   }
   const wanted = Math.ceil((total * wave.percent) / 100) - released;
   // Each change has the same order, so that the correction of a failed change reaches the same projects first.
-  return left.toSorted((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1)).slice(0, Math.max(0, wanted));
+  return left.toSorted((a, b) => (sortKeyOf(a) < sortKeyOf(b) ? -1 : 1)).slice(0, Math.max(0, wanted));
 }
 
-function orderOf({ project }: { readonly project: number }): string {
+function sortKeyOf({ project }: { readonly project: number }): string {
   return hash('sha1', String(project));
 }
 

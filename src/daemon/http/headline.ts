@@ -26,7 +26,7 @@ export function headlineOf(condition: Condition, troubles: Troubles): Headline {
 }
 
 /** Colour and shape both show the level, for operators who see no colours. */
-const looks: Readonly<Record<Level, Readonly<Record<'sign' | 'colour' | 'shape', string>>>> = {
+const symbols: Readonly<Record<Level, Readonly<Record<'sign' | 'colour' | 'shape', string>>>> = {
   bad: { sign: '●', colour: '#d92f3f', shape: 'M14 6h4v12h-4zM14 22h4v4h-4z' },
   warn: { sign: '▲', colour: '#e0a63c', shape: 'M14 9h4v9h-4zM14 21h4v4h-4z' },
   busy: { sign: '◌', colour: '#2f7fe0', shape: 'M8 14h4v4H8zM14 14h4v4h-4zM20 14h4v4h-4z' },
@@ -48,12 +48,12 @@ export function wordText(word: string): string {
 
 /** `● blocked · shop` */
 export function titleOf({ level, word }: Headline, name: string): string {
-  return `${looks[level].sign} ${wordText(word)} · ${name}`;
+  return `${symbols[level].sign} ${wordText(word)} · ${name}`;
 }
 
 /** The icon of the tab. */
 export function iconOf({ level }: Headline): string {
-  const { colour, shape } = looks[level];
+  const { colour, shape } = symbols[level];
   const outline =
     level === 'warn'
       ? '<path d="M16 1 32 30H0z"'

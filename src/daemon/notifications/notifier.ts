@@ -45,14 +45,14 @@ export class Notifier {
   }
 
   /** Sends a notification, unless the last notification about the same subject had the same content. */
-  tell(notification: Notification): void {
+  notify(notification: Notification): void {
     // Progress is normal operation.
     if (notification.event === 'condition' && endingOf(notification.condition) === 'progress') return;
     const subject = `${notification.project} ${subjects[notification.event] ?? notification.event}`;
     const before = this.#notified.get(subject);
     const at = new Date(this.#options.clock.now()).toISOString();
     if (notification.event === 'condition') {
-      this.#tellCondition(notification, subject, at);
+      this.#notifyCondition(notification, subject, at);
       return;
     }
     const { event, detail } = notification;
@@ -66,7 +66,7 @@ export class Notifier {
    * Sends one message for an incident, one for each further condition or command that no earlier message held, and one
    * for the end of the incident.
    */
-  #tellCondition(notification: ConditionNotification, subject: string, at: string): void {
+  #notifyCondition(notification: ConditionNotification, subject: string, at: string): void {
     const before = readIncident(this.#notified.get(subject));
     if (notification.condition === 'converged') {
       this.#notified.set(subject, 'converged');

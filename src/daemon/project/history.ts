@@ -106,7 +106,7 @@ export class ProjectHistory {
     this.#found = { ...this.#found, ...changed };
   }
 
-  look(world: World, at: number): void {
+  recordRefresh(world: World, at: number): void {
     const idle = world.ips.filter(({ server_id }) => server_id === null);
     const idleSince = new Map(idle.map(({ id }) => [id, this.#found.idleSince.get(id) ?? at]));
     this.#learn({ world, refreshedAt: at, idleSince });

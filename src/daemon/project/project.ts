@@ -18,7 +18,7 @@ import type { ProjectSummary } from './facts.ts';
 import { dueFirewalls, ProjectHistory } from './history.ts';
 import { PlanCheck } from './plan-check.ts';
 import { logReconciliation, reconcile } from './reconciliation.ts';
-import { TurnRecord } from './turn-record.ts';
+import { LastReconciliation } from './turn-record.ts';
 import { WayBack } from './way-back.ts';
 import {
   isEmpty,
@@ -48,7 +48,7 @@ export class DaemonProject {
   readonly #wake = new Wake();
   readonly #problem: SpecProblem;
   readonly #commands: CommandQueue;
-  readonly #record: TurnRecord;
+  readonly #record: LastReconciliation;
   readonly #parts: ProjectParts;
   #workspace: Workspace | undefined;
   /** Shared by all sessions: its measurements take longer than a turn may last. */
@@ -88,7 +88,7 @@ export class DaemonProject {
       history: new ProjectHistory({ ...shared, observing: mode === 'observe', flags: this.#flags }),
       ...{ check: new PlanCheck(deps), billed: new BilledHistory(), wayBack: new WayBack(deps.log) },
     };
-    this.#record = new TurnRecord(id, options.worker, this.#parts);
+    this.#record = new LastReconciliation(id, options.worker, this.#parts);
   }
 
   get condition(): Condition {

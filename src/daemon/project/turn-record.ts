@@ -7,7 +7,7 @@ import type { ProjectParts, Worker } from './workspace.ts';
 type RecordedParts = Pick<ProjectParts, 'history' | 'backOff' | 'wayBack'>;
 
 /** The record of a project's last turn, in its state: a restart, or another replica, continues from it. */
-export class TurnRecord {
+export class LastReconciliation {
   readonly #project: number;
   readonly #worker: Worker;
   readonly #parts: RecordedParts;

@@ -99,7 +99,7 @@ export function openWorkspace(
     onFailure: (error) => log.debug({ error }, 'server refresh failed'),
   });
   const onRefresh = (world: World) => {
-    history.look(world, clock.now());
+    history.recordRefresh(world, clock.now());
     refresh.compare(world.ips);
   };
   const approval = new Approval(session.store);

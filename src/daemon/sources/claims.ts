@@ -23,13 +23,13 @@ export function holdersAfter(specs: readonly Taken[], before: Holders): Holders 
 
 /** Rejects each spec that describes a project of another file. */
 export function refuseOthers(specs: readonly Taken[], holders: Holders): readonly Taken[] {
-  const heldBy = projectsByFile(holders);
+  const projectOfFile = projectsByFile(holders);
   const claims = claimants(specs);
   return specs.map((spec) => {
     const projectId = projectOf(spec);
     if (!('offer' in spec) || projectId === undefined) return spec;
     const { name } = spec;
-    const held = heldBy.get(name);
+    const held = projectOfFile.get(name);
     if (held === projectId) return spec;
     const message =
       held === undefined

@@ -18,7 +18,7 @@ export type Taken =
       /** The project that the spec names, if that part can be parsed. */
       readonly projectId?: number | undefined;
       /** The problem may end without a change of the spec. */
-      readonly mayPass?: true;
+      readonly isTransient?: true;
     };
 
 export interface IntakeOptions {
@@ -70,7 +70,7 @@ export class Intake {
       const answer = answers.get(spec);
       if (answer === undefined) {
         const message = 'the file was not read, because the other files took too long. vdcsync tries again';
-        return { name, problem: fileProblem(first, message), mayPass: true };
+        return { name, problem: fileProblem(first, message), isTransient: true };
       }
       if ('problem' in answer) return { name, ...answer };
       if ('failure' in answer)
@@ -78,7 +78,7 @@ export class Intake {
       const { desired } = answer;
       const { projectId, token } = desired;
       const problem = this.#tokenProblem(token, token?.position ?? { file: first, line: 1, column: 1 });
-      if (problem !== undefined) return { name, problem: [problem], projectId, mayPass: true };
+      if (problem !== undefined) return { name, problem: [problem], projectId, isTransient: true };
       return { name, offer: { desired, commit, files } };
     });
   }

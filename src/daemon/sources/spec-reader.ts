@@ -44,7 +44,7 @@ export class SpecReader {
   readonly #wake = new Wake();
   #state: SourceState;
   #holders: Holders = {};
-  #mayPass = false;
+  #hasTransient = false;
 
   constructor(options: SpecReaderOptions) {
     this.#options = options;
@@ -100,7 +100,7 @@ export class SpecReader {
       failures = failed ? failures + 1 : 0;
       const restMs = failed
         ? backOff(retry, failures - 1, deps.random.next())
-        : this.#mayPass
+        : this.#hasTransient
           ? againMs
           : idleMs;
       await this.#wake.sleep(deps.clock, restMs, stop);
@@ -125,7 +125,7 @@ export class SpecReader {
       this.#state = { ...this.#state, commit, readAt: deps.clock.now(), error: undefined };
       const taken = await intake.take(snapshot);
       stop.throwIfAborted();
-      this.#mayPass = taken.some((each) => 'problem' in each && each.mayPass === true);
+      this.#hasTransient = taken.some((each) => 'problem' in each && each.isTransient === true);
       this.#holders = holdersAfter(taken, snapshot.holders ?? this.#holders);
       deliver(refuseOthers(taken, this.#holders), this.#holders, trigger);
       return true;

@@ -13,7 +13,7 @@ export function checkChange(truth: Truth, running: Running, change: StateChange)
     truth.history.released(holder.formerKey, id, kind);
     const birth = isSort(kind) ? truth.history.birthOf(kind, id) : undefined;
     // The operator has named the resource of a write. A release alone confirms nothing.
-    if (running.byPerson && !holder.recovered && birth !== undefined)
+    if (running.byOperator && !holder.recovered && birth !== undefined)
       running.controller.confirmed.add(birth.number);
   }
   if (change.type !== 'bind') return;
@@ -26,7 +26,7 @@ export function checkChange(truth: Truth, running: Running, change: StateChange)
 export function checkDeleted(truth: Truth, running: Running, { kind, key, request }: Intent): void {
   const { history } = truth;
   const id = String(request.path.id);
-  if (!isSort(kind) || running.byPerson || listsAreCut(truth)) return;
+  if (!isSort(kind) || running.byOperator || listsAreCut(truth)) return;
   const bound = running.mirror.bindings.get(key);
   const birth = history.birthOf(kind, id);
   if (birth === undefined || bound === undefined) return;
@@ -50,7 +50,7 @@ function checkRelease(
   const old = running.mirror.bindings.get(key);
   if (old === undefined) return;
   if (!gone) history.released(key, old.id);
-  if (!gone || !isSort(old.kind) || running.byPerson || listsAreCut(truth)) return;
+  if (!gone || !isSort(old.kind) || running.byOperator || listsAreCut(truth)) return;
   const birth = history.birthOf(old.kind, old.id);
   // A resource with the same values, made for another key under an id that was free again, belongs to that key.
   const maker = history.makerOf(old.kind, old.id);
@@ -61,16 +61,16 @@ function checkRelease(
 
 /** I8: no foreign object is adopted without a question. `{reuse: true}` asks for any free address, no matter who allocated it. */
 function checkForeign({ history, fail }: Truth, running: Running, binding: Binding): void {
-  const { desired, byPerson } = running;
+  const { desired, byOperator } = running;
   const { key, kind, id } = binding;
   const birth = isSort(kind) ? history.birthOf(kind, id) : undefined;
   if (birth !== undefined) noteHolder(history, running, binding, birth);
   if (birth?.isForeign !== true) return;
   const isAsked =
     key.endsWith('.public_ipv4') || desired.resources.find((each) => each.key === key)?.id !== undefined;
-  if (!desired.settings.exclusive && !byPerson && !isAsked && !history.isAdopted(birth))
+  if (!desired.settings.exclusive && !byOperator && !isAsked && !history.isAdopted(birth))
     fail('I8', `${key} took a foreign ${kind} ${id} for its own`);
-  if (byPerson) history.adopted(birth);
+  if (byOperator) history.adopted(birth);
 }
 
 /**
@@ -79,7 +79,7 @@ function checkForeign({ history, fail }: Truth, running: Running, binding: Bindi
  */
 function noteHolder(
   history: Truth['history'],
-  { desired, byPerson, controller: { file, confirmed } }: Running,
+  { desired, byOperator, controller: { file, confirmed } }: Running,
   { key, id }: Binding,
   birth: Birth,
 ): void {
@@ -87,11 +87,11 @@ function noteHolder(
   file.lines.use(key);
   const line = file.lines.nameOf(key);
   const isNamed = desired.resources.some((each) => each.key === key && each.id === id && !each.held);
-  if (isNamed || byPerson) confirmed.add(birth.number);
+  if (isNamed || byOperator) confirmed.add(birth.number);
   const owner = history.lineOf(birth, line);
   if (owner === undefined) return;
   if (owner === line) {
-    if (byPerson) history.give(birth, line);
+    if (byOperator) history.give(birth, line);
     return;
   }
   if (isNamed || file.lines.hasHad(line, history.madeUnder(birth) ?? key)) history.give(birth, line);
@@ -99,13 +99,13 @@ function noteHolder(
 
 /** I2: a resource has one key. Its server alone identifies a firewall or a backup. */
 function checkOneKey({ fail }: Truth, { mirror }: Running, { key, kind, id, parentId }: Binding): void {
-  if (isToldByServer(key)) return;
+  if (isIdentifiedByServer(key)) return;
   const other = [...mirror.bindings.values()].find(
     (each) => each.key !== key && each.kind === kind && each.id === id && each.parentId === parentId,
   );
   if (other !== undefined) fail('I2', `${kind} ${id} is bound to ${other.key} and ${key}`);
 }
 
-function isToldByServer(key: ResourceKey): boolean {
+function isIdentifiedByServer(key: ResourceKey): boolean {
   return key.endsWith('.firewall') || key.endsWith('.backup');
 }

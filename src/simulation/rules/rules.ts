@@ -58,7 +58,7 @@ export function createRules(truth: Truth, further?: FurtherRules) {
 
     handled(running: Running, request: HttpRequest, handled: Handled) {
       further?.handled(running, request, handled);
-      history.look(false);
+      history.recordExecutions(false);
       if (isWrite(request)) purchases.handled(running, request, handled.response);
       purchases.check(running);
     },

@@ -72,7 +72,7 @@ export class ActionPlayer implements Actions {
   /** A process crosses a boundary: the next action may be due there. */
   crossed(running: Running, name: string): void {
     const [next] = this.#left;
-    if (next === undefined || typeof next.when === 'string' || this.#isDue || running.byPerson) return;
+    if (next === undefined || typeof next.when === 'string' || this.#isDue || running.byOperator) return;
     if (next.when.boundary !== name || ++this.#crossings < next.when.nth) return;
     this.#isDue = true;
     running.halt.abort(new Error('halt'));
@@ -298,7 +298,7 @@ export class ActionPlayer implements Actions {
     const { key } = intent;
     const { history } = this.#stage;
     // A task may have ended since the last request.
-    history.look(false);
+    history.recordExecutions(false);
     const made = history.executionsUnder(intent.idempotencyKey).filter((each) => history.isLive(each));
     if (word !== 'adopt') {
       const said = await this.#say(controller, { do: 'resolve', key, as: { type: word } });

@@ -14,9 +14,9 @@ import { projectOf, type Truth } from '../../../src/simulation/rules/truth.ts';
  */
 export function checkApproved(truth: Truth, running: Running, intent: Intent): void {
   const { fail } = truth;
-  const { desired, controller, byPerson, plan } = running;
+  const { desired, controller, byOperator, plan } = running;
   const { approval } = desired.settings;
-  if (approval === 'none' || byPerson) return;
+  if (approval === 'none' || byOperator) return;
   // A question about a key that an earlier state may have used. It is no operation of a plan.
   if (partsOf(intent).unconfirmed !== undefined) return;
   const id = operationId(intent.verb, intent.key);

@@ -56,7 +56,7 @@ export class NegativeReads {
     const isGuessed =
       isUnconfirmed(before) && intent.sends > 0 && (outcome === 'absent' || outcome === 'void');
     const isFound = intent.recovers !== undefined && intent.detail.startsWith('found under');
-    if (!isGuessed || isFound || running.byPerson || this.#isInsideGone(intent)) return;
+    if (!isGuessed || isFound || running.byOperator || this.#isInsideGone(intent)) return;
     const isOpen = unconfirmed?.question.stage !== 'fenced' && !unconfirmed?.question.conflict;
     if (isOpen && running.controller.clockWasSet && !this.#truth.emulator.readings.dateHeader) {
       this.#truth.giveUp('a clock was set back, and an API without `Date` has forgotten the key');
