@@ -150,7 +150,7 @@ export class Budget {
     const { clock, timeScale } = this.#options;
     const span = Math.min(ms, mostClosedMs * timeScale);
     this.#closedUntil = Math.max(this.#closedUntil, clock.monotonic() + span);
-    this.#tell(this.#closedUntil, clock.monotonic());
+    this.#report(this.#closedUntil, clock.monotonic());
     this.#pump();
     this.#closing.abort(new Error('the API limits requests'));
     this.#closing = new AbortController();
@@ -306,7 +306,7 @@ export class Budget {
       now < this.#closedUntil ? this.#closedUntil : Math.min(...this.#cooling.map(({ freeAt }) => freeAt));
     if (!Number.isFinite(wakeAt)) return;
     this.#setAlarm(wakeAt - now);
-    if (this.#inFlight < maxInFlight) this.#tell(wakeAt, now);
+    if (this.#inFlight < maxInFlight) this.#report(wakeAt, now);
   }
 
   #grant(now: number): void {
@@ -353,7 +353,7 @@ export class Budget {
     );
   }
 
-  #tell(until: number, now: number): void {
+  #report(until: number, now: number): void {
     const { timeScale, onWait } = this.#options;
     const realMs = (until - now) / timeScale;
     // Several requests that were refused together cause one report.

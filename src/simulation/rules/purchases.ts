@@ -128,7 +128,7 @@ export class Purchases {
           !retires(each, intent, mirror.bindings) &&
           !limits.isOfAnotherEntry(each, intent, running) &&
           (intent.kind !== 'network_interface' ||
-            this.#isSameCard(each, execution, lines.nameOf(takeApart(intent.key).parent ?? intent.key))),
+            this.#isSameInterface(each, execution, lines.nameOf(takeApart(intent.key).parent ?? intent.key))),
     );
     if (first === undefined) return;
     const purchase = this.#second({ first, execution, intent, running, all });
@@ -220,7 +220,7 @@ export class Purchases {
    * A network interface in a replaced network is another one, as is one in a server that was given to the line since, or
    * that replaces the server. A state that was put back has the old server.
    */
-  #isSameCard(first: Execution, execution: Execution, line: string): boolean {
+  #isSameInterface(first: Execution, execution: Execution, line: string): boolean {
     const [before = '', now = ''] = [first, execution].map(({ id }) => (id ?? '').split('/')[0]);
     if (before !== now && this.#truth.history.lineGiven(now, line) === line) return false;
     if (this.#isReplacement(now, before) || this.#isReplacement(before, now)) return false;
