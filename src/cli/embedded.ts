@@ -26,9 +26,9 @@ export function embeddedService(
   const path = worldFile(flags, io);
   const saved = readWorldFile(path);
   if (saved !== null && !saved.projects.some(({ id }) => id === projectId)) {
-    const held = saved.projects.map(({ id }) => id).join(', ');
+    const projectIds = saved.projects.map(({ id }) => id).join(', ');
     throw new ConfigError(
-      `${path} holds the emulated project ${held}, not ${projectId}. Use another --state, or move that file away.`,
+      `${path} holds the emulated project ${projectIds}, not ${projectId}. Use another --state, or move that file away.`,
     );
   }
   const emulator = createEmulator({

@@ -61,7 +61,7 @@ export function attribute(
   { claims, intents, removed = [], changed = () => false }: ClaimRecords,
 ): Attribution {
   const claimed = new Map(claims.map((claim) => [objectName(claim), claim]));
-  const held = Map.groupBy(
+  const unboundByServer = Map.groupBy(
     shown.ips.filter(({ id }) => shown.keyOf(addressObject(id)) === undefined),
     ({ server_id }) => String(server_id),
   );
@@ -79,7 +79,7 @@ export function attribute(
   /** A server that has only other addresses reuses the id. @assumption A17 */
   const serverClaim = (id: string) => {
     const { identity, holder } = claimed.get(objectName(serverObject(id))) ?? {};
-    const its = held.get(id) ?? [];
+    const its = unboundByServer.get(id) ?? [];
     const isSame = (ip: Ip) => ip.address === identity?.address || addressClaim(ip) !== undefined;
     return its.length === 0 || its.some(isSame) ? foreign(holder) : undefined;
   };

@@ -8,7 +8,7 @@ export function once<Value>(make: () => Value): () => Value {
 }
 
 /** Runs each piece of work when those before it have ended. */
-export class Turns {
+export class SerialQueue {
   #tail: Promise<unknown> = Promise.resolve();
 
   take<T>(work: () => T | Promise<T>): Promise<T> {

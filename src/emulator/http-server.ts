@@ -103,8 +103,10 @@ function buildEmulator(options: ServeOptions, saved: World | null): Emulator {
 
 function refuseOtherProject(saved: World, { projectId, dataFile }: ServeOptions): void {
   if (projectId === undefined || saved.projects.some((project) => project.id === projectId)) return;
-  const held = saved.projects.map((project) => project.id).join(', ');
-  throw new DataFileError(`${dataFile} holds project ${held}, not ${projectId}. Name another data file.`);
+  const projectIds = saved.projects.map((project) => project.id).join(', ');
+  throw new DataFileError(
+    `${dataFile} holds project ${projectIds}, not ${projectId}. Name another data file.`,
+  );
 }
 
 async function serve(

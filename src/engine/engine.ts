@@ -37,7 +37,7 @@ export interface Engine {
   resolve(desired: Desired, key: ResourceKey, resolution: Resolution): Promise<CommandResult>;
 }
 
-const anyTurn = { urgency: 1 };
+const usualUrgency = { urgency: 1 };
 
 /**
  * The engine for one token of one API and one state. Operations that change the state run one after the other: a run
@@ -75,16 +75,16 @@ export function createEngine(deps: EngineDeps): Engine {
     return apiNow < now ? withoutExpired(spec, apiNow) : asked;
   };
   const decide = (spec: Desired, work: (run: Run) => Promise<CommandResult>) =>
-    runs.run(() => within(spec, async (desired) => work(await openRun(own, gate, desired))), anyTurn);
+    runs.run(() => within(spec, async (desired) => work(await openRun(own, gate, desired))), usualUrgency);
   return {
     plan: (spec, options = {}) => within(spec, (desired) => planOnce(own, gate, desired, options)),
     prove: (spec, options = {}) =>
-      runs.run(() => within(spec, (desired) => provePlan(own, gate, desired, options)), anyTurn),
+      runs.run(() => within(spec, (desired) => provePlan(own, gate, desired, options)), usualUrgency),
     apply: (spec, options) => {
       const reconcile = () => within(spec, (desired) => apply(own, gate, desired, outside(options, shown)));
       const project = { 'vdcsync.project': spec.projectId };
       return runs.run(() => traced(deps.tracing, 'reconcile', project, reconcile), {
-        ...anyTurn,
+        ...usualUrgency,
         signal: options.halt,
       });
     },
@@ -92,7 +92,7 @@ export function createEngine(deps: EngineDeps): Engine {
     ignore: (spec, names) => decide(spec, (run) => ignore(run, names)),
     unignore: (spec, names) => decide(spec, (run) => unignore(run, names)),
     forget: (spec, key) => decide(spec, (run) => forgetKey(run, key)),
-    approve: (_, digest) => runs.run(() => approvePlan(own.store, digest, own.clock.now()), anyTurn),
+    approve: (_, digest) => runs.run(() => approvePlan(own.store, digest, own.clock.now()), usualUrgency),
     resolve: (spec, key, resolution) => decide(spec, (run) => resolveIntent(run, key, resolution)),
   };
 }

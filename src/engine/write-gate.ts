@@ -74,7 +74,7 @@ export function createWriteGate(
   budget: GateBudget = noBudget,
 ): WriteGate {
   const waiting: Waiter[] = [];
-  const turns = new Turns();
+  const turns = new FairQueue();
   /** When each expected firewall can be sent, on the monotonic clock. */
   const expected = new Map<ResourceKey, number>();
   let busy = false;
@@ -196,7 +196,7 @@ export function createWriteGate(
 }
 
 /** Takes the waiter with the next turn out of the waiting ones. */
-function takeNext(waiting: Waiter[], turns: Turns, now: number): Waiter | undefined {
+function takeNext(waiting: Waiter[], turns: FairQueue, now: number): Waiter | undefined {
   const urgency = turns.next(waiting.map((waiter) => waiter.urgency));
   const isNext = (waiter: Waiter) => waiter.urgency === urgency;
   const fresh = waiting.findIndex((waiter) => isNext(waiter) && now - waiter.since < freshForMs);
@@ -205,7 +205,7 @@ function takeNext(waiting: Waiter[], turns: Turns, now: number): Waiter | undefi
 }
 
 /** The waiters that have the next turns, if no other waiter comes. */
-function nextOf(waiting: readonly Waiter[], turns: Turns, now: number): Waiter[] {
+function nextOf(waiting: readonly Waiter[], turns: FairQueue, now: number): Waiter[] {
   const left = [...waiting];
   const further = turns.copy();
   return Array.from({ length: ahead }, () => takeNext(left, further, now) ?? []).flat();
@@ -216,7 +216,7 @@ function nextOf(waiting: readonly Waiter[], turns: Turns, now: number): Waiter[]
  * the turn that would end first is next. A turn of infinite urgency takes no time, so it is always next. An urgency that
  * did not wait for a while gains nothing by it.
  */
-class Turns {
+class FairQueue {
   #now = 0;
   #ends: Map<number, number>;
 
@@ -239,8 +239,8 @@ class Turns {
     return best.urgency;
   }
 
-  copy(): Turns {
-    return new Turns(this.#now, this.#ends);
+  copy(): FairQueue {
+    return new FairQueue(this.#now, this.#ends);
   }
 
   #start(urgency: number): number {

@@ -52,11 +52,11 @@ export const drive: ResourceKind<DriveEntry, DriveObserved> = {
     const { desired, binding, key, parent } = subject;
     if (desired === undefined || !desired.managed) return unchanged;
     const wanted = isoWanted(desired.value, world);
-    const held = contentOf(subject, world);
-    if (wanted !== undefined && wanted === held) return unchanged;
+    const content = contentOf(subject, world);
+    if (wanted !== undefined && wanted === content) return unchanged;
     const { insert_iso, eject_iso } = world.profile.operations;
     if ((wanted === null ? eject_iso : insert_iso) === undefined) {
-      const message = `${textOf(wanted, held)}. The API does not document how to ${wanted === null ? 'eject' : 'insert'} an ISO: ${wanted === null ? 'eject' : 'insert'} it in the client area, or enable \`${wanted === null ? 'eject_iso' : 'insert_iso'}\` in the API profile`;
+      const message = `${textOf(wanted, content)}. The API does not document how to ${wanted === null ? 'eject' : 'insert'} an ISO: ${wanted === null ? 'eject' : 'insert'} it in the client area, or enable \`${wanted === null ? 'eject_iso' : 'insert_iso'}\` in the API profile`;
       return { ...unchanged, warnings: [{ code: 'drive_differs', key, message }] };
     }
     const failed = failedIso(desired.value, world);
@@ -68,7 +68,7 @@ export const drive: ResourceKind<DriveEntry, DriveObserved> = {
         outside(`delete ISO ${failed.id}, and add it again`),
       ]);
     }
-    const from = held === undefined ? 'unknown' : nameOf(held, world);
+    const from = content === undefined ? 'unknown' : nameOf(content, world);
     const changes = [{ path: 'iso', from, to: desired.value.iso }];
     const moved =
       observed?.shown !== undefined && binding !== undefined && wanted === member(binding.applied, 'iso');

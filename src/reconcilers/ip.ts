@@ -149,12 +149,12 @@ export const ip: ResourceKind<IpEntry, IpObserved, Preimage> = {
       const before = recordedIds(intent.preimage.ips);
       // An attached address was created with its server: an allocated address is free.
       const ips = await read.ips();
-      const ours = known('ip');
+      const managed = known('ip');
       const fresh = ips.filter(
-        ({ id, server_id }) => server_id === null && !before.has(String(id)) && !ours.has(String(id)),
+        ({ id, server_id }) => server_id === null && !before.has(String(id)) && !managed.has(String(id)),
       );
       const [one, another] = fresh;
-      if (one === undefined) return (await cutShortIps(ips, before, ours, read)) ?? notDone;
+      if (one === undefined) return (await cutShortIps(ips, before, managed, read)) ?? notDone;
       if (another === undefined) {
         const { id, address } = one;
         return { verdict: 'done', id: String(id), certain: false, called: address, facts: { address } };

@@ -163,15 +163,15 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
       const alike = recordedIds(intent.preimage.alike);
       const name = member(intent.request.body, 'name');
       const isos = await read.isos();
-      const ours = known('iso');
+      const managed = known('iso');
       const matches = isos.filter(
-        (each) => !alike.has(each.id) && !ours.has(each.id) && each.name.trim() === name,
+        (each) => !alike.has(each.id) && !managed.has(each.id) && each.name.trim() === name,
       );
       const [one, another] = matches;
       if (one === undefined) {
         const listed = isos.map(({ id }) => id);
         const isThere = async (id: string) => (await read.findIso(id)) !== undefined;
-        return (await cutShort('ISOs', listed, [...before, ...ours], isThere)) ?? notDone;
+        return (await cutShort('ISOs', listed, [...before, ...managed], isThere)) ?? notDone;
       }
       if (another === undefined) return judge(one);
       return unclear(`${matches.length} new ISOs have that name`, matches);

@@ -225,10 +225,10 @@ function isThere(
       return project.servers.some((each) => String(each.id) === binding?.id);
     case 'ip': {
       const isBound = (id: string) => bindings.some((each) => each.kind === 'ip' && each.id === id);
-      const isTheirs = (id: string) =>
+      const isForeign = (id: string) =>
         stage.history.birthOf('ip', id)?.isForeign === true || stage.history.wasReleased('ip', id);
-      const held = project.ips.filter((each) => server !== undefined && each.serverId === server.id);
-      const isUnbound = held.some(({ id }) => !isBound(String(id)) && !isTheirs(String(id)));
+      const attached = project.ips.filter((each) => server !== undefined && each.serverId === server.id);
+      const isUnbound = attached.some(({ id }) => !isBound(String(id)) && !isForeign(String(id)));
       if (isUnbound && asksForNew(spec, parent)) return false;
       return parent !== undefined || project.ips.some((each) => String(each.id) === binding?.id);
     }

@@ -105,7 +105,7 @@ function withSection(
     0,
     sections.findIndex((section) => section !== undefined),
   );
-  const isHeld = (member: string) => sections.some((section) => section?.fields?.has(member));
+  const isDefined = (member: string) => sections.some((section) => section?.fields?.has(member));
   return roots.map((root, at) => {
     const section = sections[at];
     const takesNew = (value: Located) => at === holder && !removes(value);
@@ -114,7 +114,7 @@ function withSection(
       return withField(root, name, merged(section, change, root, counterparts));
     }
     const own = [...change.fields].filter(
-      ([member, value]) => section?.fields?.has(member) || (takesNew(value) && !isHeld(member)),
+      ([member, value]) => section?.fields?.has(member) || (takesNew(value) && !isDefined(member)),
     );
     const [some] = own;
     if (some === undefined) return root;

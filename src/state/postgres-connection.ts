@@ -2,7 +2,7 @@ import { isIPv4, Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import pg from 'pg';
 import { StateError } from '../core/errors.ts';
-import { Turns } from '../core/turns.ts';
+import { SerialQueue } from '../core/turns.ts';
 import type { PostgresLocation } from './postgres-url.ts';
 import type { Row } from './sql-driver.ts';
 
@@ -18,7 +18,7 @@ export class PostgresConnection {
   /** The server's process on the other end: another one would not have our locks. */
   backendPid = 0;
   readonly #client: pg.Client;
-  readonly #turns = new Turns();
+  readonly #turns = new SerialQueue();
   /** Why nothing goes through any more. */
   #broken: string | undefined;
   readonly #loss = new AbortController();

@@ -1,5 +1,5 @@
 import { StateError } from '../core/errors.ts';
-import { Turns } from '../core/turns.ts';
+import { SerialQueue } from '../core/turns.ts';
 import { PostgresConnection } from './postgres-connection.ts';
 import { lockClass, migratePostgres } from './postgres-migrations.ts';
 import type { PostgresLocation } from './postgres-url.ts';
@@ -30,7 +30,7 @@ export class PostgresSessions {
   /** How many states are owned on each. */
   readonly #users = new Map<PostgresConnection, number>();
   readonly #owned = new Set<string>();
-  readonly #opening = new Turns();
+  readonly #opening = new SerialQueue();
 
   /** `most`: connections, however many states are owned. */
   constructor(location: PostgresLocation, most = 4) {

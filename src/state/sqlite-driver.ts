@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { StateError } from '../core/errors.ts';
 import type { StateStore } from '../core/state.ts';
-import { Turns } from '../core/turns.ts';
+import { SerialQueue } from '../core/turns.ts';
 import { acquireOwnerLock, type OwnerLockOptions } from './owner-lock.ts';
 import { headColumns } from './records.ts';
 import type { Row, SqlDriver, SqlOwner, SqlValue } from './sql-driver.ts';
@@ -113,7 +113,7 @@ interface WriterOptions {
 export class SqliteWriter implements SqlDriver, SqlOwner {
   readonly #db: DatabaseSync;
   readonly #options: WriterOptions;
-  readonly #turns = new Turns();
+  readonly #turns = new SerialQueue();
   readonly #statements = new Map<string, StatementSync>();
   readonly owner: SqlOwner | undefined;
   readonly head: Row;

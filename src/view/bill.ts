@@ -90,9 +90,9 @@ interface Holding {
 function addressView(ip: Ip, facts: ProjectFacts, { holders, keyOf, boundAt }: Holding): AddressView {
   const holder = holders.address(ip);
   // Through its server, an address has the key of the server.
-  const held = 'key' in holder && factsOf(takeApart(holder.key).kind).knownBy ? holder.key : undefined;
-  const key = keyOf(addressObject(ip.id)) ?? held ?? null;
-  const isOpen = held !== undefined && holder.is === 'pending' && !holder.certain;
+  const serverKey = 'key' in holder && factsOf(takeApart(holder.key).kind).knownBy ? holder.key : undefined;
+  const key = keyOf(addressObject(ip.id)) ?? serverKey ?? null;
+  const isOpen = serverKey !== undefined && holder.is === 'pending' && !holder.certain;
   const use =
     ip.server_id !== null ? 'attached' : isQuiet(holder) ? 'ignored' : isOpen ? 'unconfirmed' : 'idle';
   const server = ip.server_id === null ? undefined : keyOf(serverObject(ip.server_id));
@@ -230,7 +230,7 @@ function serverWith(ips: readonly Ip[], id: number) {
 
 /** `server 2001 (203.0.113.10)`, `address 203.0.113.11`. */
 export function ignoredName({ kind, id, addresses }: IgnoredObject): string {
-  const held = addresses.join(', ');
-  if (!factsOf(kind).container) return `${nounOf(kind)} ${held}`;
-  return `${nounOf(kind)} ${id}${held === '' ? '' : ` (${held})`}`;
+  const names = addresses.join(', ');
+  if (!factsOf(kind).container) return `${nounOf(kind)} ${names}`;
+  return `${nounOf(kind)} ${id}${names === '' ? '' : ` (${names})`}`;
 }

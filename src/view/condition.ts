@@ -98,11 +98,11 @@ export function conditionOf({ plan, error, observing, awaiting, pauses }: Condit
   const suspended = plan.blocked.length > 0 && plan.blocked.every(({ code }) => code === 'suspended');
   if (suspended) return 'suspended';
   // A read that is refused pauses the writes of one reconciliation only.
-  const held = new Set(['unauthorized', ...pauses.map(({ code }) => code)]);
-  if (plan.blocked.some((each) => !held.has(each.code) && !isWaiting(each))) return 'blocked';
+  const pauseCodes = new Set(['unauthorized', ...pauses.map(({ code }) => code)]);
+  if (plan.blocked.some((each) => !pauseCodes.has(each.code) && !isWaiting(each))) return 'blocked';
   if (awaiting !== undefined && plan.operations.length > 0) return 'awaiting_approval';
-  const isHeld = plan.blocked.some(({ code }) => held.has(code));
-  if (isHeld || (pauses.length > 0 && plan.operations.length + plan.blocked.length > 0)) return 'paused';
+  const isPaused = plan.blocked.some(({ code }) => pauseCodes.has(code));
+  if (isPaused || (pauses.length > 0 && plan.operations.length + plan.blocked.length > 0)) return 'paused';
   if (plan.warnings.some(({ code }) => code === 'drift')) return 'drifting';
   // A write in flight is no longer an operation of the plan, and not done yet.
   if (isInFlight(plan)) return 'converging';

@@ -59,7 +59,7 @@ export function resourcesOf(facts: ProjectFacts, beside: Beside): readonly Resou
   const detailOf = detailsIn(facts, lookup);
   const linkedTo = linksIn(facts, keys, lookup);
   const named = new Map(beside.addresses?.map(({ key, address }) => [key, address]));
-  const held = grouped((beside.addresses ?? []).map(({ server_id, address }) => [server_id, address]));
+  const addressesOf = grouped((beside.addresses ?? []).map(({ server_id, address }) => [server_id, address]));
   return keys.map((key) => {
     const kind = kindOf(key);
     const [entry, binding] = [entries.get(key), bound.get(key)];
@@ -68,7 +68,7 @@ export function resourcesOf(facts: ProjectFacts, beside: Beside): readonly Resou
     const own = factsOf(kind).container
       ? beside.addresses === null
         ? identity.ipv4
-        : held.get(id ?? '')
+        : addressesOf.get(id ?? '')
       : isAddress(kind)
         ? (identity.address ?? named.get(key))
         : undefined;

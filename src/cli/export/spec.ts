@@ -154,8 +154,8 @@ function exportServer(
   isoName: ReadonlyMap<string, string>,
 ): ExportedEntry {
   const [first, ...further] = ips;
-  const inside = cards.filter((card) => !card.public && card.network_id !== null);
-  const networkNames = inside.map(
+  const interfaces = cards.filter((card) => !card.public && card.network_id !== null);
+  const networkNames = interfaces.map(
     (card) => networks.find(({ fields }) => fields.id === card.network_id)?.name,
   );
   const known = [...new Set(present(...networkNames))];
@@ -179,7 +179,7 @@ function exportServer(
     }),
     notes: present(
       further.length > 0 && `also has ${further.map(({ address }) => address).join(', ')}`,
-      known.length < inside.length &&
+      known.length < interfaces.length &&
         'has several network interfaces in one network, or a network interface in a network that is missing here',
       rules?.notes,
       policy !== undefined &&

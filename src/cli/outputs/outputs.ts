@@ -147,6 +147,6 @@ function serverIpv4(server: Binding, { bindings, live }: OutputFacts): string | 
     const own = bindings.find(({ key }) => key === `${server.key}.public_ipv4`);
     return server.identity.ipv4 ?? own?.identity.address ?? null;
   }
-  const held = live.ips.filter(({ server_id }) => String(server_id) === server.id);
-  return (held.find(({ primary }) => primary) ?? held[0])?.address ?? null;
+  const attached = live.ips.filter(({ server_id }) => String(server_id) === server.id);
+  return (attached.find(({ primary }) => primary) ?? attached[0])?.address ?? null;
 }

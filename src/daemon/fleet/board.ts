@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts';
 import { StateError } from '../../core/errors.ts';
 import type { Publications, PublishedSpec, WaitingChange, WaitingSpec } from '../../core/fleet.ts';
 import { given, type Json } from '../../core/json.ts';
-import { Turns } from '../../core/turns.ts';
+import { SerialQueue } from '../../core/turns.ts';
 import type { Commit } from '../../view/facts.ts';
 import type { ReconciliationMemory } from '../project/memory.ts';
 import { markOf, projectsByFile, type SpecText } from '../sources/source.ts';
@@ -76,7 +76,7 @@ export class Board {
    * Runs one reading after the other. Parallel readings would each open a connection, or lose the connection of
    * another reading, and a replica could take in an older version after a newer one.
    */
-  readonly #turns = new Turns();
+  readonly #turns = new SerialQueue();
   /** Of the leader: the specs in force. */
   readonly #specs = new Map<string, KnownSpec>();
   readonly #names = new Map<number, string>();

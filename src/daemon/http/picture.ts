@@ -35,14 +35,14 @@ function boxesOf(view: ProjectView) {
     linked.map((other) => (isNetwork.has(other) ? ([other, key] as const) : ([key, other] as const))),
   );
   // An address without a key comes with its server.
-  const held = (view.addresses ?? []).flatMap((each) =>
+  const unkeyed = (view.addresses ?? []).flatMap((each) =>
     each.server === null || each.key !== null ? [] : [[each.server, boxId(each)] as const],
   );
   return {
     networks: networks.map(networkBox),
     servers: servers.map((each) => serverBox(each, inside.get(each.key) ?? [], view)),
     addresses: addressBoxes(view, resources),
-    links: [...linked, ...held],
+    links: [...linked, ...unkeyed],
   };
 }
 

@@ -321,9 +321,9 @@ export class DaemonProject {
     });
     const facts = await this.facts();
     const { pauses = [] } = facts.daemon ?? {};
-    const held = new Set(['unauthorized', ...pauses.map(({ code }) => code)]);
+    const pauseCodes = new Set(['unauthorized', ...pauses.map(({ code }) => code)]);
     const { desired } = offer;
-    this.#parts.backOff.learn(results, desired, (code) => held.has(code), this.#now());
+    this.#parts.backOff.learn(results, desired, (code) => pauseCodes.has(code), this.#now());
     this.#parts.history.close(record, desired.digest, {
       pauses,
       leaking: leaksIn(billOf(facts)) > 0,

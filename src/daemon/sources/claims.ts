@@ -29,12 +29,12 @@ export function refuseOthers(specs: readonly Taken[], holders: Holders): readonl
     const projectId = projectOf(spec);
     if (!('offer' in spec) || projectId === undefined) return spec;
     const { name } = spec;
-    const held = projectOfFile.get(name);
-    if (held === projectId) return spec;
+    const current = projectOfFile.get(name);
+    if (current === projectId) return spec;
     const message =
-      held === undefined
+      current === undefined
         ? whyNotTaken(name, projectId, holders[projectId], claims.get(projectId) ?? [])
-        : whyNotMoved(held, projectId);
+        : whyNotMoved(current, projectId);
     return { name, projectId, problem: fileProblem(name, message) };
   });
 }

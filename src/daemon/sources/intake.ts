@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Position, TokenPlace } from '../../core/desired.ts';
 import { ConfigError, type Diagnostic } from '../../core/errors.ts';
-import { Turns } from '../../core/turns.ts';
+import { SerialQueue } from '../../core/turns.ts';
 import { allowedEnvironment, type Environment, type SpecTrust } from '../../spec/environment.ts';
 import type { Source } from '../../spec/load.ts';
 import type { Offer } from '../../view/facts.ts';
@@ -48,7 +48,7 @@ export class Intake {
   readonly #environment: Environment;
   readonly #thread: SpecThread;
   #known: ReadonlyMap<string, SpecAnswer> = new Map();
-  readonly #turns = new Turns();
+  readonly #turns = new SerialQueue();
 
   constructor(options: IntakeOptions) {
     this.#options = options;

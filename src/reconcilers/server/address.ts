@@ -156,7 +156,7 @@ function leavingHolder(key: ResourceKey, world: World): ResourceKey | undefined 
 export function releasedFirst({ key }: Subject, world: World): readonly ResourceKey[] {
   if (!takesAddress(key, world)) return [];
   const subjectOf = ({ id }: Ip) => world.subjects.get(world.keyOf(addressObject(id)) as ResourceKey) ?? [];
-  const held = (keepsOld(key, world) ? [] : otherAddressesOf(key, undefined, world))
+  const replaced = (keepsOld(key, world) ? [] : otherAddressesOf(key, undefined, world))
     .flatMap(subjectOf)
     .filter(({ parent, desired }) => parent === undefined && desired === undefined);
   const left = world
@@ -171,7 +171,7 @@ export function releasedFirst({ key }: Subject, world: World): readonly Resource
         !isKept(each, world.subjects.get(each.parent), world),
     );
   const holder = leavingHolder(key, world);
-  return [...(holder === undefined ? [] : [holder]), ...[...held, ...left].map((each) => each.key)];
+  return [...(holder === undefined ? [] : [holder]), ...[...replaced, ...left].map((each) => each.key)];
 }
 
 /** Whether the server that the key is bound to holds its addresses until the new server exists. */

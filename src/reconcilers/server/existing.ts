@@ -51,6 +51,6 @@ function isNeeded(existing: Existing): boolean {
   const { gpu_package: wanted } = entry;
   if (wanted === undefined) return false;
   const record = recordOf(subject.binding);
-  const held = record.body?.gpu_package ?? record.entry?.gpu_package;
-  return [wanted].flat().some((each) => [held].flat().includes(each));
+  const recorded = record.body?.gpu_package ?? record.entry?.gpu_package;
+  return [wanted].flat().some((each) => [recorded].flat().includes(each));
 }

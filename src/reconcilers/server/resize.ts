@@ -36,10 +36,10 @@ export function diffSize(
   const wrong = type && (modeProblem(entry, type) ?? planProblem(entry, type, world));
   if (wrong !== undefined) return blocking('update', wrong.code, wrong.reason, wrong.remedies(subject.key));
   const loss = diskLoss(subject, differing, type, shown, world);
-  const held =
+  const blocked =
     (loss && blockedLoss(subject, loss, differing, world)) ??
     blockedUnconfirmed(subject, differing, shown, world);
-  if (held !== undefined) return held;
+  if (blocked !== undefined) return blocked;
   const changes = [...differing.asked, ...differing.moved];
   const sized = { ...made, ...Object.fromEntries(changes.map(({ path, to }) => [path, to])) };
   const bill = { price: priceOfSize(type, sized, world), freed: priceApplied(subject, shown, world) };

@@ -78,8 +78,8 @@ export function unreadFields(
 
 /** Of the binding, or of the object that the entry takes back. */
 function recordOfObject({ desired, binding }: Pick<Subject<ServerEntry>, 'desired' | 'binding'>) {
-  const held = desired?.held;
-  return recordOf(binding ?? (held && { applied: held.applied }));
+  const object = desired?.held;
+  return recordOf(binding ?? (object && { applied: object.applied }));
 }
 
 /** Reported at the adoption. */
@@ -160,17 +160,17 @@ function misattached(existing: Existing): Warning[] {
   const { subject, entry, live, world } = existing;
   const wanted = entry.public_ipv4;
   if (wanted === undefined || holdsNamed(existing) || isInCreation(existing)) return [];
-  const held = live.addresses.map(({ address }) => address).join(', ') || 'no address';
+  const current = live.addresses.map(({ address }) => address).join(', ') || 'no address';
   if (wanted.ip === undefined) {
     const isLost = live.addresses.length === 0 && !world.isThere(childKey(subject.key, 'public_ipv4'));
-    return isLost ? [differs(`the server has ${held}, and its entry asks for one. ${attach}`)] : [];
+    return isLost ? [differs(`the server has ${current}, and its entry asks for one. ${attach}`)] : [];
   }
   const predecessor = predecessorHolding(subject, world);
   const how =
     predecessor === undefined
       ? attach
       : `Server ${predecessor}, which retires, has that address. Once it is deleted, another plan replaces the server again`;
-  return [differs(`the server has ${held} instead of ips.${wanted.ip}. ${how}`)];
+  return [differs(`the server has ${current} instead of ips.${wanted.ip}. ${how}`)];
 
   function differs(message: string): Warning {
     return { code: 'server_differs', key: subject.key, message };
