@@ -52,9 +52,9 @@ export function createWorld(parts: WorldParts): World {
   const keyOf: World['keyOf'] = (object) => keysById().get(objectName(object));
 
   function attachmentsOf({ kind, key }: Subject): (readonly [string, ResourceKey])[] {
-    const cards = factsOf(kind).container ? observed.get(key)?.cards : undefined;
-    const networks = (cards ?? []).flatMap((card) =>
-      card.public || card.network_id === null ? [] : [String(card.network_id)],
+    const interfaces = factsOf(kind).container ? observed.get(key)?.cards : undefined;
+    const networks = (interfaces ?? []).flatMap((each) =>
+      each.public || each.network_id === null ? [] : [String(each.network_id)],
     );
     return [...new Set(networks)].map((network) => [network, key]);
   }
@@ -148,7 +148,7 @@ function seen(world: World, key: ResourceKey, firewall: ResourceKey): string | u
   // A server that was bound after the refresh is new.
   if (server === undefined) return isPublicByFile(world, key) ? isExposed : undefined;
   if (server.id === undefined) return undefined;
-  const isPublic = world.ipsOf(server.id).length > 0 || (server.cards ?? []).some((card) => card.public);
+  const isPublic = world.ipsOf(server.id).length > 0 || (server.cards ?? []).some((each) => each.public);
   const wall = world.observed.get(firewall);
   // While a rename waits, no entry has this key, so its firewall is not read.
   const { desired, binding } = world.subjects.get(firewall) ?? {};

@@ -125,7 +125,7 @@ export function mutate(world: World, mutation: Mutation, nowMs: number): unknown
       byId(project.networks, mutation.id, 'network');
       project.networks = project.networks.filter((network) => network.id !== mutation.id);
       for (const server of project.servers) {
-        server.cards = server.cards.filter((card) => card.public || card.networkId !== mutation.id);
+        server.cards = server.cards.filter((each) => each.public || each.networkId !== mutation.id);
       }
       break;
     case 'delete_iso':
@@ -230,7 +230,7 @@ function deleteIp(project: Project, id: number): void {
   project.ips = project.ips.filter((candidate) => candidate !== ip);
   for (const server of project.servers) {
     if (server.id === ip.serverId)
-      server.cards = server.cards.filter((card) => !card.ips.includes(ip.address));
+      server.cards = server.cards.filter((each) => !each.ips.includes(ip.address));
   }
 }
 

@@ -109,7 +109,7 @@ function readyServer(project: Project, serverId: number): void {
   if (server === undefined || server.status !== 'creating') return;
   server.status = 'active';
   server.power = true;
-  for (const card of server.cards) card.hidden = false;
+  for (const networkInterface of server.cards) networkInterface.hidden = false;
 }
 
 function failServer(
@@ -122,7 +122,7 @@ function failServer(
   if (server === undefined) return;
   if (task.leaves === 'everything') {
     server.status = 'error';
-    for (const card of server.cards) card.hidden = false;
+    for (const networkInterface of server.cards) networkInterface.hidden = false;
     return;
   }
   removeServer(world, project, effect.serverId);
@@ -161,9 +161,9 @@ function endDownload(
   iso.failure = status === 'failed' ? (effect.failure ?? 'the download was interrupted') : null;
 }
 
-function removeInterface(project: Project, serverId: number, cardId: string): void {
+function removeInterface(project: Project, serverId: number, interfaceId: string): void {
   for (const server of project.servers) {
-    if (server.id === serverId) server.cards = server.cards.filter((card) => card.id !== cardId);
+    if (server.id === serverId) server.cards = server.cards.filter((each) => each.id !== interfaceId);
   }
 }
 

@@ -91,16 +91,21 @@ function seenServersOn(project: Project, networkId: number, readings: Readings):
   ).length;
 }
 
-function isOn(cards: readonly NetworkInterface[], networkId: number): boolean {
-  return cards.some((card) => !card.public && card.networkId === networkId);
+function isOn(interfaces: readonly NetworkInterface[], networkId: number): boolean {
+  return interfaces.some((each) => !each.public && each.networkId === networkId);
 }
 
 /** `@source API §2 Network interface` `@assumption A53` */
-export function interfaceView(server: Server, card: NetworkInterface, { cardIps }: Readings): View {
+export function interfaceView(
+  server: Server,
+  networkInterface: NetworkInterface,
+  { cardIps }: Readings,
+): View {
   return {
-    ...fieldsOf(card, 'id', 'public', 'networkId'),
-    firewall: card.public && server.firewall.enabled,
-    ips: cardIps === 'addresses' ? card.ips : card.ips.map((address) => ({ address })),
+    ...fieldsOf(networkInterface, 'id', 'public', 'networkId'),
+    firewall: networkInterface.public && server.firewall.enabled,
+    ips:
+      cardIps === 'addresses' ? networkInterface.ips : networkInterface.ips.map((address) => ({ address })),
   };
 }
 

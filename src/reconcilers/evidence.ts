@@ -48,14 +48,14 @@ export async function cutShort<Id extends number | string>(
 export function cutShortIps(
   ips: readonly Ip[],
   before: ReadonlySet<string>,
-  ours: ReadonlySet<string>,
+  managedIds: ReadonlySet<string>,
   read: ReadPort,
 ) {
   const listed = ips.map(({ id }) => id);
   return cutShort(
     'addresses',
     listed,
-    [...before, ...ours],
+    [...before, ...managedIds],
     async (id) => (await read.findIp(Number(id))) !== undefined,
   );
 }

@@ -235,12 +235,12 @@ export function toNothing(fields: Readonly<Record<string, unknown>>): Change[] {
 export async function observeInside<Value, Observed>(
   subjects: readonly Subject<Value>[],
   idOf: (key: ResourceKey) => string | undefined,
-  look: (server: ServerId, subject: Subject<Value>) => Promise<Observed | undefined>,
+  observe: (server: ServerId, subject: Subject<Value>) => Promise<Observed | undefined>,
 ): Promise<ReadonlyMap<ResourceKey, Observed>> {
   const seen = await Promise.all(
     subjects.map(async (subject) => {
       const server = subject.parent === undefined ? undefined : idOf(subject.parent);
-      const found = server === undefined ? undefined : await look(Number(server) as ServerId, subject);
+      const found = server === undefined ? undefined : await observe(Number(server) as ServerId, subject);
       return found && ([subject.key, found] as const);
     }),
   );

@@ -63,12 +63,13 @@ export const networkInterface: ResourceKind<
 
   observe: (read, subjects, idOf) =>
     observeInside(subjects, idOf, async (server, { binding, desired }) => {
-      const cards = await read.findNetworkInterfaces(server);
+      const interfaces = await read.findNetworkInterfaces(server);
       // The API reuses ids of network interfaces: the network distinguishes one from a later one with the same id.
       const network = desired === undefined ? binding?.identity.network_id : idOf(desired.value.network);
-      const isIn = (card: NetworkInterface) => network === undefined || String(card.network_id) === network;
-      const live = cards?.find((card) => card.id === binding?.id && isIn(card));
-      return cards && { id: live?.id, cards };
+      const isIn = (networkInterface: NetworkInterface) =>
+        network === undefined || String(networkInterface.network_id) === network;
+      const live = interfaces?.find((each) => each.id === binding?.id && isIn(each));
+      return interfaces && { id: live?.id, cards: interfaces };
     }),
 
   diff(subject, observed, world) {
@@ -116,17 +117,17 @@ export const networkInterface: ResourceKind<
 
     async evidence(intent, read) {
       const server = Number(intent.request.path.server_id) as ServerId;
-      const cards = (await read.findNetworkInterfaces(server)) ?? [];
+      const interfaces = (await read.findNetworkInterfaces(server)) ?? [];
       if (intent.verb === 'delete') {
         const id = String(intent.request.path.id);
-        return doneIf(!cards.some((card) => card.id === id), id);
+        return doneIf(!interfaces.some((each) => each.id === id), id);
       }
       const before = recordedIds(intent.preimage.cards);
       const network = member(intent.request.body, 'network_id');
-      const card = cards.find(
+      const networkInterface = interfaces.find(
         ({ id, network_id }) => id === intent.answer?.id || (network_id === network && !before.has(id)),
       );
-      return card === undefined ? notDone : done(card.id);
+      return networkInterface === undefined ? notDone : done(networkInterface.id);
     },
   },
 
@@ -145,13 +146,15 @@ function diffLeaving(
   world: World,
 ): Diff {
   if (binding === undefined || observed === undefined) return unchanged;
-  const card = observed.cards.find(({ id }) => id === binding.id);
-  if (card === undefined) {
+  const networkInterface = observed.cards.find(({ id }) => id === binding.id);
+  if (networkInterface === undefined) {
     const reason = `the server no longer has network interface ${binding.id}`;
     return { verdict: { verdict: 'release', gone: true, reason } };
   }
-  if (card.public || String(card.network_id) !== binding.identity.network_id) return unchanged;
-  const name = world.keyOf(networkObject(String(card.network_id))) ?? String(card.network_id);
+  if (networkInterface.public || String(networkInterface.network_id) !== binding.identity.network_id)
+    return unchanged;
+  const name =
+    world.keyOf(networkObject(String(networkInterface.network_id))) ?? String(networkInterface.network_id);
   return {
     verdict: { verdict: 'delete', changes: toNothing({ network: name }) },
     freed: priceOfInterface(world),

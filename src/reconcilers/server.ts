@@ -164,9 +164,9 @@ export const server: ResourceKind<ServerEntry, ServerObserved, ServerBefore> = {
     if (request?.name === 'resize_server') return rebound(subject, request, entry);
     const [first] = facts?.addresses ?? [];
     const seen = world.observed.get(subject.key) as ServerObserved | undefined;
-    const carded = seen?.id === id ? publicAddresses(seen)[0] : undefined;
+    const interfaceAddress = seen?.id === id ? publicAddresses(seen)[0] : undefined;
     // If no list shows the server with its address yet, or any more, the address in the answer identifies the server.
-    const ipv4 = first?.address ?? carded ?? facts?.address;
+    const ipv4 = first?.address ?? interfaceAddress ?? facts?.address;
     const shown =
       request === undefined ? world.servers?.find((each) => String(each.id) === id)?.name.trim() : undefined;
     return {
@@ -248,14 +248,14 @@ async function observeOne(
   read: ReadPort,
 ): Promise<ServerObserved> {
   const id = Number(binding?.id ?? desired?.id) as ServerId;
-  const cards = await read.findNetworkInterfaces(id);
+  const interfaces = await read.findNetworkInterfaces(id);
   const addresses = ipsOf.get(id) ?? [];
   const leaves =
     desired === undefined || (permitted(desired.value) !== undefined && isEdited(desired, binding));
-  const backups = leaves && cards !== undefined ? (await read.findBackups(id))?.length : undefined;
+  const backups = leaves && interfaces !== undefined ? (await read.findBackups(id))?.length : undefined;
   const shown = (await read.findServer?.(id)) ?? listed.get(id);
-  const alive = cards !== undefined || addresses.length > 0 || shown !== undefined;
-  return { id: alive ? String(id) : undefined, cards, addresses, shown, backups };
+  const alive = interfaces !== undefined || addresses.length > 0 || shown !== undefined;
+  return { id: alive ? String(id) : undefined, cards: interfaces, addresses, shown, backups };
 }
 
 function isAlive(observed: ServerObserved | undefined): observed is ServerObserved {
@@ -295,19 +295,19 @@ function identityOf(
     return { was: { ipv4: bound }, is: now === undefined ? {} : { ipv4: now } };
   }
   if (desired !== undefined || binding === undefined) return { was: {}, is: {} };
-  const theirs = live.addresses.find(world.isUnbound)?.address ?? onInterfaces[0];
+  const unbound = live.addresses.find(world.isUnbound)?.address ?? onInterfaces[0];
   const name = was.name ?? recordOf(binding).body?.name;
   const shown = live.shown?.name.trim();
   const named = typeof name === 'string' && shown !== undefined;
   return {
     was: { ipv4: 'none', ...(named ? { name: name.trim() } : {}) },
-    is: { ipv4: theirs ?? 'none', ...(named ? { name: shown } : {}) },
+    is: { ipv4: unbound ?? 'none', ...(named ? { name: shown } : {}) },
   };
 }
 
 /** The addresses on its public network interfaces; a list of addresses may end early. @assumption A8 */
 function publicAddresses({ cards = [] }: ServerObserved): readonly string[] {
-  return cards.filter((card) => card.public).flatMap(({ addresses }) => addresses);
+  return cards.filter((each) => each.public).flatMap(({ addresses }) => addresses);
 }
 
 /** The identity of a server must be certain before a replacement deletes it, as before a deletion. */

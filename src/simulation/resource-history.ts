@@ -360,6 +360,7 @@ function isPartLive(project: Project, { kind, id }: Execution): boolean {
     return project.backups.some((each) => String(each.serverId) === server && each.id === part);
   }
   return project.servers.some(
-    (each) => String(each.id) === server && each.cards.some((card) => card.id === part),
+    (each) =>
+      String(each.id) === server && each.cards.some((networkInterface) => networkInterface.id === part),
   );
 }

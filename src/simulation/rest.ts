@@ -238,9 +238,9 @@ function isThere(
       return project.isos.some((each) => each.id === binding?.id && each.status === 'available');
     case 'network_interface': {
       const network = bindings.find((each) => each.key === (value as { readonly network: string }).network);
-      const cards =
-        server?.cards.filter((card) => !card.public && String(card.networkId) === network?.id) ?? [];
-      return network === undefined || cards.length > 0;
+      const interfaces =
+        server?.cards.filter((each) => !each.public && String(each.networkId) === network?.id) ?? [];
+      return network === undefined || interfaces.length > 0;
     }
     case 'firewall':
       return server !== undefined && isLike(server.firewall, value);

@@ -63,7 +63,7 @@ export function exportedSpec(inventory: Inventory, names: Names) {
 
 function headOf({ project, networks, servers, complete }: Inventory, isNumbered: boolean): string[] {
   const counted = networks.map(({ id, name, server_count }) => {
-    const found = servers.filter(({ cards }) => cards.some((card) => card.network_id === id)).length;
+    const found = servers.filter(({ cards }) => cards.some((each) => each.network_id === id)).length;
     const isMissing = (server_count ?? 0) > found;
     return (
       isMissing && `Network ${name} has ${server_count} servers, and this spec has only ${found} of them.`
@@ -154,9 +154,9 @@ function exportServer(
   isoName: ReadonlyMap<string, string>,
 ): ExportedEntry {
   const [first, ...further] = ips;
-  const interfaces = cards.filter((card) => !card.public && card.network_id !== null);
+  const interfaces = cards.filter((each) => !each.public && each.network_id !== null);
   const networkNames = interfaces.map(
-    (card) => networks.find(({ fields }) => fields.id === card.network_id)?.name,
+    (each) => networks.find(({ fields }) => fields.id === each.network_id)?.name,
   );
   const known = [...new Set(present(...networkNames))];
   const { plan_id, cores, memory_mb, disk_gb } = shown ?? {};

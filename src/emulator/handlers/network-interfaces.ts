@@ -14,7 +14,7 @@ export const networkInterfaceRoutes: readonly Route[] = [
   shows('list_network_interfaces', '/servers/{id}/network-interfaces', (context) => {
     const server = serverIn(context);
     const shown = seenInterfaces(context.project, server, context.readings);
-    return shown.map((card) => interfaceView(server, card, context.readings));
+    return shown.map((each) => interfaceView(server, each, context.readings));
   }),
   {
     name: 'add_network_interface',
@@ -30,15 +30,15 @@ export const networkInterfaceRoutes: readonly Route[] = [
 export function attachInterface(server: Server, network: Network): NetworkInterface {
   const slot = server.nextCard;
   server.nextCard += 1;
-  const card = {
+  const networkInterface = {
     id: `net${slot}`,
     public: false,
     networkId: network.id,
     ips: [addressIn(network.cidr, 10 + (server.id % 200) + slot)],
     hidden: false,
   };
-  server.cards.push(card);
-  return card;
+  server.cards.push(networkInterface);
+  return networkInterface;
 }
 
 const INTERFACE = object({ network_id: integer(1) });
@@ -50,12 +50,12 @@ function addNetworkInterface(context: Context, body: Fields): Reply {
   spend(context);
   refuseDeleting(server);
   if (network.deleting) throw new Refusal(409, 'network_deleting', 'The network is being deleted.');
-  const present = server.cards.some((card) => !card.public && card.networkId === network.id);
+  const present = server.cards.some((each) => !each.public && each.networkId === network.id);
   if (present && context.readings.duplicateCards === 409) {
     throw new Refusal(409, 'network_already_attached', 'The server has a network interface in this network.');
   }
-  const card = attachInterface(server, network);
-  recordExecution(context, 'card', `${server.id}/${card.id}`);
-  const task = startTask(context, { kind: 'add_card', serverId: server.id, cardId: card.id });
-  return { status: 202, data: interfaceView(server, card, context.readings), task };
+  const networkInterface = attachInterface(server, network);
+  recordExecution(context, 'card', `${server.id}/${networkInterface.id}`);
+  const task = startTask(context, { kind: 'add_card', serverId: server.id, cardId: networkInterface.id });
+  return { status: 202, data: interfaceView(server, networkInterface, context.readings), task };
 }

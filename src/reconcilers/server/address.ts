@@ -69,7 +69,7 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
   const left = keepsOld(key, world)
     ? []
     : otherAddressesOf(key, id, world).filter((each) => staysBehind(each, world));
-  const isOurs = others.every((each) => !world.isUnbound(each));
+  const allBound = others.every((each) => !world.isUnbound(each));
   const [other, ...further] = [...others, ...left];
   if (other === undefined) return undefined;
   const more = further.length > 0 ? ` and ${further.length} more are` : ' is';
@@ -79,14 +79,14 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
     code: 'address_not_the_only_free_one',
     reason: `the API attaches any free address, and ${other.address}${more} free too${once}: the server could get another address than ${ipKey}`,
     remedies: () => [
-      ...(others.length > 0 && isOurs
+      ...(others.length > 0 && allBound
         ? [outside(`attach or delete ${about.join(', ')}`, { about })]
         : left.flatMap((each) => leftOut(each, world))),
       ...(others.length === 0
         ? [edit(key, { set: { replace: { order: 'create_first' } }, when: 'if its type has no packages' })]
         : []),
       // With `reuse`, the server could take the address of another user.
-      isOurs
+      allBound
         ? edit(key, { set: { public_ipv4: { reuse: true } } })
         : edit(key, { set: { public_ipv4: { new: true } }, when: 'to buy an address with the server' }),
       outside('enable `named_address` in the API profile'),

@@ -21,17 +21,17 @@ export async function evidenceOfCreation(intent: SentWrite, read: ReadPort, know
       .map((each) => ({ id: each.id, address: each.address }));
   const made = intent.answer?.id;
   if (made !== undefined) {
-    const cards = await read.findNetworkInterfaces(Number(made) as ServerId);
+    const interfaces = await read.findNetworkInterfaces(Number(made) as ServerId);
     const addresses = addressesOf(made);
-    if (cards === undefined && addresses.length === 0)
+    if (interfaces === undefined && addresses.length === 0)
       return { verdict: 'not_done', gone: true, ...leftBehind(intent, ips, known) } as const;
     // Its address is billed and must be bound with it, so a list that does not show the address yet does not end the
     // wait. If no task reported the end, a server without its network interface does not end it either. @assumption
     // A28 @assumption A34
     if (isAnother(intent, addresses, await read.servers?.())) return notDone;
-    const carded = intent.answer?.taskId !== undefined || cards?.some((card) => card.public);
+    const hasInterface = intent.answer?.taskId !== undefined || interfaces?.some((each) => each.public);
     const hasAddress = asksForAddress(intent) || intent.answer?.facts.address !== undefined;
-    return (hasAddress && addresses.length === 0) || (asksForAddress(intent) && !carded)
+    return (hasAddress && addresses.length === 0) || (asksForAddress(intent) && !hasInterface)
       ? ({ verdict: 'pending', id: made, facts: { addresses } } as const)
       : { ...done(made), facts: { addresses } };
   }
@@ -80,14 +80,14 @@ export async function evidenceOfCreation(intent: SentWrite, read: ReadPort, know
  * A network that counts more servers than before the creation, other than the servers of this spec: the list of
  * addresses may lack the created server. @assumption A8 @assumption A15
  */
-async function shownByCount({ preimage }: SentWrite, read: ReadPort, ours: ReadonlySet<string>) {
+async function shownByCount({ preimage }: SentWrite, read: ReadPort, managedIds: ReadonlySet<string>) {
   const counts = new Map((preimage as Partial<ServerBefore>).server_counts);
   const risen = (await read.networks()).filter(
     ({ id, server_count }) => (server_count ?? 0) > (counts.get(id) ?? Number.POSITIVE_INFINITY),
   );
   if (risen.length === 0) return undefined;
   const before = recordedIds(preimage.servers);
-  const all = await interfacesOf(ours, read);
+  const all = await interfacesOf(managedIds, read);
   const old = new Map([...all].filter(([id]) => before.has(id)));
   const network = risen.find((each) => {
     const earlier = { id: each.id, server_count: counts.get(each.id) ?? 0 };
@@ -132,9 +132,9 @@ function leftBehind(
   known: Known,
 ): { readonly strays?: boolean; readonly left?: LeftBehind } {
   const before = recordedIds(preimage.ips);
-  const ours = known('ip');
+  const managed = known('ip');
   const free = ips.filter(
-    ({ id, server_id }) => server_id === null && !before.has(String(id)) && !ours.has(String(id)),
+    ({ id, server_id }) => server_id === null && !before.has(String(id)) && !managed.has(String(id)),
   );
   const namedAddress = answer?.facts.address;
   if (namedAddress === undefined) return { strays: free.length > 0 };

@@ -132,26 +132,26 @@ function unasked({ subject, live, world }: Existing): Warning[] {
  * only those that this spec added. A spec that names no networks permits every network interface. @assumption A15
  */
 function surplusInterfaces({ subject, live, world }: Existing): Warning[] {
-  const cards = world.childrenOf(subject.key).filter(({ kind }) => kind === 'network_interface');
-  if (!cards.some(({ desired }) => desired !== undefined)) return [];
+  const interfaces = world.childrenOf(subject.key).filter(({ kind }) => kind === 'network_interface');
+  if (!interfaces.some(({ desired }) => desired !== undefined)) return [];
   const wanted = new Set(
-    cards.flatMap(({ desired }) =>
+    interfaces.flatMap(({ desired }) =>
       desired === undefined ? [] : world.idOf((desired.value as { readonly network: never }).network),
     ),
   );
   // A network interface that left the entry is reported under its own key.
-  const added = new Set(cards.flatMap(({ desired, binding }) => (desired ? [] : (binding?.id ?? []))));
+  const added = new Set(interfaces.flatMap(({ desired, binding }) => (desired ? [] : (binding?.id ?? []))));
   const why =
     world.profile.operations.remove_network_interface === undefined
       ? 'The API does not document how to remove it: remove it in the client area, or add its network to the entry'
       : 'This state did not add it, so vdcsync does not remove it. To remove it, add its network to the entry, apply, and remove the network from the entry again';
   return (live.cards ?? [])
-    .filter((card) => !card.public && card.network_id !== null && !wanted.has(String(card.network_id)))
+    .filter((each) => !each.public && each.network_id !== null && !wanted.has(String(each.network_id)))
     .filter(({ id }) => !added.has(id))
-    .map((card) => ({
+    .map((networkInterface) => ({
       code: 'surplus_network_interface',
       key: subject.key,
-      message: `network interface ${card.id} is in network ${card.network_id}, which the entry does not declare. ${why}`,
+      message: `network interface ${networkInterface.id} is in network ${networkInterface.network_id}, which the entry does not declare. ${why}`,
     }));
 }
 

@@ -54,8 +54,8 @@ function checkRelease(
   const birth = history.birthOf(old.kind, old.id);
   // A resource with the same values, made for another key under an id that was free again, belongs to that key.
   const maker = history.makerOf(old.kind, old.id);
-  const ours = maker === undefined || maker === (retiredFrom(key) ?? key);
-  if (ours && birth !== undefined && history.birthBoundAs(old)?.number === birth.number)
+  const isSameMaker = maker === undefined || maker === (retiredFrom(key) ?? key);
+  if (isSameMaker && birth !== undefined && history.birthBoundAs(old)?.number === birth.number)
     isThere(truth, `${old.kind} ${old.id} was taken as gone`);
 }
 
