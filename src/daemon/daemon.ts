@@ -196,9 +196,10 @@ export class Daemon {
     this.#follow(this.specs.state().commit?.id, []);
   }
 
-  #follow(commit: string | undefined, news: readonly number[]): void {
+  #follow(commit: string | undefined, changedIds: readonly number[]): void {
     const before = this.#change?.commit === commit ? [...(this.#change?.projects ?? [])] : [];
-    this.#change = commit === undefined ? undefined : { commit, projects: new Set([...before, ...news]) };
+    this.#change =
+      commit === undefined ? undefined : { commit, projects: new Set([...before, ...changedIds]) };
   }
 
   /** Returns whether the spec differs from the last one. */

@@ -107,12 +107,12 @@ export function createWriteGate(
     }
     waiting.splice(waiting.indexOf(next), 1);
     busy = true;
-    space(next, now);
+    spread(next, now);
     next.enter();
   }
 
   /** A few slow turns do not delay the turns after them. */
-  function space({ urgency, exposes }: Waiter, now: number): void {
+  function spread({ urgency, exposes }: Waiter, now: number): void {
     if (urgency === Number.POSITIVE_INFINITY) return;
     const intervalMs = budget.writeIntervalMs();
     nextAt =

@@ -180,14 +180,14 @@ function reachable({ servers }: Outputs): (readonly [string, string])[] {
 }
 
 /** @throws ConfigError that names both, where two of the list get one name. */
-function unique<T>(list: readonly T[], nameOf: (each: T) => string, told: (each: T) => string): string[] {
+function unique<T>(list: readonly T[], nameOf: (each: T) => string, labelOf: (each: T) => string): string[] {
   const taken = new Map<string, T>();
   return list.map((each) => {
     const name = nameOf(each);
     const other = taken.get(name);
     if (other !== undefined) {
       throw new ConfigError(
-        `${told(other)} and ${told(each)} both become ${name} in this format. Rename one of them in the spec (\`moved\` keeps the resource), or use --format json.`,
+        `${labelOf(other)} and ${labelOf(each)} both become ${name} in this format. Rename one of them in the spec (\`moved\` keeps the resource), or use --format json.`,
       );
     }
     taken.set(name, each);

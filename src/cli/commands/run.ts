@@ -99,7 +99,7 @@ export async function runDaemon(flags: RunFlags, io: Io): Promise<ExitCode> {
     worker: { replica: replicaName(), notified: notifier, now: () => (shared?.clock ?? systemClock).now() },
     ...{ intake, trusted: isNamed(settings) },
     ...(shared === undefined ? { source: own } : shareSource(own, shared)),
-    onNotification: (notice) => notifier.notify(notice),
+    onNotification: (notification) => notifier.notify(notification),
     onEvent: (project, event) => metrics.countEvent(project, event),
     onReconciliation: (project, pass) => metrics.countReconciliation(project, pass),
   });

@@ -67,7 +67,7 @@ export async function openFleet(
   const releases = new Releases({
     ...{ policy: rollout, board, ask, left: assignments, deletions, atOnce: parallel, clock, log },
     approval: (change) => `vdcsync approve-commit ${change} --state ${stateWord(location, io.env)}`,
-    onNotification: (notice) => notified.notify(notice),
+    onNotification: (notification) => notified.notify(notification),
   });
   const fleet = new Fleet({
     ...{ replica: name, board, queue, lease, log, clock, atOnce: parallel },

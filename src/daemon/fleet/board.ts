@@ -265,8 +265,8 @@ export class Board {
     };
   }
 
-  #take(version: number, head: Json, news: readonly PublishedSpec[]): void {
-    for (const each of news) {
+  #take(version: number, head: Json, changedSpecs: readonly PublishedSpec[]): void {
+    for (const each of changedSpecs) {
       const { name, body, project } = each;
       const before = this.#specs.get(name);
       if (body === null) this.#specs.delete(name);

@@ -346,11 +346,11 @@ export class Fleet {
       const sent = lease.moment();
       if (turns.length > 0 && !end.aborted)
         await queue.confirm(turns.map(({ claim }) => claim)).then(
-          (ours) => {
+          (confirmed) => {
             lease.confirm(sent);
             this.#answeredAt = clock.monotonic();
             for (const turn of turns)
-              if (!ours.has(turn.claim.id)) this.#end(turn, new Error('another replica has the job'));
+              if (!confirmed.has(turn.claim.id)) this.#end(turn, new Error('another replica has the job'));
           },
           (error: unknown) => log.debug({ error }, 'jobs not confirmed'),
         );

@@ -110,15 +110,15 @@ function mayBeCounted({ intents }: Run, absent: readonly Intent[]): boolean {
  */
 async function unlistedBeside(run: Run): Promise<Unlisted | undefined> {
   const { world, cache, deps, claims } = run;
-  const ours = observedInterfaces(world);
-  if (unlisted(world, ours) === undefined) return undefined;
+  const observed = observedInterfaces(world);
+  if (unlisted(world, observed) === undefined) return undefined;
   const claimed = [...claims.values()].flatMap(({ kind, id }) => (isServer(kind) ? [id] : []));
   const shown = [...serversShown(world)].map(String);
   const others = [...new Set([...shown, ...claimed, ...knownIds(run, 'server')])].filter(
-    (id) => !ours.has(id),
+    (id) => !observed.has(id),
   );
   const read = cache.since(deps.clock.monotonic() - interfacesFreshMs);
-  return unlisted(world, new Map([...ours, ...(await interfacesOf(others, read))]));
+  return unlisted(world, new Map([...observed, ...(await interfacesOf(others, read))]));
 }
 
 /** The questions that only a new state asks before a purchase: the state stays new until each is answered. */

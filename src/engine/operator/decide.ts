@@ -194,12 +194,12 @@ function leftBehind({ world }: Run, intent: Intent): string {
 async function goneAndUsedAgain(run: Run, { key, kind, id }: Binding): Promise<CommandResult> {
   const isServer = factsOf(kind).container;
   const address = isServer ? undefined : run.world.addressesOf({ kind, id })[0];
-  const isOurs = (server: number | null) =>
+  const isManaged = (server: number | null) =>
     server !== null && run.world.keyOf(serverObject(server)) !== undefined;
   const ignored = ignoring(run, {
     servers: isServer ? [Number(id)] : [],
     // An address that came with a server of this spec belongs to that server.
-    addresses: address === undefined || isOurs(address.server_id) ? [] : [address],
+    addresses: address === undefined || isManaged(address.server_id) ? [] : [address],
   });
   await run.state.change(ignored.length > 0 ? ignored : goneAndReused(run, key));
   return result(`The resource of ${key} is recorded as gone. The present ${nounOf(kind)} ${id} is ignored.`);
@@ -363,9 +363,9 @@ async function absentOutcome(run: Run, intent: Intent, resent?: string): Promise
   const isSeen =
     found.verdict === 'pending' || found.verdict === 'failed' || (found.verdict === 'done' && found.certain);
   const isThere = isSeen && !serverIsGone(run, intent);
-  const isOurs = isThere && ownerOf(run, { ...intent, id: found.id }) === undefined;
+  const isWithoutOwner = isThere && ownerOf(run, { ...intent, id: found.id }) === undefined;
   // A refused entry created no resource, so the live resource is another one.
-  if (verb !== 'delete' && isOurs && partsOf(intent).blocked?.until !== 'file') {
+  if (verb !== 'delete' && isWithoutOwner && partsOf(intent).blocked?.until !== 'file') {
     throw new ConfigError(`${key} exists: it is ${nounOf(kind)} ${found.id}.`, false, [
       runs('resolve', [key, '--adopt', found.id]),
     ]);
@@ -380,8 +380,8 @@ async function absentOutcome(run: Run, intent: Intent, resent?: string): Promise
     ...(isNext ? await usedUp(run, intent) : []),
   ];
   const outcome = verb === 'delete' ? 'done' : 'absent';
-  const ours = knownIds(run, addressObject(0).kind, intent);
-  const left = cameFree(intent, ips, ({ id }) => ours.has(String(id)));
+  const managed = knownIds(run, addressObject(0).kind, intent);
+  const left = cameFree(intent, ips, ({ id }) => managed.has(String(id)));
   const text = `the operator ${resent === undefined ? 'reported it absent' : 'ended the write, to send it again'}`;
   await close(run, intent, { outcome, because: 'reported_absent', text }, { changes });
   const said = resent ?? `${key} is recorded as absent. Run \`vdcsync plan\` to see the next step.`;
