@@ -120,7 +120,7 @@ export interface RunLines {
   /** Every key under which the resource of an entry may have been bought, its own key first. */
   of(entry: Pick<DesiredResource, 'key' | 'moved'>): ReadonlySet<ResourceKey>;
   /** The objects that entries take back from the next plan on. */
-  held(): ReadonlyMap<ResourceKey, HeldClaim>;
+  returning(): ReadonlyMap<ResourceKey, HeldClaim>;
 }
 
 /** The reads by which a run observes the project. */

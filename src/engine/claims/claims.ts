@@ -80,7 +80,7 @@ export function knownRegister(run: Run): Register {
 }
 
 function linesOf({ lines }: Run): Pick<Register, 'line' | 'held'> {
-  return { line: (entry) => lines().of(entry), held: (key) => lines().held().get(key) };
+  return { line: (entry) => lines().of(entry), held: (key) => lines().returning().get(key) };
 }
 
 export function attributionOf(run: Run, removed: readonly Intent[] = []): Attribution {
@@ -210,11 +210,11 @@ export function claimsOn(
   const at = deps.clock.now();
   const own = new Set<number>(servers);
   // If an unmanaged server holds an address of this spec, the address stays bound to this spec.
-  const held = world.ips.filter((ip) => own.has(ip.server_id ?? Number.NaN) && world.isUnbound(ip));
-  const further = addresses.filter((ip) => !held.includes(ip));
+  const attached = world.ips.filter((ip) => own.has(ip.server_id ?? Number.NaN) && world.isUnbound(ip));
+  const further = addresses.filter((ip) => !attached.includes(ip));
   return [
     ...servers.map((id): Claim => ({ ...serverObject(id), identity: {}, holder, at })),
-    ...held.map((ip) => ({ ...addressClaim(ip, holder, at), parentId: String(ip.server_id) })),
+    ...attached.map((ip) => ({ ...addressClaim(ip, holder, at), parentId: String(ip.server_id) })),
     ...further.map((ip) => addressClaim(ip, holder, at)),
   ];
 }

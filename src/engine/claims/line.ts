@@ -81,7 +81,7 @@ export class Lines {
    * the line was answered with it. An answer goes before a release, the own key before an earlier key, and the latest
    * object before older ones.
    */
-  held(): ReadonlyMap<ResourceKey, HeldClaim> {
+  returning(): ReadonlyMap<ResourceKey, HeldClaim> {
     this.#taken ??= this.#takenBack();
     return this.#taken;
   }
@@ -120,7 +120,7 @@ export function withHeldObjects(
   claims: ReadonlyMap<string, Claim>,
   bindings: Known['bindings'],
 ): Desired {
-  const objects = new Lines({ desired, bindings, claims: claims.values() }).held();
+  const objects = new Lines({ desired, bindings, claims: claims.values() }).returning();
   if (objects.size === 0) return desired;
   const resources = desired.resources.map((each): DesiredResource => {
     const claim = objects.get(each.key);
@@ -139,12 +139,12 @@ export function withHeldObjects(
 export function isOutdated(run: Run): boolean {
   const { desired, bindings, moves } = run;
   if (moves.waiting.length > 0) return false;
-  const heldBy = (key: ResourceKey) => {
+  const returningId = (key: ResourceKey) => {
     const { held, id } = run.world.subjects.get(key)?.desired ?? {};
     return held && id;
   };
-  const isFound = [...run.lines().held()].some(
-    ([key, { holder, id }]) => holder.is === 'found' && heldBy(key) !== id,
+  const isFound = [...run.lines().returning()].some(
+    ([key, { holder, id }]) => holder.is === 'found' && returningId(key) !== id,
   );
   const renamed = withRenames(desired, bindings, run.intents).resources;
   return isFound || renamed.some(({ moved }, at) => moved !== desired.resources[at]?.moved);

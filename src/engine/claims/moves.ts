@@ -83,7 +83,7 @@ export function movesOf(
  * keys wait with it.
  */
 function holding(moves: readonly Move[], waiting: readonly WaitingMove[]): Moves {
-  const held = waiting.map((each) => {
+  const groups = waiting.map((each) => {
     const keys = new Set(each.keys);
     for (let known = 0; known < keys.size; ) {
       known = keys.size;
@@ -92,7 +92,7 @@ function holding(moves: readonly Move[], waiting: readonly WaitingMove[]): Moves
     }
     return { ...each, keys };
   });
-  return { moves: moves.filter(({ from }) => heldRename(from, held) === undefined), held };
+  return { moves: moves.filter(({ from }) => heldRename(from, groups) === undefined), held: groups };
 }
 
 /** The entries that a move depends on. A network interface has the name of its network. */

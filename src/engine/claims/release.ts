@@ -202,11 +202,11 @@ export function leftByDeletion(
   const { key, kind, verb, preimage } = deletion;
   if (!factsOf(kind).container || verb !== 'delete' || intents.has(key) || bindings.has(key)) return [];
   const { addresses = [] } = preimage;
-  const held = world.ips.filter((each) => addresses.includes(each.address) && world.isUnbound(each));
+  const billed = world.ips.filter((each) => addresses.includes(each.address) && world.isUnbound(each));
   const backups = backupsBefore(deletion);
   return [
     ...(backups.length === 0 ? [] : [`backup ${backups.join(', ')} of the deleted ${key} stays billed`]),
-    ...held.map(
+    ...billed.map(
       ({ address }) => `${address} stays billed: ${key} had it, and no key of the spec is bound to it`,
     ),
   ];

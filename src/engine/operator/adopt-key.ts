@@ -200,17 +200,18 @@ function instead(key: ResourceKey, { resources }: Desired): string {
 function misfits({ world }: Run, { kind, desired }: Subject, id: string): readonly string[] {
   if (!factsOf(kind).container) return [];
   const { public_ipv4: wanted, name } = desired?.value ?? {};
-  const held = world.ipsOf(id);
-  const holds = `holds ${held.length === 0 ? 'no address' : held.map(({ address }) => address).join(', ')}`;
+  const attached = world.ipsOf(id);
+  const holds = `holds ${attached.length === 0 ? 'no address' : attached.map(({ address }) => address).join(', ')}`;
   const address = namedAddress(desired?.value);
   const named = address && world.idOf(address);
-  const lacks = address === undefined ? held.length === 0 : !held.some((each) => String(each.id) === named);
+  const lacks =
+    address === undefined ? attached.length === 0 : !attached.some((each) => String(each.id) === named);
   const shown = world.servers?.find((each) => String(each.id) === id);
   return [
     ...(wanted !== undefined && lacks
       ? [`its entry says \`public_ipv4: ${flowYaml(wanted)}\`, and the server ${holds}`]
       : []),
-    ...(wanted === undefined && held.length > 0
+    ...(wanted === undefined && attached.length > 0
       ? [`its entry asks for no address, and the server ${holds}, which is billed`]
       : []),
     ...(shown !== undefined && shown.name.trim() !== name
@@ -273,10 +274,10 @@ function releasedAddresses(run: Run, live: Binding, owner: Binding): StateChange
   const reason = `created with ${live.id}, which is bound to ${live.key} now`;
   // A list may end early. An address that no list shows belongs to the server, unless the server is another one.
   // @assumption A8
-  const isHeld = (ip: Ip | undefined) =>
+  const isAttached = (ip: Ip | undefined) =>
     ip === undefined ? !isAnother(owner, live) : String(ip.server_id) === live.id;
   return boundIn(run, owner.key)
-    .filter(({ kind, id }) => isAddress(kind) && isHeld(run.world.ip(id)))
+    .filter(({ kind, id }) => isAddress(kind) && isAttached(run.world.ip(id)))
     .map(({ key }) => ({ type: 'release', key, gone: false, reason }));
 }
 

@@ -31,8 +31,8 @@ export async function askedByKey(run: Run, intent: Intent): Promise<Held | undef
  */
 export async function askBeforeAbsent(run: Run, intent: Intent): Promise<string> {
   const { key } = intent;
-  const held = await askedByKey(run, intent);
-  switch (held) {
+  const keyAnswer = await askedByKey(run, intent);
+  switch (keyAnswer) {
     case undefined:
     case 'unused':
     case 'fenced':
@@ -48,7 +48,7 @@ export async function askBeforeAbsent(run: Run, intent: Intent): Promise<string>
         [runs('apply')],
       );
     default:
-      return refuseOther(run, intent, held.answer);
+      return refuseOther(run, intent, keyAnswer.answer);
   }
 }
 

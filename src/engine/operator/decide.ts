@@ -114,8 +114,8 @@ function retriedOutcome(run: Run, intent: Intent): Promise<CommandResult> {
 async function abandonedOutcome(run: Run, open: Intent): Promise<CommandResult> {
   const { key, verb } = open;
   refuseTaken(run, open);
-  const held = await askedByKey(run, open);
-  if (typeof held === 'object') await record(run, run.intents.get(key) ?? open, held.answer);
+  const keyAnswer = await askedByKey(run, open);
+  if (typeof keyAnswer === 'object') await record(run, run.intents.get(key) ?? open, keyAnswer.answer);
   const intent = run.intents.get(key) ?? open;
   // The key named a resource, so the next resource has the next incarnation, as any state expects.
   const isUsed = verb === 'create' && partsOf(intent).answer?.id !== undefined;
@@ -182,11 +182,12 @@ function leftBehind({ world }: Run, intent: Intent): string {
     return `If the write created a resource, the resource is billed and unmanaged.${what} While the spec asks for ${key}, the next apply creates another one.`;
   }
   const isServer = factsOf(kind).container;
-  const held = isServer ? world.ipsOf(id).map(({ address }) => address) : [];
-  const what = [`${noun} ${world.nameOf({ kind, id })}`, ...held.map((address) => `address ${address}`)].join(
-    ' and ',
-  );
-  const unseen = isServer && held.length === 0 ? ', which plans do not show' : '';
+  const attached = isServer ? world.ipsOf(id).map(({ address }) => address) : [];
+  const what = [
+    `${noun} ${world.nameOf({ kind, id })}`,
+    ...attached.map((address) => `address ${address}`),
+  ].join(' and ');
+  const unseen = isServer && attached.length === 0 ? ', which plans do not show' : '';
   return `The write created ${what}${unseen}. ${capitalised(what)} is unmanaged, and billed while it exists.`;
 }
 
@@ -235,9 +236,9 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
   if (intent.replaces === id) return usedForOld(run, intent, id);
   refuseUnended(intent);
   if (intent.verb === 'create') refuseTooSoon(run, intent);
-  const held = await askedByKey(run, intent);
-  if (typeof held === 'object' && idIn(run, intent, held.answer) !== id)
-    return refuseOther(run, intent, held.answer);
+  const keyAnswer = await askedByKey(run, intent);
+  if (typeof keyAnswer === 'object' && idIn(run, intent, keyAnswer.answer) !== id)
+    return refuseOther(run, intent, keyAnswer.answer);
   const made = intent.phase === 'accepted' ? intent.answer.id : undefined;
   if (made !== undefined && made !== id) throw existing(intent, made);
   const { bound, remarks } = (await madeByOther(run, intent, id)) ?? (await madeAsSent(run, intent, id));
@@ -284,9 +285,9 @@ function existingBinding(run: Run, intent: Intent, id: string): Binding | undefi
   const holder = intent.verb === 'create' ? ownerOf(run, { ...intent, id }) : undefined;
   if (holder === undefined) return undefined;
   const [own, its] = [intent.key, holder.key].map((key) => subjects.get(key)?.desired);
-  const isHeld =
+  const isBound =
     own === undefined ? its !== undefined : its === undefined && run.lines().of(own).has(holder.key);
-  return isHeld && holder.tainted === undefined && !identityChanged(run, holder.key) ? holder : undefined;
+  return isBound && holder.tainted === undefined && !identityChanged(run, holder.key) ? holder : undefined;
 }
 
 /** Another state may have used the key, so the resource may differ from the request of this state. */

@@ -69,9 +69,9 @@ export async function ignore(run: Run, names: readonly string[]): Promise<Comman
   ]);
   if (servers.length + addresses.length === 0) return result(reports.join(' '));
   // An address of this spec stays bound to this spec, even if an ignored server holds it.
-  const held = servers.flatMap((id) => world.ipsOf(String(id))).filter(world.isUnbound);
-  const others = addresses.filter(({ id }) => !held.some((each) => each.id === id));
-  const what = described({ servers, addresses: [...others, ...held] });
+  const attached = servers.flatMap((id) => world.ipsOf(String(id))).filter(world.isUnbound);
+  const others = addresses.filter(({ id }) => !attached.some((each) => each.id === id));
+  const what = described({ servers, addresses: [...others, ...attached] });
   const [are, them] = servers.length + others.length === 1 ? ['is', 'it'] : ['are', 'them'];
   return result(
     [
@@ -203,11 +203,11 @@ async function goneBackups({ deps, cache }: Run, backups: readonly Binding[]): P
 /** Reports that a released resource, with the resources released together with it, is still billed if it exists. */
 export function stays({ world, kindOf }: Run, { key, kind, id }: Binding, ended: readonly Binding[]): string {
   const { container, staysBilled } = factsOf(kind);
-  const held = container ? world.ipsOf(id).map(({ address }) => address) : [];
+  const attached = container ? world.ipsOf(id).map(({ address }) => address) : [];
   const backups = ended.filter((each) => factsOf(each.kind).staysBilled).map((each) => each.id);
   const name = staysBilled ? backups.join(', ') : world.nameOf({ kind, id });
   const along = [
-    ...(held.length === 0 ? [] : [`address ${held.join(', ')}`]),
+    ...(attached.length === 0 ? [] : [`address ${attached.join(', ')}`]),
     ...(!container || backups.length === 0 ? [] : [`backup ${backups.join(', ')}`]),
   ];
   const isBilled = kindOf(kind).billing.billed === true;
@@ -231,19 +231,19 @@ export async function unignore(run: Run, names: readonly string[]): Promise<Comm
     await refuseUnseen(run, id);
   }
   for (const address of addresses) refuseAddress(run, address, servers);
-  const held = world.ips.filter(({ server_id }) => server_id !== null && servers.includes(server_id));
+  const attached = world.ips.filter(({ server_id }) => server_id !== null && servers.includes(server_id));
   const named = world.ips.filter(({ address }) => addresses.includes(address));
   const isMeant = (claim: Claim) =>
     factsOf(claim.kind).container
       ? servers.some((each) => String(each) === claim.id)
-      : addresses.includes(claim.identity.address ?? '') || held.some((ip) => isSame(ip, claim));
+      : addresses.includes(claim.identity.address ?? '') || attached.some((ip) => isSame(ip, claim));
   const claims = foreignClaims(run.claims.values());
   await run.state.change(
     claims
       .filter(isMeant)
       .map((object) => ({ type: 'unclaim', object, reason: 'the operator no longer ignores it' }) as const),
   );
-  const what = described({ servers, addresses: [...held, ...named] });
+  const what = described({ servers, addresses: [...attached, ...named] });
   const [are, them] = names.length === 1 ? ['is', 'it'] : ['are', 'them'];
   return result(
     `${capitalised(what)} ${are} no longer ignored. Until you adopt or ignore ${them} again, vdcsync may block creations because of ${them}.`,

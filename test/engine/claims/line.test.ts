@@ -85,7 +85,7 @@ describe('src/engine/claims/line.ts: a line', () => {
     const lines = linesOf(drawn);
     return {
       lines: new Map(drawn.entries.map((each) => [each.key, new Set(lines.of(each))])),
-      held: new Map([...lines.held()].map(([key, { id }]) => [key, id])),
+      held: new Map([...lines.returning()].map(([key, { id }]) => [key, id])),
     };
   };
 

@@ -80,10 +80,10 @@ describe('src/engine/claims/line.ts: the object that an entry takes back', () =>
   test('a server that was released while it retired', () => {
     const entries = [entry('servers.a', { kind: 'server' })];
     const claims = [claim('1', released('servers.a~1'), { kind: 'server' })];
-    expect(linesOf({ entries, claims }).held().get(key('servers.a'))?.id).toBe('1');
+    expect(linesOf({ entries, claims }).returning().get(key('servers.a'))?.id).toBe('1');
   });
 
-  const one = (given: Given) => linesOf(given).held().get(key('ips.a'))?.id;
+  const one = (given: Given) => linesOf(given).returning().get(key('ips.a'))?.id;
   const its = claims(released('ips.a'));
   const renamed = { entries: [entry('ips.a', { moved: 'ips.b' })] };
   const releasedAt = (id: string, at: number, from = 'ips.a') => claim(id, released(from), { at });
@@ -121,13 +121,13 @@ describe('src/engine/claims/line.ts: the object that an entry takes back', () =>
     const entries = [entry('ips.a'), entry('ips.b', { moved: 'ips.z' }), entry('ips.c', { moved: 'ips.z' })];
     const claims = [claim('1', released('ips.z')), claim('2', released('ips.b'))];
     const lines = linesOf({ entries, claims });
-    expect([...lines.held()].map(([name, { id }]) => `${name} ${id}`)).toEqual(['ips.b 2', 'ips.c 1']);
-    expect(lines.held()).toBe(lines.held());
+    expect([...lines.returning()].map(([name, { id }]) => `${name} ${id}`)).toEqual(['ips.b 2', 'ips.c 1']);
+    expect(lines.returning()).toBe(lines.returning());
     const both = linesOf({
       entries: [entry('ips.b', { moved: 'ips.z' }), entry('ips.c', { moved: 'ips.z' })],
       claims: [claim('1', released('ips.z'))],
     });
-    expect([...both.held()].map(([name, { id }]) => `${name} ${id}`)).toEqual(['ips.b 1']);
+    expect([...both.returning()].map(([name, { id }]) => `${name} ${id}`)).toEqual(['ips.b 1']);
   });
 
   test('is in the spec from then on', () => {

@@ -254,11 +254,14 @@ describe('src/engine/claims/run-state.ts', () => {
     const lineOf = (moved?: string) => [
       ...run.lines().of({ key: key('ips.a'), ...(moved && { moved: key(moved) }) }),
     ];
-    expect([run.lines().held().get(key('ips.a'))?.id, lineOf('ips.z')]).toEqual(['1', ['ips.a', 'ips.z']]);
+    expect([run.lines().returning().get(key('ips.a'))?.id, lineOf('ips.z')]).toEqual([
+      '1',
+      ['ips.a', 'ips.z'],
+    ]);
     await run.state.begin(intent('ips.a', 'ip', { entry: { value: {}, moved: 'ips.y' } }));
     expect(lineOf()).toEqual(['ips.a', 'ips.y']);
     await run.state.close(intent('ips.a', 'ip'), { outcome: 'done', text: '' }, [bind(a())]);
-    expect([run.lines().held().get(key('ips.a')), lineOf()]).toEqual([undefined, ['ips.a']]);
+    expect([run.lines().returning().get(key('ips.a')), lineOf()]).toEqual([undefined, ['ips.a']]);
     await run.state.change([bind(a({ formerKeys: ['ips.x'] }))]);
     expect(lineOf()).toEqual(['ips.a', 'ips.x']);
   });

@@ -96,7 +96,7 @@ export function asRun({ line, held, ...members }: Record<string, unknown>): Run 
   const lines =
     line === undefined && held === undefined
       ? {}
-      : { lines: () => ({ of: line, held: () => ({ get: held }) }) };
+      : { lines: () => ({ of: line, returning: () => ({ get: held }) }) };
   return { ...members, ...lines, ...Object.fromEntries(grouped) } as never;
 }
 
