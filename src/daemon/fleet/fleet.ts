@@ -80,18 +80,19 @@ interface JobInHand {
 }
 
 /**
- * The turns of this replica. Each is a job of the shared {@link FleetQueue}: the next turn of a project, or the lead. The
- * turns in hand are independent of each other. The results of a turn are in the project's state, for the replica that has the next one.
+ * The jobs of this replica, from the shared {@link FleetQueue}: the next reconciliation of a project, or the lead. The jobs
+ * in hand are independent of each other. The results of a job are in the project's state, for the replica that takes the
+ * next job of the project.
  */
 export class Fleet {
   readonly replica: string;
   readonly board: Board;
   readonly #options: FleetOptions;
   readonly #fitness: Fitness;
-  readonly #turns = new Map<string, JobInHand>();
+  readonly #jobs = new Map<string, JobInHand>();
   #work: FleetWork | undefined;
   readonly #wake = new Wake();
-  /** How many turns were at work when all places were taken. Zero if places were left. */
+  /** How many jobs were at work when all places were taken. Zero if places were left. */
   #full = 0;
   #answeredAt = Number.NEGATIVE_INFINITY;
   #lateMs = 0;
@@ -112,18 +113,18 @@ export class Fleet {
     this.#send({ of: 'source', trigger });
   }
 
-  /** Asks for a turn of every project. Never rejects. */
+  /** Asks for a reconciliation of every project. Never rejects. */
   askForAll(trigger: Trigger): void {
     this.#send({ of: 'projects', trigger });
   }
 
-  /** Asks for turns of these projects, and takes some of them at once. Only for the leader. */
+  /** Asks for reconciliations of these projects, and takes some of the jobs at once. Only for the leader. */
   async ask(...wanted: Parameters<FleetQueue['ask']>): Promise<void> {
     await this.#options.queue.ask(...wanted);
     this.#wake.nudge('fleet');
   }
 
-  /** Takes another job if a turn has begun to wait, because that frees its place. */
+  /** Takes another job if a job has begun to wait, because that frees its place. */
   progress(): void {
     if (this.#full > 0 && this.#busy().length < this.#full) this.#wake.nudge('fleet');
   }
@@ -144,7 +145,7 @@ export class Fleet {
     const now = clock.monotonic();
     const { reason } = this.#fitness;
     const isSilent = reason === undefined && now - this.#answeredAt > silentMs;
-    const hanging = [...this.#turns.values()].filter(({ endsSince = now }) => now - endsSince > hangsMs);
+    const hanging = [...this.#jobs.values()].filter(({ endsSince = now }) => now - endsSince > hangsMs);
     return [
       ...(isSilent ? ['the shared database does not answer'] : []),
       ...(reason === undefined ? [] : [`this replica takes few jobs, or none: ${reason}`]),
@@ -159,8 +160,8 @@ export class Fleet {
     const end = new AbortController();
     const beside = [this.#confirming(end.signal), this.#following(end.signal)];
     await this.#taking(stop);
-    for (const turn of this.#turns.values()) this.#end(turn, stop.reason);
-    const working = Promise.all([...this.#turns.values()].map(({ done }) => done));
+    for (const job of this.#jobs.values()) this.#end(job, stop.reason);
+    const working = Promise.all([...this.#jobs.values()].map(({ done }) => done));
     await within(clock, graceMs, working);
     end.abort();
     await Promise.all(beside);
@@ -222,7 +223,7 @@ export class Fleet {
       if (isLast) break;
     }
     this.#answeredAt = clock.monotonic();
-    if (this.#turns.size === 0) lease.confirm(sent);
+    if (this.#jobs.size === 0) lease.confirm(sent);
     if (claims.length > 0) {
       this.#lateMs = Math.max(...claims.map(({ lateMs }) => lateMs));
       clock.set(Math.max(...claims.map(({ takenAt }) => takenAt)));
@@ -235,44 +236,44 @@ export class Fleet {
     if (mayBeMore) this.#wake.nudge('fleet');
   }
 
-  /** The turns that have a place: those that do not only wait. */
+  /** The jobs that have a place: jobs that do not only wait. */
   #busy(): readonly JobInHand[] {
-    return [...this.#turns.values()].filter(
+    return [...this.#jobs.values()].filter(
       ({ claim, project }) => claim.key !== sourceKey && project?.isWaiting() !== true,
     );
   }
 
   #start(claim: JobClaim): void {
     const over = new AbortController();
-    const turn: JobInHand = {
+    const job: JobInHand = {
       ...{ claim, over, project: undefined, version: 0, endsSince: undefined, done: Promise.resolve() },
     };
-    this.#turns.set(claim.id, turn);
+    this.#jobs.set(claim.id, job);
     const { life } = this.#options.lease;
-    const onEnd = () => this.#end(turn, life.reason);
+    const onEnd = () => this.#end(job, life.reason);
     life.addEventListener('abort', onEnd, { once: true });
     if (life.aborted) onEnd();
-    turn.done = this.#make(turn).finally(() => {
+    job.done = this.#make(job).finally(() => {
       life.removeEventListener('abort', onEnd);
-      this.#turns.delete(claim.id);
+      this.#jobs.delete(claim.id);
       this.#wake.nudge('fleet');
     });
   }
 
-  #end(turn: JobInHand, reason: unknown): void {
+  #end(job: JobInHand, reason: unknown): void {
     const { clock, log } = this.#options;
-    if (turn.over.signal.aborted) return;
-    log.debug({ project: turn.claim.key, error: reason }, 'stopping work on the project');
-    turn.endsSince = clock.monotonic();
-    turn.over.abort(reason);
+    if (job.over.signal.aborted) return;
+    log.debug({ project: job.claim.key, error: reason }, 'stopping work on the project');
+    job.endsSince = clock.monotonic();
+    job.over.abort(reason);
   }
 
   /** Carries out the job, and queues the next one. Never rejects: the queue repeats a job that could not be ended. */
-  async #make(turn: JobInHand): Promise<void> {
+  async #make(job: JobInHand): Promise<void> {
     const { queue, log } = this.#options;
-    const { claim } = turn;
+    const { claim } = job;
     try {
-      const next = await (claim.key === sourceKey ? this.#lead(turn) : this.#workOn(turn));
+      const next = await (claim.key === sourceKey ? this.#lead(job) : this.#workOn(job));
       await queue.end(claim, next);
     } catch (error) {
       if (error instanceof UnfitError) {
@@ -287,25 +288,25 @@ export class Fleet {
     }
   }
 
-  async #lead(turn: JobInHand): Promise<NextReconciliation> {
+  async #lead(job: JobInHand): Promise<NextReconciliation> {
     const { clock } = this.#options;
-    const { signal } = turn.over;
+    const { signal } = job.over;
     const term = clock.sleep(leadMs, signal).then(
-      () => this.#end(turn, new Error('the term of the leader is over')),
+      () => this.#end(job, new Error('the term of the leader is over')),
       () => undefined,
     );
     try {
       await this.#work?.lead(signal);
     } finally {
-      this.#end(turn, new Error('this replica no longer leads'));
+      this.#end(job, new Error('this replica no longer leads'));
       await term;
     }
-    return continued(turn.claim);
+    return continued(job.claim);
   }
 
-  async #workOn(turn: JobInHand): Promise<NextReconciliation | undefined> {
+  async #workOn(job: JobInHand): Promise<NextReconciliation | undefined> {
     const { log } = this.#options;
-    const { claim, over } = turn;
+    const { claim, over } = job;
     const { trigger } = claim;
     const spec = await this.board.spec(Number(claim.key));
     // The project has left the fleet.
@@ -317,7 +318,7 @@ export class Fleet {
       // The cause is this replica, so another one does not wait as long as after a failure of the project.
       return { trigger, afterMs: inUseRetryMs, urgency: claim.urgency };
     }
-    Object.assign(turn, { project, version: spec.version });
+    Object.assign(job, { project, version: spec.version });
     try {
       const restMs = await project.runOnce(trigger, markOf(spec.spec), over.signal);
       if (over.signal.aborted) return continued(claim);
@@ -342,15 +343,15 @@ export class Fleet {
     const { clock, queue, lease, log } = this.#options;
     while (!end.aborted) {
       await clock.sleep(confirmMs, end).catch(() => undefined);
-      const turns = [...this.#turns.values()];
+      const jobs = [...this.#jobs.values()];
       const sent = lease.moment();
-      if (turns.length > 0 && !end.aborted)
-        await queue.confirm(turns.map(({ claim }) => claim)).then(
+      if (jobs.length > 0 && !end.aborted)
+        await queue.confirm(jobs.map(({ claim }) => claim)).then(
           (confirmed) => {
             lease.confirm(sent);
             this.#answeredAt = clock.monotonic();
-            for (const turn of turns)
-              if (!confirmed.has(turn.claim.id)) this.#end(turn, new Error('another replica has the job'));
+            for (const job of jobs)
+              if (!confirmed.has(job.claim.id)) this.#end(job, new Error('another replica has the job'));
           },
           (error: unknown) => log.debug({ error }, 'jobs not confirmed'),
         );
@@ -363,19 +364,19 @@ export class Fleet {
     const { clock, log } = this.#options;
     while (!end.aborted) {
       await clock.sleep(changedMs, end).catch(() => undefined);
-      const turns = [...this.#turns.values()].filter(({ project }) => project !== undefined);
-      if (turns.length === 0 || end.aborted) continue;
-      await this.#follow(turns).catch((error: unknown) => log.debug({ error }, 'newer specs not read'));
+      const jobs = [...this.#jobs.values()].filter(({ project }) => project !== undefined);
+      if (jobs.length === 0 || end.aborted) continue;
+      await this.#follow(jobs).catch((error: unknown) => log.debug({ error }, 'newer specs not read'));
     }
   }
 
-  async #follow(turns: readonly JobInHand[]): Promise<void> {
-    const byProject = new Map(turns.map((turn) => [Number(turn.claim.key), turn]));
+  async #follow(jobs: readonly JobInHand[]): Promise<void> {
+    const byProject = new Map(jobs.map((job) => [Number(job.claim.key), job]));
     const versions = new Map([...byProject].map(([project, { version }]) => [project, version]));
     for (const project of await this.board.changed(versions)) {
-      const [turn, spec] = [byProject.get(project), await this.board.spec(project)];
-      if (turn === undefined || spec === undefined) continue;
-      turn.version = spec.version;
+      const [job, spec] = [byProject.get(project), await this.board.spec(project)];
+      if (job === undefined || spec === undefined) continue;
+      job.version = spec.version;
       await this.#work?.open(spec, 'fleet');
     }
   }
