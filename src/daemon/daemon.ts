@@ -213,10 +213,10 @@ export class Daemon {
   }
 
   /** The project of a deleted file keeps the last content that the file had. */
-  #dropVanished(held: ReadonlySet<number>): void {
+  #dropVanished(projectIds: ReadonlySet<number>): void {
     for (const project of this.#projects.values()) {
       const [file = ''] = project.files();
-      if (!held.has(project.id)) this.#drop(project, vanished(file));
+      if (!projectIds.has(project.id)) this.#drop(project, vanished(file));
     }
   }
 

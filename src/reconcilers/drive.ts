@@ -137,9 +137,9 @@ function nameOf(iso: string | null, world: World): string | null {
   return iso === null ? null : (world.keyOf({ kind: 'iso', id: iso }) ?? iso);
 }
 
-function textOf(wanted: string | null | undefined, held: string | null | undefined): string {
+function textOf(wanted: string | null | undefined, content: string | null | undefined): string {
   const now =
-    held === undefined ? 'the ISO in the drive is not known' : `the drive holds ${held ?? 'no ISO'}`;
+    content === undefined ? 'the ISO in the drive is not known' : `the drive holds ${content ?? 'no ISO'}`;
   return `${now}, and the spec declares ${wanted === null ? 'none' : (wanted ?? 'an ISO that does not exist yet')}`;
 }
 

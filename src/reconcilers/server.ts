@@ -287,11 +287,12 @@ function identityOf(
 ): Readonly<Record<'was' | 'is', Readonly<Record<string, string>>>> {
   const was = binding?.identity ?? {};
   const bound = was.ipv4;
-  const held = live.addresses.map(({ address }) => address);
-  const onInterfaces = publicAddresses(live).filter((each) => !held.includes(each));
+  const attached = live.addresses.map(({ address }) => address);
+  const onInterfaces = publicAddresses(live).filter((each) => !attached.includes(each));
   if (bound !== undefined) {
-    const stays = [...held, ...onInterfaces].includes(bound) || (held.length === 0 && desired !== undefined);
-    const now = stays ? bound : (held[0] ?? onInterfaces[0]);
+    const stays =
+      [...attached, ...onInterfaces].includes(bound) || (attached.length === 0 && desired !== undefined);
+    const now = stays ? bound : (attached[0] ?? onInterfaces[0]);
     return { was: { ipv4: bound }, is: now === undefined ? {} : { ipv4: now } };
   }
   if (desired !== undefined || binding === undefined) return { was: {}, is: {} };

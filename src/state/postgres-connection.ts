@@ -18,7 +18,7 @@ export class PostgresConnection {
   /** The server's process on the other end: another one would not have our locks. */
   backendPid = 0;
   readonly #client: pg.Client;
-  readonly #turns = new SerialQueue();
+  readonly #queue = new SerialQueue();
   /** Why nothing goes through any more. */
   #broken: string | undefined;
   readonly #loss = new AbortController();
@@ -59,7 +59,7 @@ export class PostgresConnection {
    * a check and the change that the check guards.
    */
   exclusive<T>(work: () => Promise<T>): Promise<T> {
-    return this.#turns.take(work);
+    return this.#queue.take(work);
   }
 
   /** Runs one statement. Only inside `exclusive`, or while no other caller has the connection. */
@@ -132,7 +132,7 @@ export class PostgresConnection {
   /** Closes the connection after all earlier requests. */
   async close(): Promise<void> {
     if (this.#ended) return;
-    await this.#turns.end();
+    await this.#queue.end();
     this.#ended = true;
     this.#broken ??= `The connection to the state ${this.label} is closed.`;
     await this.#hangUp();

@@ -89,7 +89,7 @@ async function stateFindings(store: StateStore, location: string, exists: boolea
   const open = await store.openIntents();
   const blocked = open.filter(({ phase }) => phase === 'blocked');
   const project = projectId === null ? 'no project yet' : `project ${projectId}`;
-  const held = await heldSpending(store);
+  const pauses = await heldSpending(store);
   const keys = blocked.map(({ key }) => key).join(', ');
   const left = open.length - blocked.length;
   const seeing = run('status', [], { when: 'to see the commands' });
@@ -99,7 +99,7 @@ async function stateFindings(store: StateStore, location: string, exists: boolea
       'state',
       `the state ${location} belongs to ${project}: ${counted(bound, 'binding')}, serial ${serial}`,
     ),
-    held && check.warning('paused', `new spending is ${held.reason}`, held.remedies),
+    pauses && check.warning('paused', `new spending is ${pauses.reason}`, pauses.remedies),
     keys !== '' && check.warning('state', `blocked, manual decision needed: ${keys}`, [seeing]),
     left > 0 && check.info('state', counted(left, 'open write'), [finishing]),
   );

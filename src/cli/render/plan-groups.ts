@@ -35,9 +35,9 @@ const signs = { create: '+', update: '~', delete: '-', adopt: '=' } as const;
 export function groupsOf(plan: Plan) {
   const groups = new Map<string, PlanLine[]>();
   // A blocked operation that may be tried again is listed under the blocks only.
-  const held = new Set(plan.blocked.map(({ key }) => key));
+  const blocked = new Set(plan.blocked.map(({ key }) => key));
   for (const operation of inFileOrder(plan.operations)) {
-    if (held.has(operation.key)) continue;
+    if (blocked.has(operation.key)) continue;
     // A replacement has one line, at the creation of the new resource.
     if (operation.replacement !== undefined && operation.verb === 'delete') continue;
     const { title, name } = placeOf(operation.key);

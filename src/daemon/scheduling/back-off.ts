@@ -26,13 +26,13 @@ export class KeyBackOff {
   learn(
     results: readonly OperationResult[],
     desired: Desired,
-    isHeld: (code: string) => boolean,
+    isPaused: (code: string) => boolean,
     now: number,
   ): void {
     for (const { key, outcome, code = outcome, detail = '' } of results) {
       if (outcome === 'done') this.#entries.delete(key);
       if (outcome !== 'failed' && outcome !== 'blocked') continue;
-      if (code === 'overtaken' || isHeld(code)) continue;
+      if (code === 'overtaken' || isPaused(code)) continue;
       const failures = (this.#entries.get(key)?.failures ?? 0) + 1;
       const until = now + backOff(retry, failures - 1, this.#random.next());
       this.#entries.set(key, { key, failures, until, code, reason: detail, basis: basisOf(desired, key) });

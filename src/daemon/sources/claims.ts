@@ -63,6 +63,6 @@ function whyNotTaken(
   return `these files are for the same project ${projectId}, so vdcsync uses none of them: ${names.join(', ')}. Give each file the id of its own project, or delete all but one`;
 }
 
-function whyNotMoved(held: number, projectId: number): string {
-  return `project.id was ${held} and is ${projectId} now, but the state belongs to project ${held}. Write ${held} again. For project ${projectId}, use another spec with its own state`;
+function whyNotMoved(current: number, projectId: number): string {
+  return `project.id was ${current} and is ${projectId} now, but the state belongs to project ${current}. Write ${current} again. For project ${projectId}, use another spec with its own state`;
 }

@@ -48,7 +48,7 @@ export class Intake {
   readonly #environment: Environment;
   readonly #thread: SpecThread;
   #known: ReadonlyMap<string, SpecAnswer> = new Map();
-  readonly #turns = new SerialQueue();
+  readonly #queue = new SerialQueue();
 
   constructor(options: IntakeOptions) {
     this.#options = options;
@@ -57,7 +57,7 @@ export class Intake {
   }
 
   take(snapshot: Snapshot): Promise<readonly Taken[]> {
-    return this.#turns.take(() => this.#take(snapshot));
+    return this.#queue.take(() => this.#take(snapshot));
   }
 
   async #take({ specs, commit }: Snapshot): Promise<readonly Taken[]> {

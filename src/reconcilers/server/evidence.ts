@@ -108,12 +108,12 @@ async function isCutShort(listed: readonly Server[], expected: readonly string[]
 /** The id in the answer may belong to another user's server by now. @assumption A17 */
 function isAnother(
   { answer, request }: SentWrite,
-  held: readonly { readonly address: string }[],
+  attached: readonly { readonly address: string }[],
   listed: readonly Server[] | undefined,
 ): boolean {
   const namedAddress = answer?.facts.address;
-  if (namedAddress !== undefined && held.length > 0)
-    return !held.some(({ address }) => address === namedAddress);
+  if (namedAddress !== undefined && attached.length > 0)
+    return !attached.some(({ address }) => address === namedAddress);
   if (answer === undefined || answer.to === 'this_send') return false;
   const shown = listed?.find(({ id }) => String(id) === answer.id);
   return shown !== undefined && shown.name.trim() !== member(request.body, 'name');
