@@ -171,7 +171,7 @@ describe('src/api/reads.ts', () => {
     expect(sent).toHaveLength(1 + maxTries);
   });
 
-  test('builds paths from ids alone, whatever characters the ids contain', async () => {
+  test('builds paths from ids alone, with any characters in the ids', async () => {
     const { client, clock, sent } = rig(() => problem(404, 'task_not_found'));
     await clock.run(client.reads('poll').findTask('../servers/1?x=#' as TaskId));
     expect(sent[0]?.url).toBe(`${baseUrl}/tasks/..%2Fservers%2F1%3Fx%3D%23`);

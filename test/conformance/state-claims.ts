@@ -22,7 +22,7 @@ export function claims(test: StoreTest): void {
     await expectReplayed(store);
   });
 
-  test('an object has one holder: a second key, or a claim beside a binding, is rejected', async ({
+  test('an object has one holder: a second key, or a claim next to a binding, is rejected', async ({
     store,
   }) => {
     await store.change([bind(web, '17'), claim('18')], later);

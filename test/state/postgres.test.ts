@@ -210,7 +210,7 @@ describe('src/state/postgres.ts: reading', () => {
     expect(await (await open(newUrl(), read)).note('n')).toBeUndefined();
   });
 
-  test('works beside a writer in another process and shows its writes', async () => {
+  test('works next to a writer in another process and shows its writes', async () => {
     const url = newUrl();
     const owner = await ownedElsewhere(url, 'write');
     await owner.said('3');

@@ -83,7 +83,7 @@ describe('src/state/sqlite-driver.ts', () => {
     expect(snapshot(dirname(path))).toEqual(before);
   });
 
-  test('reading beside a writer in another process shows its writes and leaves no extra file', async () => {
+  test('reading next to a writer in another process shows its writes and leaves no extra file', async () => {
     const path = newStatePath();
     const owner = spawnOwner(path, 'write');
     owners.push(owner);

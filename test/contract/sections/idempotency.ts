@@ -106,7 +106,7 @@ describe('§8 idempotency', () => {
     'afterKey',
     'beforeKey',
     'beforeKeyUnstored',
-  ] as const)('§8.1 (A55) a refused body leaves the stored response as it is: %s', async (bodyCheck) => {
+  ] as const)('§8.1 (A55) a refused body does not change the stored response: %s', async (bodyCheck) => {
     const api = await open({ readings: { bodyCheck } });
     const first = await api.post('/ips', {}, { key: 'bought-first' });
     for (let time = 0; time < 3; time += 1) {
