@@ -81,7 +81,7 @@ export function createRecorder(): Recorder {
       new Proxy(store, {
         get(target, name) {
           const method = Reflect.get(target, name);
-          if (!identifying.has(name)) return method?.bind(target);
+          if (!identifying.has(name)) return typeof method === 'function' ? method.bind(target) : method;
           return async (...given: unknown[]) => {
             await method.apply(target, given);
             if (String(given[0]).startsWith('used:')) return;
