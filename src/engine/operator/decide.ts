@@ -285,8 +285,7 @@ function existingBinding(run: Run, intent: Intent, id: string): Binding | undefi
   const holder = intent.verb === 'create' ? ownerOf(run, { ...intent, id }) : undefined;
   if (holder === undefined) return undefined;
   const [own, its] = [intent.key, holder.key].map((key) => subjects.get(key)?.desired);
-  const isBound =
-    own === undefined ? its !== undefined : its === undefined && run.lines().of(own).has(holder.key);
+  const isBound = own === undefined || (its === undefined && run.lines().of(own).has(holder.key));
   return isBound && holder.tainted === undefined && !identityChanged(run, holder.key) ? holder : undefined;
 }
 
