@@ -100,6 +100,7 @@ describe('src/plan/unmanaged.ts: addresses of the servers of the spec', () => {
     ['a server that the spec names by id', { spec: web(reuse, ', id: 1') }, true],
     ['an adopted server whose entry asks for none', { spec: web(''), bindings: ofWeb(null) }, true],
     ['a created server whose entry asks for none', { spec: web(''), bindings: ofWeb(created) }, false],
+    ['a created server whose entry asks for none any more', { spec: web(''), bindings: ofWeb(named) }, false],
     ['a server that has left the spec of a new state', { bindings: ofWeb(null), isNew: true }, true],
     ['a released server of a new state', { spec: web('', left), isNew: true }, true],
     ['a managed server of a new state', { spec: web(fresh, ', id: 1'), isNew: true }, false],

@@ -235,6 +235,7 @@ describe('src/engine/run/recover.ts', () => {
     [...reserved, ...refusals],
     [taken, made('7'), ...unused],
   ];
+  const goingToo = { bindings: { 'ips.old': '9' }, answers: [...reserved, ...unused] };
   const earlierHas = { line: ['ips.z'], answers: [...reserved, ...unused, taken, made('7')], seen: [live] };
   const secondNext = [...reserved, fenced, taken, taken, made('7')];
   const withoutId = { answers: [...reserved, taken, taken, made(undefined)], seen: [undefined] };
@@ -262,6 +263,7 @@ describe('src/engine/run/recover.ts', () => {
       { answers: [...thrice, taken, ...unused] },
     ],
     ['that it is reserved, and an unmanaged resource', { answers: [taken, taken, fenced, ...unused] }],
+    ['that it is reserved, an unmanaged resource, and one that goes', goingToo],
     ['that it is reserved', { ...leftEntry, answers: [taken, taken, fenced, ...unused] }],
     ['that it is reserved, and an earlier key the resource', { ...leftEntry, ...earlierHas }],
     ['that it is reserved, and the key after the next one the resource', { ...isLive, answers: secondNext }],
@@ -552,6 +554,7 @@ describe('src/engine/run/recover.ts', () => {
     ['was given up', [past('ips.a', { outcome: 'void' })], false],
     ['another state has reserved', [past('ips.a', foreign)], false],
     ['this state has reserved', [past('ips.a', reservation)], true],
+    ['this state could not reserve', [past('ips.a', { ...reservation, because: 'used_elsewhere' })], false],
     ['was not sent', [past('ips.a', { sends: 0 })], false],
     ['was replayed', [past('ips.a', { because: 'replayed' })], false],
     ['could not be asked since', [past('ips.a', unaskable), past('ips.a')], true],
