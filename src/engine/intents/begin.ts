@@ -159,43 +159,48 @@ const shownWaitMs = 1_000;
 /** An older list makes evidence less precise, but never wrong: known resources are left out of the list. */
 const preimageFreshMs = 60_000;
 
-/**
- * The incarnation and the attempt in the idempotency key of a write. A new server starts a new incarnation of its
- * children. Otherwise the key of a network interface would replay the answer for the old server.
- */
+/** How the incarnation of a write is found. */
+interface Numbering {
+  readonly ahead: number;
+  readonly beside: 0 | 1;
+  readonly numbered: Pick<Intent, 'incarnation' | 'elsewhere'> | undefined;
+}
+
+/** The incarnation and the attempt in the idempotency key of a write. */
 async function numbersOf(
+  run: Run,
+  operation: WriteContext['operation'],
+  parent: ResourceKey | undefined,
+  numbering: Numbering,
+): Promise<Pick<Intent, 'incarnation' | 'attempt' | 'elsewhere'>> {
+  const { key, verb } = operation;
+  const { incarnation, elsewhere } =
+    numbering.numbered ?? (await incarnationNow(run, operation, parent, numbering));
+  const last = asksKey(run, operation)
+    ? await lastAttempt(run, key, incarnation)
+    : await run.deps.store.lastAttempt(key, verb, incarnation);
+  return { incarnation, attempt: last + 1, ...(elsewhere ? { elsewhere } : {}) };
+}
+
+/**
+ * A new server starts a new incarnation of its children. Otherwise the key of a network interface would replay the answer
+ * for the old server.
+ */
+async function incarnationNow(
   run: Run,
   { key, kind, verb }: WriteContext['operation'],
   parent: ResourceKey | undefined,
-  {
-    ahead,
-    beside,
-    numbered,
-  }: {
-    readonly ahead: number;
-    readonly beside: 0 | 1;
-    readonly numbered: Pick<Intent, 'incarnation' | 'elsewhere'> | undefined;
-  },
-): Promise<Pick<Intent, 'incarnation' | 'attempt' | 'elsewhere'>> {
+  { ahead, beside }: Numbering,
+): Promise<Pick<Intent, 'incarnation' | 'elsewhere'>> {
   const { store } = run.deps;
-  const isAsked = asksKey(run, { verb, kind });
-  if (numbered !== undefined) {
-    const { incarnation, elsewhere } = numbered;
-    const attempt = (await lastAttempt(run, key, incarnation)) + 1;
-    return { incarnation, attempt, ...(elsewhere === undefined ? {} : { elsewhere }) };
-  }
   const own =
-    isAsked && parent === undefined
+    asksKey(run, { verb, kind }) && parent === undefined
       ? await incarnationOf(run, key, ahead + beside)
       : { incarnation: (await store.incarnation(key)) + ahead + beside, elsewhere: 0 };
   const before = parent === undefined ? '' : `${await store.incarnation(parent)}.`;
-  const incarnation = `${before}${own.incarnation}`;
-  const last = isAsked
-    ? await lastAttempt(run, key, incarnation)
-    : await store.lastAttempt(key, verb, incarnation);
   // A question about a later incarnation says nothing about the resources before it.
   const { elsewhere } = ahead === 0 ? own : await incarnationOf(run, key, beside);
-  return { incarnation, attempt: last + 1, ...(elsewhere === 0 ? {} : { elsewhere }) };
+  return { incarnation: `${before}${own.incarnation}`, elsewhere };
 }
 
 function randomId(next: () => number): string {
