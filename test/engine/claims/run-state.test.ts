@@ -88,6 +88,17 @@ describe('src/engine/claims/run-state.ts', () => {
     expect(changed).toEqual(['ips.a', 'ips.b']);
   });
 
+  test.each<[string, string, object, readonly string[] | undefined]>([
+    ['another key', 'server', { is: 'found', key: 'servers.x' }, ['servers.x']],
+    ['its own key', 'server', { is: 'found', key: 'servers.a' }, undefined],
+    ['no key', 'server', ignored, undefined],
+  ])('a bound resource that was found under %s', async (_name, kind, holder, formerKeys) => {
+    const { run, calls } = state({ claims: [claim(kind, '7', holder as never)] });
+    await run.state.change([bind(bound('servers.a', 'server', '7'))]);
+    const bindings = sent(calls).flatMap((each) => ('binding' in each ? [each.binding] : []));
+    expect(bindings.map((each) => each.formerKeys)).toEqual([formerKeys]);
+  });
+
   test.each([
     ['that a key was answered with', { is: 'found', key: 'servers.x' }, true],
     ['that is ignored', ignored, false],

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import type { Intent } from '../../../src/core/state.ts';
 import {
+  holdsAnother,
   incarnationOf,
   incarnationsBeyond,
   isInScope,
@@ -123,5 +124,17 @@ describe('src/engine/claims/scope.ts', () => {
     expect(await lastCreation(of, key)).toBe(second);
     expect(await lastCreation(of, key, ({ outcome }) => outcome === 'absent')).toBe(first);
     expect(await lastCreation(run([open, elsewhere('2')]), key)).toBeUndefined();
+  });
+
+  const taken = { because: 'taken', outcome: 'void' };
+  test.each<[string, readonly Intent[], boolean]>([
+    ['refused this creation', [creation('0', 0, taken)], true],
+    ['refused it once', [creation('0', 0, { because: 'odd' }), creation('0', 0, taken)], true],
+    ['refused a question', [creation('0', 0, { ...taken, sends: 0 })], false],
+    ['refused the creation under another key', [creation('0', 1, taken)], false],
+    ['answered the creation', [creation('0', 0, { because: 'found' })], false],
+    ['knows nothing', [], false],
+  ])('a key of which the API %s holds another answer: %s', async (_name, past, is) => {
+    expect(await holdsAnother(run(past), key, creation('0').idempotencyKey)).toBe(is);
   });
 });

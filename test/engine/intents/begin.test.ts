@@ -115,6 +115,23 @@ describe('src/engine/intents/begin.ts', () => {
     return { intent, log };
   };
 
+  const refused = (more: object = {}) => ({
+    past: () => [intentOf({ phase: 'closed', outcome: 'void', because: 'taken', ...more })],
+  });
+  const keyOfDeletion = keyOf({
+    ...{ projectId: 4711, key: 'networks.x', verb: 'delete' },
+    ...{ incarnation: '0', attempt: 0 },
+  });
+  test.each<[string, object, object, object, object]>([
+    ['a creation', {}, {}, {}, { phase: 'unknown', unconfirmed: { question: { conflict: true } } }],
+    ['a question', {}, {}, { question: { stage: 'odd' } }, { unconfirmed: { question: { stage: 'odd' } } }],
+    ['another creation', { idempotencyKey: 'other' }, {}, {}, { phase: 'sending' }],
+    ['a deletion', { idempotencyKey: keyOfDeletion }, { verb: 'delete' }, {}, { phase: 'sending' }],
+  ])('a key that has refused another request: %s', async (_name, more, operation, options, expected) => {
+    const { intent } = await begin(refused(more), operation, options);
+    expect(intent).toMatchObject(expected);
+  });
+
   test('the record of a creation', async () => {
     const { intent, log } = await begin({ attempts: 2, random: 0.7 }, {});
     const write = { projectId: 4711, key: 'networks.x', verb: 'create', incarnation: '0', attempt: 3 };
