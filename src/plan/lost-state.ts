@@ -9,17 +9,16 @@ import { type Remedy, run, setting, settleFirst } from '../core/remedy.ts';
 import type { Draft } from './draft.ts';
 import { type GuardInput, isSecondHalf, type Objection } from './objections.ts';
 import { adoptedById, ignoringAll, isConflict, mayDuplicate } from './purchases.ts';
-import { isNone, type Register } from './unmanaged.ts';
+import type { Register } from './unmanaged.ts';
 
 /**
- * The name of the entry is free, and the state is new, or may be an old copy: an earlier state may have created the
- * resource under another name, and no idempotency key shows that any more.
+ * The name of the entry is free: an earlier state may have created the resource under another name, and no idempotency
+ * key shows that any more.
  */
 export function perhapsEarlier({ subject, kind, diff }: Draft, input: GuardInput): Objection | undefined {
   const { world, register } = input;
   if (diff.verdict.verdict !== 'create' || world.settings.unmanaged === 'ignore') return undefined;
   if (isSecondHalf(input, subject.key)) return undefined;
-  if (!register.isNew && isNone(register.unmanaged)) return undefined;
   const earlier = kind.creation?.unmanaged?.(subject, world).find(({ alike }) => alike);
   if (earlier === undefined) return undefined;
   const { id } = earlier;

@@ -349,7 +349,7 @@ describe('src/plan/lost-state.ts', () => {
   const isNew = { isNew: true };
   test.each<[string, Given, readonly object[], boolean, object?]>([
     ['a similar one', isNew, [earlier(false), earlier(true)], true],
-    ['a similar one, and a state that knows it', {}, [earlier(true)], false],
+    ['a similar one, and a state with a baseline', {}, [earlier(true)], true],
     ['a similar one, where a replacement ends', { ...isNew, ...secondHalf }, [earlier(true)], false],
     ['one that the spec ignores', { ...isNew, settings: 'unmanaged: ignore' }, [earlier(true)], false],
     ['a similar one, beside an update', isNew, [earlier(true)], false, { verdict: 'update' }],
