@@ -68,8 +68,9 @@ footer { color: var(--dim); font-size: 13px; padding: 4px 16px 28px; }
 `;
 
 /**
- * Keeps the page current: the script fetches the part that changes every few seconds, with title and icon. Details that the reader has opened, typed, focused or scrolled stay. Without scripts the page reloads itself now and
- * then; only the copy buttons are missing.
+ * Keeps the page current: the script fetches the part that changes every few seconds, with title and icon. Details that
+ * the reader has opened, typed, focused or scrolled stay. Without scripts the page reloads itself now and then; only the
+ * copy buttons are missing.
  */
 export const script = `
 document.documentElement.classList.add('scripted');

@@ -236,6 +236,23 @@ describe('src/engine/intents/revalidate.ts', () => {
     const { run } = playing({ ...whole, verdicts, open: [] });
     expect(await unresolvedCreate(run, { key: key(web), kind: 'server', verb: 'create' })).toBeUndefined();
   });
+
+  const another = intentOf({ key: 'servers.b', kind: 'server', phase: 'blocked', unconfirmed, blocked: {} });
+  const gone = intentOf({ key: web, verb: 'delete', phase: 'closed', outcome: 'done', basis: 'b' });
+  test.each<[string, string, readonly Intent[], boolean]>([
+    ['a new server', 'create', [], true],
+    ['the second half of a replacement', 'create', [gone], false],
+    ['a deletion', 'delete', [], false],
+    ['an undeclared server', 'create', [], false],
+  ])('%s waits for a server that no read shows: %s', async (name, verb, past, waits) => {
+    const declared = name === 'an undeclared server' ? [] : [web];
+    const { run } = playing({ declared, bound: [], open: [another], past });
+    const progress = await unresolvedCreate(run, {
+      ...{ key: key(web), kind: 'server' },
+      verb: verb as Operation['verb'],
+    });
+    expect(progress?.now).toBe(waits ? 'blocked' : undefined);
+  });
 });
 
 describe('src/engine/intents/revalidate.ts', () => {
