@@ -92,8 +92,11 @@ describe('src/engine/claims/run-state.ts', () => {
     ['another key', 'server', { is: 'found', key: 'servers.x' }, ['servers.x']],
     ['its own key', 'server', { is: 'found', key: 'servers.a' }, undefined],
     ['no key', 'server', ignored, undefined],
+    ['no key, with an address that was', 'ip', { is: 'found', key: 'ips.x' }, undefined],
   ])('a bound resource that was found under %s', async (_name, kind, holder, formerKeys) => {
-    const { run, calls } = state({ claims: [claim(kind, '7', holder as never)] });
+    const { run, calls } = state({
+      claims: [claim(kind, '7', holder, kind === 'ip' ? { parentId: '7' } : {})],
+    });
     await run.state.change([bind(bound('servers.a', 'server', '7'))]);
     const bindings = sent(calls).flatMap((each) => ('binding' in each ? [each.binding] : []));
     expect(bindings.map((each) => each.formerKeys)).toEqual([formerKeys]);

@@ -9,6 +9,7 @@ import {
   madeRoomFor,
   revalidate,
   secondHalfPaused,
+  unresolvedBeside,
   unresolvedCreate,
   whyNotWanted,
 } from '../../../src/engine/intents/revalidate.ts';
@@ -252,6 +253,9 @@ describe('src/engine/intents/revalidate.ts', () => {
       verb: verb as Operation['verb'],
     });
     expect(progress?.now).toBe(waits ? 'blocked' : undefined);
+    // Without the word of the state, a second half is a new server.
+    const other = unresolvedBeside(run, { key: key(web), verb: verb as Operation['verb'] });
+    expect(other?.key).toBe(waits || past.length > 0 ? another.key : undefined);
   });
 });
 
