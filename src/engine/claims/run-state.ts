@@ -189,7 +189,12 @@ export async function confirmRecovered(run: Run, { warnings }: Plan): Promise<vo
   const shown = new Set(warnings.flatMap(({ code, key }) => (code === 'recovered_unconfirmed' ? [key] : [])));
   const found = [...run.bindings.values()].filter((each) => each.recovered && shown.has(each.key));
   if (!run.mode.attended || found.length === 0) return;
-  await run.state.change(
-    found.map(({ recovered: _confirmed, ...binding }) => ({ type: 'bind', binding }) as const),
+  await run.state.change(confirmed(found));
+}
+
+/** The changes that confirm the recovered resources among the bound ones. */
+export function confirmed(bindings: readonly Binding[]): StateChange[] {
+  return bindings.flatMap(({ recovered, ...binding }): StateChange[] =>
+    recovered === undefined ? [] : [{ type: 'bind', binding }],
   );
 }

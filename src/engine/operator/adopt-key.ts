@@ -13,6 +13,7 @@ import { flowYaml } from '../../core/text.ts';
 import { answeredElsewhere, identityChanged, isAnother, makerOf, ownerOf } from '../claims/claims.ts';
 import { giveBack } from '../claims/line.ts';
 import { exchanging, passingOn, released } from '../claims/release.ts';
+import { confirmed } from '../claims/run-state.ts';
 import { identified } from '../claims/unidentified.ts';
 import { bindingOf } from '../run/adopt.ts';
 import { boundIn, type Run } from '../run.ts';
@@ -110,6 +111,7 @@ async function knowAgain(run: Run, subject: Subject, before: Binding): Promise<s
   await run.state.change([
     ...others.map((each) => ({ type: 'next_incarnation', key: each }) as const),
     { type: 'bind', binding: { ...binding, ...said, ...taken, identity } },
+    // The resources that came with a server are confirmed with it.
     ...confirmed(boundIn(run, key)),
   ]);
   return `${key} was already bound to ${id}. The binding is confirmed, and the state records the current identity of the ${nounOf(subject.kind)}, such as its name or address.${isEdited ? ` The entry was edited since vdcsync ${before.recovered === 'taken' ? 'bound' : 'found'} it: \`vdcsync plan\` asks about its ${fields.join(', ')}.` : believed(run, subject, seen)}`;
@@ -120,13 +122,6 @@ async function confirmGone(run: Run, bound: Binding): Promise<string> {
   const { key, id } = bound;
   await run.state.change(confirmed([bound, ...boundIn(run, key)]));
   return `${key} is confirmed as bound to ${id}, which no longer exists: \`vdcsync plan\` shows the next step.`;
-}
-
-/** The resources that came with a server are confirmed with it. */
-function confirmed(bindings: readonly Binding[]): StateChange[] {
-  return bindings.flatMap(({ recovered, ...binding }): StateChange[] =>
-    recovered === undefined ? [] : [{ type: 'bind', binding }],
-  );
 }
 
 function entryIn(applied: Json | undefined): unknown {

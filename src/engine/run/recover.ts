@@ -66,9 +66,8 @@ export async function recover(run: Run, all: boolean): Promise<boolean> {
     const isOwnAsked = isResumed(run, resource.key) || isUnknown;
     const asked = isOwnAsked ? [resource.key, ...earlier] : earlier;
     if (await lookUp(run, resource, asked, { isGoing: going.has(resource.kind) })) any = true;
-    else if (isBare(resource) && (mayBeLater || (await isForgotten(run, resource.key)))) {
-      if (await lookUpLater(run, resource)) any = true;
-    }
+    else if (isBare(resource) && (mayBeLater || (await isForgotten(run, resource.key))))
+      any = (await lookUpLater(run, resource)) || any;
   }
   return (await askSuccessors(run)) || any;
 }
