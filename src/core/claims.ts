@@ -67,12 +67,14 @@ export type Holder =
     }
   /**
    * The idempotency key of `key` was answered with it; bound once approved. `askedFor`: the entry for which that earlier
-   * key of its line was asked. `taskId`: of its creation. `scope`: of the spec whose key that was.
+   * key of its line was asked. `formerKeys`: other entries, whose key was answered with the same id. `taskId`: of its
+   * creation. `scope`: of the spec whose key that was.
    */
   | {
       readonly is: 'found';
       readonly key: ResourceKey;
       readonly askedFor?: ResourceKey;
+      readonly formerKeys?: readonly ResourceKey[];
       readonly taskId?: TaskId;
       readonly scope?: string;
     }

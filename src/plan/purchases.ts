@@ -121,7 +121,9 @@ export function lineOpen(
   if (elsewhere !== undefined)
     return 'key' in elsewhere
       ? answeredWithBound(desired, elsewhere)
-      : answeredWithIgnored(desired, elsewhere.id, 'which is ignored', world);
+      : elsewhere.holder.is === 'found'
+        ? answeredWith(desired, elsewhere.id, world)
+        : answeredWithIgnored(desired, elsewhere.id, 'which is ignored', world);
   const held = register.held(key);
   // The question to the key has ended in this run. The next plan adopts the resource, if it is not the one that is gone.
   const isNew = held?.holder.is === 'found' && (desired.held === undefined || desired.id !== held.id);

@@ -80,7 +80,7 @@ const holder = z.discriminatedUnion('is', [
   z.looseObject({ is: z.literal('released'), by, formerKey: text, formerKeys: texts.optional() }),
   z.looseObject({
     ...{ is: z.literal('found'), key: text, taskId: text.optional(), scope: text.optional() },
-    askedFor: text.optional(),
+    ...{ askedFor: text.optional(), formerKeys: texts.optional() },
   }),
   z.looseObject({ is: z.literal('leftover'), formerKey: text }),
   z.looseObject({

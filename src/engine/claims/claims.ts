@@ -321,8 +321,8 @@ export async function answeredCreation(run: Run, key: ResourceKey): Promise<Inte
 }
 
 /**
- * The entries whose idempotency key was answered with a resource that is bound to another entry, or ignored, each with
- * that binding or claim. No other request is sent under that key. The same applies to a resource that another entry has
+ * The entries whose idempotency key was answered with a resource that is bound to another entry, found for it, or
+ * ignored, each with that binding or claim. No other request is sent under that key. The same applies to a resource that another entry has
  * taken over.
  */
 export async function answeredElsewhere(run: Run): Promise<ReadonlyMap<ResourceKey, Binding | Claim>> {
@@ -332,7 +332,9 @@ export async function answeredElsewhere(run: Run): Promise<ReadonlyMap<ResourceK
   const holders = [
     ...[...run.bindings.values()].map((each) => [each, each.formerKeys] as const),
     ...[...run.claims.values()].flatMap((each) =>
-      each.holder.is === 'ignored' ? [[each, each.holder.formerKeys] as const] : [],
+      each.holder.is === 'ignored' || each.holder.is === 'found'
+        ? [[each, each.holder.formerKeys] as const]
+        : [],
     ),
   ];
   const former = holders.flatMap(([holder, keys = []]) =>

@@ -167,7 +167,9 @@ function transferred(
     );
     // The key that was answered with the object may be the right one.
     const answered = ended.flatMap(({ kind: of, holder }) =>
-      holder.is === 'found' && of === kind && holder.key !== key ? [holder.key] : [],
+      holder.is === 'found' && of === kind
+        ? [holder.key, ...(holder.formerKeys ?? [])].filter((each) => each !== key)
+        : [],
     );
     const before = bindings.get(key)?.formerKeys ?? [];
     const formerKeys = [...new Set([...before, ...(change.binding.formerKeys ?? []), ...answered])];

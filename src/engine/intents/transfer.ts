@@ -91,7 +91,12 @@ export async function settled(
  * Ends the question of a new state with the resource that its key was answered with. A resource that is already bound or
  * claimed keeps its holder. A binding records the answered key as an earlier one, because it may be wrong.
  */
-export async function found(run: Run, intent: Intent, id: string, taskId?: TaskId): Promise<Progress> {
+export async function found(
+  run: Run,
+  intent: Intent,
+  id: string,
+  { taskId, namedBy }: { readonly taskId?: TaskId | undefined; readonly namedBy?: ResourceKey } = {},
+): Promise<Progress> {
   const { key, kind, recovers = key } = intent;
   const holder = {
     ...foundUnder(run, key),
@@ -99,6 +104,17 @@ export async function found(run: Run, intent: Intent, id: string, taskId?: TaskI
     ...(taskId === undefined ? {} : { taskId }),
   };
   const { isFree, changes } = answeredWith(run, { kind, id, identity: {} }, holder, recovers);
+  // Until that entry is bound, its `id` may leave the spec again: the resource then is the one of the key.
+  if (namedBy !== undefined) {
+    const text = `${namedBy} names ${id}, which was created under this key`;
+    const used = await usedUp(run, intent);
+    return close(
+      run,
+      intent,
+      { outcome: 'void', because: 'taken', text },
+      { changes: [...changes, ...used] },
+    );
+  }
   // The resource may be of a later incarnation than the state knows.
   const counted = incarnations(key, await incarnationsBeyond(run, intent));
   // The key stays in use: a creation under the key gets this answer again.
@@ -123,7 +139,7 @@ function answeredWith(
   // The API may have given out the id of a bound object that is gone. @assumption A17
   const owner = [...run.bindings.values()].find((each) => objectName(each) === objectName(object));
   const isGone = owner !== undefined && identityChanged(run, owner.key);
-  if ((owner !== undefined && !isGone) || !isFindable(before))
+  if ((owner !== undefined && !isGone) || !isFindable(run, before, key))
     return { isFree: false, changes: answeredFor(owner ?? before, key) };
   const { kind, id, identity } = object;
   const claim = { kind, id, identity, holder, at: run.deps.clock.now() };
@@ -156,11 +172,15 @@ export function endQuestion(run: Run, intent: Intent, holder: Binding): Promise<
 
 /**
  * A resource that only `unmanaged: ignore` ignores counts as found once a key was answered with it: the API forgets its
- * answer after a day, and the resource may still be the one of the entry.
+ * answer after a day, and the resource may still be the one of the entry. If the keys of two entries were answered with
+ * the same id, the resource of one of them is gone, and the API has given out its id again. @assumption A17
  */
-function isFindable(before: Claim | undefined): boolean {
+function isFindable({ desired }: Run, before: Claim | undefined, key: ResourceKey): boolean {
   const { holder } = before ?? {};
-  return holder === undefined || holder.is === 'found' || (holder.is === 'ignored' && holder.by === 'file');
+  if (holder?.is !== 'found')
+    return holder === undefined || (holder.is === 'ignored' && holder.by === 'file');
+  const { askedFor: own = holder.key, scope } = holder;
+  return own === key || scope !== desired.scope || !desired.resources.some((each) => each.key === own);
 }
 
 /** The holder of a resource records the key of another entry that was answered with the resource. */
@@ -172,8 +192,8 @@ function answeredFor(holder: Binding | Claim | undefined, key: Intent['key']): S
     return [{ type: 'bind', binding: { ...holder, formerKeys: [...formerKeys, key] } }];
   }
   const { holder: by } = holder;
-  if (!isForeign(by) || by.formerKeys?.includes(key) || ('formerKey' in by && by.formerKey === key))
-    return [];
+  if (!isForeign(by) && by.is !== 'found') return [];
+  if (by.formerKeys?.includes(key) || ('formerKey' in by && by.formerKey === key)) return [];
   const formerKeys = [...(by.formerKeys ?? []), key];
   return [{ type: 'claim', claim: { ...holder, holder: { ...by, formerKeys } } }];
 }

@@ -168,17 +168,12 @@ async function lookUpOne(
     }
     const named = run.desired.resources.find((each) => each.kind === name && each.id === id && !each.held);
     if (named !== undefined && named.key !== own) {
-      await end(
-        'void',
-        `${named.key} names ${id}, which was created under this key`,
-        await usedUp(run, intent),
-        'taken',
-      );
+      await found(run, intent, id, { taskId: taskOf(held.answer.task), namedBy: named.key });
       return 'next';
     }
     switch (await lifeOf(run, intent, { id, facts: facts ?? {} }, held.answer)) {
       case 'live':
-        await found(run, intent, id, taskOf(held.answer.task));
+        await found(run, intent, id, { taskId: taskOf(held.answer.task) });
         return 'found';
       case 'gone':
         await end(

@@ -56,7 +56,7 @@ function running({
     ...made.run,
     ...{ bindings: byKey, intents: new Map(open.map((each) => [each.key, each])) },
     claims: new Map(claims.map((each) => [`${each.kind} ${each.id}`, each])),
-    desired: { settings, ...(scope === undefined ? {} : { scope }) },
+    desired: { settings, resources: subjects, ...(scope === undefined ? {} : { scope }) },
     world: {
       ...{ subjects: new Map(subjects.map((each) => [each.key, each])), ips: ips ?? [], observed: new Map() },
       ...{
@@ -307,9 +307,23 @@ describe('src/engine/intents/transfer.ts', () => {
   });
 
   const claims7 = 'absent, claim ip 7 found';
+  const foundFor = (holder: object, ...entries: string[]) => ({
+    ...keeps('ip', '7', { is: 'found', ...holder }),
+    subjects: entries.map((key) => ({ key })),
+  });
+  const [also, remembersX] = ['void, claim ip 7 found', { formerKeys: ['ips.x'] }];
   const remembers = { by: 'operator', formerKeys: ['ips.x'] };
   test.each<[string, Given, string, object?, object?]>([
-    ['an object that was found before', keeps('ip', '7', { is: 'found' }), claims7],
+    ['an object found before', keeps('ip', '7', { is: 'found', key: 'ips.x' }), claims7],
+    ['one found for another entry', foundFor({ key: 'ips.y' }, 'ips.y'), also, remembersX],
+    ['one found for another line', foundFor({ key: 'ips.a', askedFor: 'ips.y' }, 'ips.y'), also, remembersX],
+    ['one found for an entry that has left', foundFor({ key: 'ips.y' }), claims7, { key: 'ips.x' }],
+    [
+      'one found in another scope',
+      foundFor({ key: 'ips.y', scope: 'b' }, 'ips.y'),
+      claims7,
+      { key: 'ips.x' },
+    ],
     ['an ignored object', keeps('ip', '7', ofOperator), 'void, claim ip 7 ignored', remembers],
     ['an ignored one, answered before', keeps('ip', '7', { ...ofOperator, formerKeys: ['ips.x'] }), 'void'],
     ['an object that the spec ignores', keeps('ip', '7', ofFile), claims7],
@@ -329,9 +343,19 @@ describe('src/engine/intents/transfer.ts', () => {
     expect(ends[0]).toMatchObject({ because: 'found' });
   });
 
+  test('an object that another entry names is found, and its key is used', async () => {
+    const { run, changes, ends } = running();
+    const progress = await found(run, intentOf(ip), '7', { namedBy: 'ips.y' as never });
+    expect(progress).toMatchObject({ now: 'closed' });
+    expect(ends).toMatchObject([
+      { outcome: 'void', because: 'taken', text: expect.stringMatching(/^ips.y names 7/) },
+    ]);
+    expect(shown(changes[0] ?? [])).toEqual(['claim ip 7 found', 'next ips.x']);
+  });
+
   test('a found object keeps its task, its scope, and whether it may have replaced another', async () => {
     const { run, changes } = running({ scope: 'b' });
-    await found(run, intentOf({ ...server, incarnation: '1' }), '7', 'task' as never);
+    await found(run, intentOf({ ...server, incarnation: '1' }), '7', { taskId: 'task' as never });
     await found(running().run, intentOf(ip), '7');
     const holder = { is: 'found', key: 'servers.x', scope: 'b', taskId: 'task' };
     const other = { is: 'unidentified', key: 'servers.x', incarnation: '0' };
