@@ -72,7 +72,7 @@ export class Lines {
     return line;
   }
 
-  /** An entry names the object by its id. */
+  /** An entry names the object by its id, and binds it. */
   #isNamed(claim: HeldClaim): boolean {
     return this.#entries.some(({ kind, id, held }) => !held && kind === claim.kind && id === claim.id);
   }
@@ -100,7 +100,7 @@ export class Lines {
       const line = this.of(entry);
       return this.#held
         .filter((claim) => claim.kind === entry.kind && line.has(heldKeysOf(claim)[0]))
-        .filter((claim) => !this.#isNamed(claim))
+        .filter((claim) => claim.holder.is !== 'found' || !this.#isNamed(claim))
         .map((claim) => ({ key: entry.key, claim, rank: rankOf(claim, entry.key) }));
     });
     const taken = new Map<ResourceKey, HeldClaim>();
