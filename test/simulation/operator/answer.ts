@@ -11,7 +11,7 @@ import { isSort } from '../../../src/simulation/resource-history.ts';
 import { entryOf } from '../../../src/simulation/spec-file.ts';
 import { clearRules, eject, leave, releaseFree } from './client-area.ts';
 import { give, ownId, releaseOnce } from './command.ts';
-import { correctedIdentity, edit } from './edits.ts';
+import { correctedIdentity, edit, without } from './edits.ts';
 
 /** Answers each block of a story, also by edits of the spec, and in the client area. */
 export const answer: OperatorAnswer = async (operator, blocked, all) => {
@@ -78,6 +78,11 @@ export const answer: OperatorAnswer = async (operator, blocked, all) => {
   const [its, offered] = isOfSize ? [] : (runs(remedies, 'adopt')[0] ?? []);
   if (its !== undefined && offered !== undefined) {
     const adopting = its as ResourceKey;
+    // The resource is the one of the blocked entry, whose place the other entry has. The remedies say so too.
+    const { kind } = takeApart(key);
+    const isMade = blocked.code === 'key_conflict' && adopting !== key && isSort(kind);
+    if (isMade && offered !== 'ID' && stage.history.makerOf(kind, offered) === key)
+      return without(stage, file, adopting);
     const own = await freeId(operator, { key: adopting, remedies }, ownId(stage, adopting, offered));
     // To confirm the binding again would not settle who has the other one.
     const { bindings } = await stage.readState(operator.controller);

@@ -93,7 +93,7 @@ function withPresentNames(stage: StoryStage, file: SpecModel, entry: Fields): Fi
   return named;
 }
 
-function without(stage: StoryStage, file: SpecModel, key: string): SpecModel {
+export function without(stage: StoryStage, file: SpecModel, key: string): SpecModel {
   stage.trace.add('op', `removes ${key}`);
   return withoutEntry(file, key);
 }
