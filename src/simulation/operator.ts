@@ -104,7 +104,10 @@ async function settle(operator: Operator, blocked: Blocked, by: Give): Promise<v
   if (intent === undefined && bindings.some((each) => lineOf(each.key) === lineOf(key))) return;
   if (intent === undefined)
     return stage.fail('I12', `the message asks to resolve ${key}, but there is no open write`);
-  const actual = truth(stage, intent);
+  const seen = truth(stage, intent);
+  // The bound resource is already the last one of its entry: nothing else came of the creation.
+  const isOfBinding = seen.type === 'adopt' && seen.id === intent.replaces;
+  const actual: Resolution = isOfBinding ? { type: 'absent' } : seen;
   const isServer = intent.kind === 'server' && isConflict(intent);
   const left = actual.type === 'absent' && isServer ? exchanged(stage, bindings, key) : undefined;
   const fact = left === undefined ? actual : ({ type: 'adopt', id: left } as const);

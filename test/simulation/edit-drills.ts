@@ -241,29 +241,39 @@ function leftBehindDrillOf(dice: Chance): Omit<Story, 'seed'> {
   const gone: OperatorAction = dice.happens(0.7)
     ? { do: 'remove_entry', of: of(dice.between(0, 1)) }
     : { do: 'remove', sort: 'server', place: dice.between(0, 1) };
+  const readings = dice.happens(0.4) ? generateReadings(dice.fork(), true) : {};
+  const renamed: readonly TimedAction[] = [
+    ...(dice.happens(0.4) ? [replaced] : []),
+    {
+      when: 'at_rest',
+      what: { do: 'rename', of: of(0), to: 0, moved: true, name: dice.pick(['as_it_is', 'kept']) },
+    },
+    at({ do: 'drop_moved', place: 0 }),
+  ];
+  const returned: readonly TimedAction[] = [
+    at({ do: 'return_entry', place: 0 }),
+    ...(dice.happens(0.5) ? [edited(dice.between(0, 1), { cores: 3 })] : []),
+    ...(dice.happens(0.5) ? [{ when: 'at_rest', what: gone } as const] : []),
+    { when: dice.pick(['at_once', 'at_rest'] as const), what: lost },
+    ...(dice.happens(0.3) ? [edited(dice.between(0, 1), { image: 'almalinux-10', replace: 'allowed' })] : []),
+  ];
+  const pausesMs = [dice.pick([1_000, 60_000, 90 * 60_000])];
+  // The API forgets the first keys before the entry returns. Only the entry leads to the last key, which a copy of the
+  // state does not ask.
+  const isForgotten = !dice.happens(0.8);
+  const forgotten: readonly TimedAction[] = [
+    ...[...renamed, { when: 'at_rest', what: { do: 'wait', ms: 25 * 3_600_000 } } as const],
+    ...returned.filter(({ what }) => what !== gone && what !== lost),
+    { when: 'at_rest', what: { do: 'lose_the_state' } },
+  ];
+  const networks = isForgotten ? entries.networks : {};
   const spec: SpecModel = {
-    ...{ settings: { prune: true, max_deletions: 10 }, networks: {}, isos: {}, ips: {} },
+    ...{ settings: { prune: true, max_deletions: 10 }, networks, isos: {}, ips: {} },
     servers: { web: size },
   };
   return {
-    ...{ state: 'memory', specs: [spec], faults: [], incidents: [] },
-    readings: dice.happens(0.4) ? generateReadings(dice.fork(), true) : {},
-    actions: [
-      ...(dice.happens(0.4) ? [replaced] : []),
-      {
-        when: 'at_rest',
-        what: { do: 'rename', of: of(0), to: 0, moved: true, name: dice.pick(['as_it_is', 'kept']) },
-      },
-      at({ do: 'drop_moved', place: 0 }),
-      at({ do: 'return_entry', place: 0 }),
-      ...(dice.happens(0.5) ? [edited(dice.between(0, 1), { cores: 3 })] : []),
-      ...(dice.happens(0.5) ? [{ when: 'at_rest', what: gone } as const] : []),
-      { when: dice.pick(['at_once', 'at_rest'] as const), what: lost },
-      ...(dice.happens(0.3)
-        ? [edited(dice.between(0, 1), { image: 'almalinux-10', replace: 'allowed' })]
-        : []),
-    ],
-    pausesMs: [dice.pick([1_000, 60_000, 90 * 60_000])],
+    ...{ state: 'memory', specs: [spec], faults: [], incidents: [], readings, pausesMs },
+    actions: isForgotten ? forgotten : [...renamed, ...returned],
   };
 }
 

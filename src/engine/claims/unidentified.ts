@@ -84,9 +84,10 @@ async function unidentifiedPredecessor(run: Run, intent: Intent): Promise<StateC
   const past = (await run.deps.store.intents({ key, limit: 50 })).filter((each) => isInScope(run, each));
   for (let before = Number(incarnation) - 1; before >= 0; before -= 1) {
     const last = past.find((each) => each.verb === 'create' && each.incarnation === String(before));
-    const { outcome } = last === undefined ? {} : partsOf(last);
+    const { outcome, because } = last === undefined ? {} : partsOf(last);
     if (outcome === 'done') return [];
-    if (outcome !== 'absent') return [unidentified(run, { key, incarnation: String(before) })];
+    // An incarnation before a used one was used too: the API has forgotten its key.
+    if (outcome !== 'absent' || because === 'unused') return [unidentified(run, { key, incarnation: String(before) })];
   }
   return [];
 }

@@ -159,7 +159,14 @@ async function identify(operator: Operator, key: ResourceKey, used: ResourceKey)
   const own = ownId(stage, key);
   if (own !== undefined) await give(operator, { do: 'adopt', key, id: own });
   if (own !== undefined || (await isOfAnotherEntry(operator, key))) return;
-  const { claims } = await stage.readState(controller);
+  const { claims, bindings } = await stage.readState(controller);
+  // No entry of the spec wants the server that the key was used for.
+  const left = stage.project.servers
+    .flatMap(({ id }) => stage.history.birthOf('server', String(id)) ?? [])
+    .filter((birth) => stage.history.madeUnder(birth) === used && !stage.history.isGivenUp(birth))
+    .filter((birth) => !bindings.some(({ kind, id }) => kind === 'server' && id === birth.id));
+  for (const birth of left) stage.history.dismiss(birth);
+  if (left.length > 0) await give(operator, { do: 'ignore', names: left.map(({ id }) => id) });
   // The answer to a question about another entry has settled this one too.
   if (!claims.some((each) => isUnidentified(each) && each.holder.key === used)) return;
   await give(operator, { do: 'resolve', key: used, as: { type: 'absent' } });
