@@ -81,6 +81,7 @@ export class Daemon {
         const [only] = options.projects === 'one' ? this.projects() : [];
         this.#notify({ ...notification, project: only?.id ?? 0 });
       },
+      onChange: options.onChange,
     });
   }
 
@@ -318,8 +319,10 @@ export class Daemon {
   }
 
   #part({ id }: DaemonProject): void {
+    const { deps, onChange } = this.#options;
     this.#projects.delete(id);
-    logOf(id, this.#options.deps.log).info({}, 'project removed with its file');
+    logOf(id, deps.log).info({}, 'project removed with its file');
     this.specs.free(id);
+    onChange();
   }
 }

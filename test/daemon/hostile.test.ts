@@ -153,7 +153,7 @@ describe('src/daemon/http/app.ts: access', () => {
       expect([host, [400, 421].includes(await ask(host))]).toEqual([host, true]);
     }
     expect(await ask('evil.example', '/healthz')).toBe(200);
-    for (const path of ['/', '/page', '/status', '/metrics', '/readyz']) {
+    for (const path of ['/', '/page', '/status', '/metrics', '/events', '/readyz']) {
       const text = await answerTo('evil.example', path);
       expect([path, text.includes('backend'), text.includes('4711')]).toEqual([path, false, false]);
       expect(text).not.toMatch(/access-control-allow/i);

@@ -2,6 +2,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Daemon } from '../../src/daemon/daemon.ts';
 import { createApp, unseen } from '../../src/daemon/http/app.ts';
+import { Changes } from '../../src/daemon/http/changes.ts';
 import type { Metrics } from '../../src/daemon/http/metrics.ts';
 import { type PageInput, renderPage } from '../../src/daemon/http/page.ts';
 import { startServer } from '../../src/daemon/http/server.ts';
@@ -56,7 +57,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
 
   test('a command is copied completely, and opened sections stay open', async () => {
     const input = await pageStates.blocked?.();
-    const { url } = await serve([input?.facts]);
+    const { url, changes } = await serve([input?.facts]);
     const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
     const page = await context.newPage();
     const complaints: string[] = [];
@@ -67,7 +68,9 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: states in a b
     await page.waitForSelector('.copy:text-is("Copied")');
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe('vdcsync forget servers.web-2');
     await page.locator('#converged summary').click();
-    await page.waitForResponse((answer) => answer.url().endsWith('/page'));
+    const renewed = page.waitForResponse((answer) => answer.url().endsWith('/page'));
+    changes.changed();
+    await renewed;
     await page.waitForSelector('.copy:text-is("Copy")');
     expect(await page.locator('#converged').getAttribute('open')).not.toBeNull();
     // So that the next Tab continues from there.
@@ -157,6 +160,7 @@ async function pageOf(state: string): Promise<string> {
 
 /** The real app over HTTP, of a daemon with these projects. */
 async function serve(facts: readonly (ProjectFacts | undefined)[], summaries?: readonly ProjectSummary[]) {
+  const changes = new Changes(systemClock);
   const known = facts.flatMap((each) => (each === undefined ? [] : [each]));
   const projects = [
     ...known.map((each) => ({ id: each.id ?? 0, facts: async () => each, summary: () => summaryOf(each) })),
@@ -167,12 +171,12 @@ async function serve(facts: readonly (ProjectFacts | undefined)[], summaries?: r
     daemon: { projects: () => projects, specs: { state: () => state } } as unknown as Daemon,
     deps: { clock: systemClock, log: { error: () => {} } } as unknown as DaemonDeps,
     metrics: {} as Metrics,
-    ...{ version: '0', loopback: true },
+    ...{ changes, version: '0', loopback: true },
     ...{ token: undefined, webhookSecret: undefined, approveToken: undefined },
   });
   const server = await startServer(app, { host: '127.0.0.1', port: 0 });
   onTestFinished(() => server.close());
-  return { url: `http://127.0.0.1:${server.port}` };
+  return { url: `http://127.0.0.1:${server.port}`, changes };
 }
 
 function summaryOf({ id, condition = 'starting', conditionSince: since }: ProjectFacts): ProjectSummary {

@@ -63,7 +63,7 @@ describe.runIf(executable !== undefined)('src/daemon/http/page.ts: the status pa
   test('with a token, the browser asks for a password, and shows the page only with the right password', async () => {
     const password = 'page-canary-of-some-length';
     const daemon = await startDaemon(await emulate(), { env: { VDCSYNC_HTTP_TOKEN: password }, spec: shop });
-    for (const path of ['/', '/page', '/status', '/metrics']) {
+    for (const path of ['/', '/page', '/events', '/status', '/metrics']) {
       expect([path, (await fetch(`${daemon.url}${path}`)).status]).toEqual([path, 401]);
     }
     expect((await fetch(`${daemon.url}/healthz`)).status).toBe(200);

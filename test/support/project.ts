@@ -32,7 +32,7 @@ export function projectWith(
     deps: { clock: systemClock, random: systemRandom, log: quiet, open, commandFlags: () => '', ...deps },
     ...{ id: 4711, mode: 'correct', intervalMs: 60_000, keepMs: 60_000 },
     worker: { replica: 'r', notified: { notifiedOf: () => ({}), recall: nothing }, now: () => 0 },
-    ...{ onNotification: nothing, onEvent: nothing, onReconciliation: nothing },
+    ...{ onNotification: nothing, onChange: nothing, onEvent: nothing, onReconciliation: nothing },
     ...options,
   });
 }

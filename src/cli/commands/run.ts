@@ -5,6 +5,7 @@ import { commitStatusesOf } from '../../daemon/commit-status/result.ts';
 import { Daemon } from '../../daemon/daemon.ts';
 import { fleetSource } from '../../daemon/fleet/fleet-source.ts';
 import { createApp } from '../../daemon/http/app.ts';
+import { Changes } from '../../daemon/http/changes.ts';
 import { Metrics } from '../../daemon/http/metrics.ts';
 import { isLoopback, startServer } from '../../daemon/http/server.ts';
 import { Notifier } from '../../daemon/notifications/notifier.ts';
@@ -47,6 +48,7 @@ export async function runDaemon(flags: RunFlags, io: Io): Promise<ExitCode> {
       callFlags(projectFlags(projectId, named, flags, io, settings), io.env),
   };
   const metrics = new Metrics(version, { perProject: settings.metricsPerProject });
+  const changes = new Changes(systemClock);
   const transport = undiciTransport();
   const notifier: Notifier = new Notifier({
     ...{ receivers: settings.receivers, transport, clock: systemClock, log },
@@ -100,11 +102,15 @@ export async function runDaemon(flags: RunFlags, io: Io): Promise<ExitCode> {
     ...{ intake, trusted: isNamed(settings) },
     ...(shared === undefined ? { source: own } : shareSource(own, shared)),
     onNotification: (notification) => notifier.notify(notification),
+    onChange: () => {
+      changes.changed();
+      statuses?.update();
+    },
     onEvent: (project, event) => metrics.countEvent(project, event),
     onReconciliation: (project, pass) => metrics.countReconciliation(project, pass),
   });
   const app = createApp({
-    ...{ daemon, deps, metrics, version },
+    ...{ daemon, deps, metrics, changes, version },
     ...{ token, webhookSecret, approveToken },
     loopback: listen !== undefined && isLoopback(listen),
   });
@@ -123,7 +129,6 @@ export async function runDaemon(flags: RunFlags, io: Io): Promise<ExitCode> {
       },
       notified.signal,
     );
-    void statuses?.run(signals.stop);
     try {
       await daemon.run(signals.stop);
     } finally {

@@ -3,8 +3,8 @@ import { answerOf, failureText, waitToRetry } from '../outgoing.ts';
 import type { DaemonDeps } from '../ports.ts';
 import { type CommitStatus, isAlreadySet, type StatusTarget, statusRequest } from './forge.ts';
 
-/** Time between two checks for a changed status. Real ms. */
-const everyMs = 500;
+/** Changes within this time are sent as one status. Real ms. */
+const gatherMs = 500;
 /** Answers that another try does not change. */
 const final: ReadonlySet<number> = new Set([400, 401, 403, 404, 405, 410, 422]);
 /** So many commits are remembered, newest last. */
@@ -25,19 +25,30 @@ export class CommitStatuses {
   readonly #options: CommitStatusesOptions;
   /** By commit, the last status that was sent or given up. */
   readonly #last = new Map<string, CommitStatus>();
+  #isRunning = false;
+  #hasChanged = false;
   #isFailing = false;
 
   constructor(options: CommitStatusesOptions) {
     this.#options = options;
   }
 
-  /** Runs until the signal aborts. Never rejects. */
-  async run(stop: AbortSignal): Promise<void> {
+  /** Call this after any change of the daemon. */
+  update(): void {
+    this.#hasChanged = true;
+    if (!this.#isRunning) void this.#run();
+  }
+
+  /** Never rejects. */
+  async #run(): Promise<void> {
     const { clock, current } = this.#options;
-    while (!stop.aborted) {
+    this.#isRunning = true;
+    while (this.#hasChanged) {
+      await clock.sleep(gatherMs);
+      this.#hasChanged = false;
       for (const status of current()) if (this.#isDue(status)) await this.#sendUntilDone(status);
-      await clock.sleep(everyMs, stop).catch(() => undefined);
     }
+    this.#isRunning = false;
   }
 
   /** A change of the project after a success is no result of the commit. */
@@ -56,7 +67,9 @@ export class CommitStatuses {
     for (let attempt = 1; await this.#mayHelpAgain(status); attempt += 1) {
       // After the last attempt, only the next status is sent.
       if (!(await waitToRetry(clock, attempt))) break;
-      if (!current().some(isCurrent)) return;
+      if (current().some(isCurrent)) continue;
+      this.#hasChanged = true;
+      return;
     }
     this.#last.delete(status.commit);
     this.#last.set(status.commit, status);

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { isIPv4, isIPv6 } from 'node:net';
 import type { HttpBindings } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
+import { streamSSE } from 'hono/streaming';
 import { viewOf } from '../../view/build.ts';
 import { knownCondition } from '../../view/condition.ts';
 import type { Daemon } from '../daemon.ts';
@@ -10,6 +11,7 @@ import type { DaemonDeps } from '../ports.ts';
 import type { ProjectSummary } from '../project/facts.ts';
 import { isSame } from './access.ts';
 import { approvals } from './approvals.ts';
+import type { Changes } from './changes.ts';
 import type { Metrics } from './metrics.ts';
 import { type PageInput, renderBody, renderPage } from './page.ts';
 import { pageNumber } from './pager.ts';
@@ -20,6 +22,7 @@ export interface AppOptions {
   readonly daemon: Daemon;
   readonly deps: DaemonDeps;
   readonly metrics: Metrics;
+  readonly changes: Changes;
   readonly version: string;
   /** The token for all requests except health and webhooks; read again for each request. */
   readonly token: (() => string) | undefined;
@@ -35,7 +38,7 @@ export type App = Hono<{ Bindings: Partial<HttpBindings> }>;
 
 /** Everything the daemon answers over HTTP. A webhook only starts a refresh. Only an approval changes something. */
 export function createApp(options: AppOptions): App {
-  const { daemon, deps, metrics, version, token } = options;
+  const { daemon, deps, metrics, changes, version, token } = options;
   const app = new Hono<{ Bindings: Partial<HttpBindings> }>();
 
   app.use(async (context, next) => {
@@ -107,7 +110,15 @@ export function createApp(options: AppOptions): App {
   app.get('/page', async (context) =>
     context.html(renderBody(await pageInput(options, context.req.query()))),
   );
-  for (const path of ['/healthz', '/readyz', '/metrics', '/status', '/', '/page']) {
+  app.get('/events', (context) => {
+    if (changes.isFull()) return context.json({ error: 'too many pages are open' }, 503);
+    return streamSSE(context, async (stream) => {
+      const gone = new AbortController();
+      stream.onAbort(() => gone.abort());
+      await changes.watch(() => stream.writeSSE({ event: 'changed', data: '' }), gone.signal);
+    });
+  });
+  for (const path of ['/healthz', '/readyz', '/metrics', '/status', '/', '/page', '/events']) {
     app.all(path, (context) => context.json({ error: 'only GET' }, 405, { allow: 'GET, HEAD' }));
   }
   app.notFound((context) => context.json({ error: 'not found' }, 404));

@@ -68,9 +68,9 @@ footer { color: var(--dim); font-size: 13px; padding: 4px 16px 28px; }
 `;
 
 /**
- * Keeps the page current: the script fetches the part that changes every few seconds, with title and icon. Details that
- * the reader has opened, typed, focused or scrolled stay. Without scripts the page reloads itself now and then; only the
- * copy buttons are missing.
+ * Keeps the page current: after each change on the server the script fetches the part that changes, with title and
+ * icon. Details that the reader has opened, typed, focused or scrolled stay. Without scripts the page reloads itself now and
+ * then; only the copy buttons are missing.
  */
 export const script = `
 document.documentElement.classList.add('scripted');
@@ -110,7 +110,6 @@ async function update() {
     offline.hidden = answer.ok;
     if (answer.ok) show(await answer.text());
   } catch { offline.hidden = false; } finally { busy = false; }
-  live.textContent = offline.hidden ? 'live' : 'offline';
   if (again) { again = false; update(); }
 }
 async function copy(text) {
@@ -142,10 +141,13 @@ page.addEventListener('input', ({ target }) => {
     update();
   }, 150);
 });
-// A phone suspends pages in the background.
+// Ages grow although nothing changes, and a phone suspends pages in the background.
 const isSeen = () => document.visibilityState === 'visible';
 const isSelecting = () => String(window.getSelection()) !== '';
-window.setInterval(() => { if (isSeen() && !isSelecting()) update(); }, 5000);
+window.setInterval(() => { if (isSeen() && !isSelecting()) update(); }, 15000);
 document.addEventListener('visibilitychange', () => { if (isSeen()) update(); });
-update();
+const events = new EventSource('/events');
+events.addEventListener('changed', update);
+events.onopen = () => { live.textContent = 'live'; update(); };
+events.onerror = () => { live.textContent = 'offline'; offline.hidden = false; };
 `;

@@ -27,7 +27,7 @@ export async function startServer(app: App, { host, port }: Listen) {
     close: async () => {
       const closed = once(server, 'close');
       server.close();
-      // Connections that clients keep open would hold the process.
+      // Pages that watch would hold the process for ever.
       server.closeAllConnections();
       await closed;
     },

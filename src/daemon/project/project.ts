@@ -131,6 +131,7 @@ export class DaemonProject {
     this.#offer = offer;
     this.#unwanted = undefined;
     this.#problem.end(offer.commit?.id);
+    this.#options.onChange();
     if (same) return false;
     this.#parts.backOff.follow(offer.desired);
     this.#wake.nudge(trigger);
@@ -141,6 +142,7 @@ export class DaemonProject {
   /** A spec that cannot be used: the last valid one stays in force. */
   reject(diagnostics: readonly Diagnostic[]): void {
     this.#problem.begin(diagnostics);
+    this.#options.onChange();
   }
 
   /** No spec describes the project any more: drops the project, or reports the resources that its state still holds. */
@@ -178,6 +180,7 @@ export class DaemonProject {
     this.#options.deps.log.error({ error }, 'project failed');
     this.#parts.history.fail(error);
     this.#parts.history.judge([], this.#options.deps.clock.now());
+    this.#options.onChange();
   }
 
   /** After a failure, waits for a trigger, or for `ms`. */
@@ -281,7 +284,7 @@ export class DaemonProject {
    */
   async #turn(workspace: Workspace, stop: AbortSignal, spec: string): Promise<number | undefined> {
     const { engine, store, clock } = workspace.session;
-    const { mode, intervalMs, deps } = this.#options;
+    const { mode, intervalMs, deps, onChange } = this.#options;
     do {
       const triggers = this.#wake.take();
       await this.#commands.obey(engine, this.#offer?.desired);
@@ -301,6 +304,7 @@ export class DaemonProject {
     const due = restMs({ found: this.#parts.history.found, intervalMs, moments, now }, deps.random);
     const ms = this.#offer === undefined ? intervalMs : due;
     this.#nextReconciliationAt = now + ms;
+    onChange();
     return ms;
   }
 
@@ -310,11 +314,12 @@ export class DaemonProject {
     workspace: Workspace,
     stop: AbortSignal,
   ): Promise<void> {
-    const { deps, onReconciliation } = this.#options;
+    const { deps, onReconciliation, onChange } = this.#options;
     const halt = new AbortController();
     this.#halt = halt;
     this.#reconciling = offer.desired.digest;
     this.#nextReconciliationAt = undefined;
+    onChange();
     const done = reconcile(offer, triggers, workspace, this.#parts, { halt, stop });
     const { record, results } = await done.finally(() => {
       this.#halt = undefined;
@@ -331,6 +336,7 @@ export class DaemonProject {
     const { found } = this.#parts.history;
     logReconciliation(deps.log, record, found.plan, publicDigest(desired));
     onReconciliation(record);
+    onChange();
     const isOver = this.digest === desired.digest && record.outcome !== 'stopped';
     if (isOver && (await this.#parts.wayBack.refuses(offer, found, workspace.session)))
       this.#wake.nudge('file');
@@ -351,6 +357,7 @@ export class DaemonProject {
       this.#workspace?.approval.consume(event.result);
     this.#parts.history.follow(event, this.#reconciling);
     if (isNew) this.#options.onEvent(event);
+    this.#options.onChange();
   }
 
   /** Everything that is known of the project now: the input of its view. */

@@ -50,6 +50,8 @@ export interface ProjectOptions {
   readonly keepMs: number;
   readonly worker: Worker;
   readonly onNotification: (notification: Notification) => void;
+  /** Called when the page would show the project differently. */
+  readonly onChange: () => void;
   readonly onEvent: (event: ProgressEvent) => void;
   readonly onReconciliation: (reconciliation: ReconciliationRecord) => void;
 }

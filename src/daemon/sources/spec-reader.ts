@@ -24,6 +24,7 @@ export interface SpecReaderOptions {
   readonly onNotification: (
     notification: Omit<Notification & { readonly event: 'source' }, 'project'>,
   ) => void;
+  readonly onChange: () => void;
 }
 
 /** The state of the source. Wall times in real ms. */
@@ -111,7 +112,7 @@ export class SpecReader {
 
   /** Returns whether the source could be read. */
   async #readOnce(trigger: Trigger, stop: AbortSignal): Promise<boolean> {
-    const { deps, source, intake, deliver, onNotification } = this.#options;
+    const { deps, source, intake, deliver, onNotification, onChange } = this.#options;
     try {
       const snapshot = await source.read(stop);
       const { commit } = snapshot;
@@ -140,6 +141,8 @@ export class SpecReader {
       }
       this.#state = { ...this.#state, error: error.message };
       return false;
+    } finally {
+      onChange();
     }
   }
 }

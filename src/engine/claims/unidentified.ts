@@ -87,7 +87,8 @@ async function unidentifiedPredecessor(run: Run, intent: Intent): Promise<StateC
     const { outcome, because } = last === undefined ? {} : partsOf(last);
     if (outcome === 'done') return [];
     // An incarnation before a used one was used too: the API has forgotten its key.
-    if (outcome !== 'absent' || because === 'unused') return [unidentified(run, { key, incarnation: String(before) })];
+    if (outcome !== 'absent' || because === 'unused')
+      return [unidentified(run, { key, incarnation: String(before) })];
   }
   return [];
 }
