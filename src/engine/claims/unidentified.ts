@@ -40,21 +40,19 @@ export function settled({ claims }: Pick<Run, 'claims'>, keys: ReadonlySet<Resou
 }
 
 /**
- * The operator names a server that this state did not know, which is the unidentified server of the line.
- *
- * @param asked the creation that the operator was asked about: the server of an earlier incarnation may be another one
+ * The operator names a server that this state did not know, which is the unidentified server of the line. The answer to an
+ * open question is about its incarnation: the server of an earlier one may be another one.
  */
-export function identified(
-  run: Run,
-  binding: Binding,
-  asked?: Pick<Intent, 'key' | 'incarnation'>,
-): StateChange[] {
+export function identified(run: Run, binding: Binding): StateChange[] {
   const { key, kind } = binding;
   const isKnown = run.claims.has(objectName(binding)) || ownerOf(run, binding) !== undefined;
   if (!factsOf(kind).container || isKnown) return [];
-  const line = new Set(run.lines().of(run.world.subjects.get(key)?.desired ?? { key }));
-  if (asked !== undefined && !isUnidentifiedIn(run, asked)) line.delete(asked.key);
-  return settled(run, line);
+  const line = run.lines().of(run.world.subjects.get(key)?.desired ?? { key });
+  const named = [...line].filter((each) => {
+    const open = run.intents.get(each);
+    return open === undefined || isUnidentifiedIn(run, open);
+  });
+  return settled(run, new Set(named));
 }
 
 /** Whether the unidentified server of the key, if any, is that of the incarnation. */

@@ -11,7 +11,6 @@ import { capitalised } from '../../core/text.ts';
 import { cameFree, releasing, waysOut } from '../../plan/open-writes.ts';
 import { identityChanged, ownerOf } from '../claims/claims.ts';
 import { deleted, exchanging, releasedClaim } from '../claims/release.ts';
-import { usedUp } from '../claims/scope.ts';
 import { identified, settled } from '../claims/unidentified.ts';
 import type { Resolution } from '../deps.ts';
 import { bindingsIn, boundBy } from '../intents/bound-by.ts';
@@ -119,7 +118,10 @@ async function abandonedOutcome(run: Run, open: Intent): Promise<CommandResult> 
   const intent = run.intents.get(key) ?? open;
   // The key named a resource, so the next resource has the next incarnation, as any state expects.
   const isUsed = verb === 'create' && partsOf(intent).answer?.id !== undefined;
-  const changes: StateChange[] = [...leftToItself(run, intent), ...(isUsed ? await usedUp(run, intent) : [])];
+  const changes: StateChange[] = [
+    ...leftToItself(run, intent),
+    ...(isUsed ? [{ type: 'next_incarnation', key: intent.key } as const] : []),
+  ];
   await close(run, intent, { outcome: 'abandoned', text: 'the operator gave up the write' }, { changes });
   return result(`The write (${verb}) of ${key} is given up. ${leftBehind(run, intent)}`);
 }
@@ -327,7 +329,7 @@ async function madeByOther(run: Run, intent: Intent, id: string) {
   if (world === undefined) return undefined;
   const binding = bindingOf(run, subject, id, world);
   const remarks = remarksOn(run, { ...subject, binding }, world);
-  const bound: readonly StateChange[] = [{ type: 'bind', binding }, ...identified(run, binding, intent)];
+  const bound: readonly StateChange[] = [{ type: 'bind', binding }, ...identified(run, binding)];
   return { bound, remarks };
 }
 
@@ -377,7 +379,7 @@ async function absentOutcome(run: Run, intent: Intent, resent?: string): Promise
   const isNext = verb === 'create' && isUsed;
   const changes: StateChange[] = [
     ...(verb === 'delete' ? deleted(run, intent, 'the operator reported that the resource is gone') : []),
-    ...(isNext ? await usedUp(run, intent) : []),
+    ...(isNext ? [{ type: 'next_incarnation', key: intent.key } as const] : []),
   ];
   const outcome = verb === 'delete' ? 'done' : 'absent';
   const managed = knownIds(run, addressObject(0).kind, intent);

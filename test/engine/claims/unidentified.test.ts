@@ -26,6 +26,7 @@ function knowing({
   isSettled = false,
   entries = ['servers.a'],
   past = [],
+  open = [],
 }: {
   readonly of?: readonly string[];
   readonly found?: readonly string[];
@@ -34,6 +35,7 @@ function knowing({
   readonly isSettled?: boolean;
   readonly entries?: readonly string[];
   readonly past?: readonly Intent[];
+  readonly open?: readonly Pick<Intent, 'key' | 'incarnation'>[];
 } = {}) {
   const claims = [
     ...of.map((name) => [`project ${name}`, { ...object(name), holder: holderOf(name, isSettled) }]),
@@ -42,6 +44,7 @@ function knowing({
   return asRun({
     bindings: new Map(bindings.map((each) => [each.key, each])),
     claims: new Map(claims as never),
+    intents: new Map(open.map((each) => [each.key, each])),
     desired: { projectId: 4711 },
     lines: () => ({ of: ({ key: own }: { key: string }) => new Set([own, ...line]) }),
     world: { subjects: new Map(entries.map((each) => [each, { desired: { key: each } }])) },
@@ -85,8 +88,7 @@ describe('src/engine/claims/unidentified.ts', () => {
   });
 
   const own = bound('servers.a', 'server', '2');
-  type Adoption = Parameters<typeof knowing>[0] & { readonly asked?: Pick<Intent, 'key' | 'incarnation'> };
-  test.each<[string, Binding, Adoption, readonly string[]]>([
+  test.each<[string, Binding, Parameters<typeof knowing>[0], readonly string[]]>([
     ['of the entry', own, {}, ['servers.a']],
     ['of an earlier key', own, { of: ['servers.b'], line: ['servers.b'] }, ['servers.b']],
     ['of an entry that has left the spec', own, { entries: [], line: [] }, ['servers.a']],
@@ -95,10 +97,10 @@ describe('src/engine/claims/unidentified.ts', () => {
     ['that was found', own, { found: ['2'] }, []],
     ['that is bound', own, { bindings: [bound('servers.c', 'server', '2')] }, []],
     ['of another kind', bound('networks.a', 'network', '2'), { of: ['networks.a'] }, []],
-    ['in answer to a question about it', own, { asked: write('servers.a', '1') }, ['servers.a']],
-    ['in answer to a question about a later one', own, { asked: write('servers.a', '2') }, []],
-  ])('an adoption names the unidentified server: %s', (_name, binding, { asked, ...given }, ended) => {
-    expect(identified(knowing(given), binding, asked)).toEqual(
+    ['in answer to a question about it', own, { open: [write('servers.a', '1')] }, ['servers.a']],
+    ['in answer to a question about a later one', own, { open: [write('servers.a', '2')] }, []],
+  ])('an adoption names the unidentified server: %s', (_name, binding, given, ended) => {
+    expect(identified(knowing(given), binding)).toEqual(
       ended.map((each) => ({ type: 'claim', claim: { ...object(each), holder: holderOf(each, true) } })),
     );
   });
@@ -113,6 +115,7 @@ describe('src/engine/claims/unidentified.ts', () => {
     ['after a deletion alone', {}, [{ verb: 'delete', outcome: 'done' }], true],
     ['after one that this state has had', {}, [{ outcome: 'done' }], false],
     ['after one that is gone', {}, [{ outcome: 'absent' }, { outcome: 'void' }], false],
+    ['after one whose key is forgotten', {}, [{ outcome: 'absent', because: 'unused' }], true],
     ['the first one', { incarnation: '0' }, [], false],
     ['after a conflict and one that is gone', third, [second('absent'), { outcome: 'void' }], true],
     ['after two that are gone', third, [second('absent'), { outcome: 'absent' }], false],
