@@ -80,6 +80,9 @@ export class ResourceHistory {
     const { parent } = takeApart(intent.key);
     // A question to a key creates nothing.
     if (intent.sends > 0) of.use(parent ?? intent.key);
+    const isFirst = intent.verb === 'create' && intent.recovers === undefined && intent.sends > 0;
+    if (isFirst && parent === undefined && !this.executionsOf(line).some((each) => this.isLive(each)))
+      of.restart(intent.key);
     const owner = parent === undefined || !isPart(intent.kind) ? line : of.nameOf(parent);
     this.#keyLines.set(intent.idempotencyKey, { owner, part: line.slice(owner.length) });
   }

@@ -22,6 +22,8 @@ export interface KeyLines {
   hasHad(line: string, key: ResourceKey): boolean;
   /** A state has a binding or a write under the key. */
   use(key: ResourceKey): void;
+  /** The resource is created under the key, and nothing of the line exists: the earlier keys mean other resources. */
+  restart(key: ResourceKey): void;
 }
 
 /** A spec without renames: each key has a line of its own. */
@@ -33,6 +35,7 @@ export function plainSpecFile(model: SpecModel): SpecFile {
       keyOf: (line) => line as ResourceKey,
       hasHad: (line, key) => line === key,
       use: () => {},
+      restart: () => {},
     },
   };
 }

@@ -7,7 +7,7 @@ export type EditedSection = (typeof editedSections)[number];
 
 /**
  * The truth about renames: which keys of one spec mean the same resource over time. A line has the name of its first
- * key. A line continues with a `moved`, and with the return of a key that it had before.
+ * key. A line continues with a `moved`, and with the return of a key that it has had since its resource was created.
  */
 export class ActionLines implements KeyLines {
   readonly #prefix: string;
@@ -20,6 +20,8 @@ export class ActionLines implements KeyLines {
   readonly #unused = new Set<string>();
   /** Keys that have come back to their line by an edit, and that no state has used since. */
   readonly #returned = new Set<string>();
+  /** Keys of a line whose resource is gone, and was created again under a later key. */
+  readonly #left = new Set<string>();
   #splits = 0;
 
   /** `prefix` distinguishes specs whose names have nothing to do with each other. */
@@ -51,6 +53,12 @@ export class ActionLines implements KeyLines {
     this.#returned.delete(key);
   }
 
+  restart(key: ResourceKey): void {
+    const line = this.#lineOf(key);
+    for (const each of [line, ...(this.#keys.get(line) ?? [])]) if (each !== key) this.#left.add(each);
+    this.#keys.set(line, [key]);
+  }
+
   /** Follows an edit of the spec. An edit that is taken back before a state has used its key leaves no trace. */
   follow(before: SpecModel, after: SpecModel): void {
     const [old, now] = [keysOf(before), keysOf(after)];
@@ -77,6 +85,10 @@ export class ActionLines implements KeyLines {
 
   /** A key comes into the spec: a line that it had before continues, unless another key has that line now. */
   #enter(key: string, now: ReadonlyMap<string, unknown>): void {
+    if (this.#left.has(key)) {
+      this.#split(key);
+      return;
+    }
     const former = [...this.#keys].find(
       ([, keys]) => keys.includes(key) && !now.has(keys.at(-1) as string),
     )?.[0];
@@ -116,6 +128,7 @@ export class ActionLines implements KeyLines {
   }
 
   #assign(key: string, line: string): void {
+    this.#left.delete(key);
     this.#former.set(key, this.#lineOf(key));
     this.#lines.set(key, line);
     const keys = this.#keys.get(line) ?? [line];
