@@ -223,6 +223,8 @@ export interface RunFacts {
   /** The key whose replacement was blocked first in this run. No other replacement begins after that. */
   stoppedReplacement(): ResourceKey | undefined;
   stopReplacements(because: ResourceKey): void;
+  /** The keys whose resource this run deletes first and creates again, until its creation has ended. */
+  readonly recreated: Set<ResourceKey>;
   /** The highest amount that the plan has counted for the key, as decimal text. */
   plannedMost(key: ResourceKey): string | undefined;
   countPlanned(most: ReadonlyMap<ResourceKey, string>): void;

@@ -73,6 +73,23 @@ describe('src/engine/claims/release.ts: a server is replaced, the new one first'
     expect([servers(played), addresses(played)]).toEqual([[[2002, 2]], [[5001, 2002]]]);
   });
 
+  test('another purchase does not begin between the deletion of a server and its creation', async () => {
+    const named = (cores: number) =>
+      `${head}  web: {${size(cores)}, public_ipv4: {ip: web}, replace: allowed}\n`;
+    const played = await applied(`ips: {web: {}}\n${named(1)}`);
+    const from = played.writes().length;
+
+    const report = await played.apply(`ips: {web: {}}\n${named(2)}  bare: {${size(1)}}\n`);
+
+    expect(report.outcome).toBe('converged');
+    const sent = played.writes().slice(from);
+    const names = sent.map(({ method, body = '{}' }) =>
+      method === 'DELETE' ? method : JSON.parse(body).name,
+    );
+    expect(names.slice(names.indexOf('DELETE'))).toEqual(['DELETE', 'web', 'bare']);
+    expect(names.indexOf('bare')).toBe(names.length - 1);
+  });
+
   test('an address that the replaced server still holds waits for its deletion, and the replacement after it', async () => {
     const named = (address: string) => `ips: {web: {}}\n${file(1).replace('{new: true}', address)}`;
     const without = named('').replace(', public_ipv4: ', '').replace('enabled: true', 'enabled: false');

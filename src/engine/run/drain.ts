@@ -14,7 +14,7 @@ import { type Interrupted, interruption, leftOpen } from '../interruption.ts';
 import { joined, type Run } from '../run.ts';
 import { IntentSpans } from '../timing.ts';
 import { adopt } from './adopt.ts';
-import { operate, stoppedBy, type Turn } from './operate.ts';
+import { isFirstHalf, operate, stoppedBy, type Turn } from './operate.ts';
 
 /** The highest number of keys in work at the same time. Most keys wait for their turn or for tasks. */
 const concurrency = 10_000;
@@ -111,6 +111,7 @@ class Drain {
   #start(operation: Operation): void {
     const { clock, onEvent } = this.#run.deps;
     this.#startedAt.set(operation.id, clock.monotonic());
+    if (isFirstHalf(operation) && operation.verb === 'delete') this.#run.facts.recreated.add(operation.key);
     onEvent?.({ type: 'started', at: clock.now(), operation });
   }
 
@@ -137,6 +138,7 @@ class Drain {
       for (const dependent of this.#waitingFor.get(operation.id) ?? []) this.#run.gate.settle(dependent);
     }
     run.signals.grace.delete(operation.key);
+    if (operation.verb === 'create' || result.outcome !== 'done') run.facts.recreated.delete(operation.key);
     const isRefused = result.outcome === 'blocked' && result.code !== 'dependency_blocked';
     if (isRefused && operation.replacement !== undefined) run.facts.stopReplacements(operation.key);
   }

@@ -23,7 +23,7 @@ import {
   sinceObservation,
 } from '../intents/begin.ts';
 import { coverable, withServer } from '../intents/bound-by.ts';
-import { asksKey, type Progress } from '../intents/endings.ts';
+import { asksKey, awaitEnd, type Progress } from '../intents/endings.ts';
 import { provedBefore } from '../intents/prove.ts';
 import {
   creationAfter,
@@ -67,6 +67,8 @@ async function beginAndSend(run: Run, operation: Operation, queuedAt: number): P
   const opened = openNow();
   const stopped = stoppedBy(run, operation);
   if (stopped !== undefined) return stopped;
+  const other = recreatedBefore(run, operation);
+  if (other !== undefined) return awaitEnd(other);
   const not = await revalidate(run, world, operation);
   if (not !== undefined) return not;
   const unresolved = (await unresolvedCreate(run, operation)) ?? (await unprovenLine(run, operation));
@@ -100,15 +102,25 @@ async function beginAndSend(run: Run, operation: Operation, queuedAt: number): P
 }
 
 /** The API may refuse the next replacement for the same reason as the blocked one. */
-export function stoppedBy(
-  run: Run,
-  { key, needs, replacement }: Operation,
-): Exclude<Turn, { now: 'again' }> | undefined {
+export function stoppedBy(run: Run, operation: Operation): Exclude<Turn, { now: 'again' }> | undefined {
   const other = run.facts.stoppedReplacement();
-  const begins = replacement !== undefined && !needs.includes(replacement);
-  if (!begins || other === undefined || other === key) return undefined;
+  if (!isFirstHalf(operation) || other === undefined || other === operation.key) return undefined;
   const reason = `waits for ${other}, whose replacement is blocked`;
   return { now: 'blocked', code: 'dependency_blocked', reason, remedies: settleFirst(other) };
+}
+
+/** The write with which a replacement begins. */
+export function isFirstHalf({ needs, replacement }: Operation): boolean {
+  return replacement !== undefined && !needs.includes(replacement);
+}
+
+/**
+ * The key whose resource is deleted and not created again yet. Another purchase with an unknown outcome would hold back
+ * that creation.
+ */
+function recreatedBefore({ facts }: Run, { key, kind, verb }: Operation): ResourceKey | undefined {
+  if (verb !== 'create' || !factsOf(kind).bought || facts.recreated.has(key)) return undefined;
+  return [...facts.recreated][0];
 }
 
 /** The entry whose resource is bought. */

@@ -171,6 +171,7 @@ function createFacts(pauses: Map<string, Pause>): RunFacts {
     stopReplacements: (because) => {
       stopped ??= because;
     },
+    recreated: new Set(),
     plannedMost: (key) => planned.get(key),
     countPlanned: (most) => {
       planned = most;
