@@ -209,6 +209,9 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
   const ofTaker = { register: { answeredElsewhere: new Map([['ips.a', taker]]) } };
   const ignored = claim('ip', '7', { is: 'ignored', by: 'operator' });
   const ofIgnored = { register: { answeredElsewhere: new Map([['ips.a', ignored]]) } };
+  const ofFound = {
+    register: { answeredElsewhere: new Map([['ips.a', claim('ip', '7', { is: 'found', key: 'ips.b' })]]) },
+  };
   const ignoring = { settings: 'unmanaged: ignore' };
   const adoption = { verdict: 'adopt', target: '7' };
   const [replacing, bare, network] = [{ verdict: 'replace' }, { key: 'servers.bare' }, { key: 'networks.n' }];
@@ -233,6 +236,7 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
     ['an answered key, where that of another answer is gone', { ...isFound, entry: found('6') }, 'held'],
     ['a key whose resource another entry has taken over', ofTaker, 'held'],
     ['a key that was answered with the resource of another entry', ofAnother, 'held'],
+    ['a key that was answered with a resource that was found for another entry', ofFound, 'held'],
     ['a key that was answered with an ignored address that is gone', ofIgnored, 'held'],
     ['a key that was answered with an ignored resource', { ...ofIgnored, parts: { ips: [ip(7)] } }, 'held'],
     [

@@ -199,10 +199,12 @@ describe('src/engine/claims/claims.ts: a key that was answered with the resource
     expect([...(await ofHolder()).keys()]).toEqual([]);
   });
 
-  test('an ignored resource is the answer of the keys that its claim names', async () => {
-    const found = { ...ignored, holder: { is: 'found', formerKeys: ['servers.a'] } };
-    const answered = await answeredElsewhere(asked([creation()], { bindings: [], claims: [found, ignored] }));
-    expect([...answered]).toEqual([['servers.a', ignored]]);
+  test.each(['ignored', 'found', 'released'])('the answer of the keys that a claim names: %s', async (is) => {
+    const claimed = { ...ignored, holder: { is, formerKeys: ['servers.a'] } };
+    const answered = await answeredElsewhere(
+      asked([creation()], { bindings: [], claims: [claimed as never] }),
+    );
+    expect([...answered]).toEqual(is === 'released' ? [] : [['servers.a', claimed]]);
   });
 
   test('the last creation is the newest that has ended', async () => {

@@ -87,6 +87,7 @@ describe('src/engine/claims/line.ts: the object that an entry takes back', () =>
   const its = claims(released('ips.a'));
   const renamed = { entries: [entry('ips.a', { moved: 'ips.b' })] };
   const releasedAt = (id: string, at: number, from = 'ips.a') => claim(id, released(from), { at });
+  const naming = (more: object) => [entry('ips.a'), entry('ips.b', { id: '1', ...more })];
   const [one1, one2] = [claim('1', released('ips.a')), claim('2', released('ips.a'))];
   const answered = [releasedAt('1', 9), claim('2', found('ips.a'))];
   test.each<[string, Given, string | undefined]>([
@@ -105,6 +106,15 @@ describe('src/engine/claims/line.ts: the object that an entry takes back', () =>
     ['one for an entry that is not managed', { ...its, entries: [entry('ips.a', { managed: false })] }, '1'],
     ['one for an entry that names an id', { ...its, entries: [entry('ips.a', { id: '5' })] }, undefined],
     ['one for a part of a server', { ...its, entries: [entry('ips.a', { parent: 'servers.x' })] }, undefined],
+    ['a found one that another entry names', { ...claims(found('ips.a')), entries: naming({}) }, undefined],
+    ['a released one that another entry names', { ...its, entries: naming({}) }, '1'],
+    [
+      'one whose id another entry has taken back',
+      { ...claims(found('ips.a')), entries: naming({ held: {} }) },
+      '1',
+    ],
+    ['one whose id names another kind', { ...claims(found('ips.a')), entries: naming({ kind: 'iso' }) }, '1'],
+    ['one beside one that an entry names', { ...claims(found('ips.a')), entries: naming({ id: '9' }) }, '1'],
     ['an answer before a release', { claims: answered }, '2'],
     [
       'a release of the own key before a later one',

@@ -314,7 +314,8 @@ describe('src/engine/intents/transfer.ts', () => {
   const [also, remembersX] = ['void, claim ip 7 found', { formerKeys: ['ips.x'] }];
   const remembers = { by: 'operator', formerKeys: ['ips.x'] };
   test.each<[string, Given, string, object?, object?]>([
-    ['an object found before', keeps('ip', '7', { is: 'found', key: 'ips.x' }), claims7],
+    ['an object found before', foundFor({ key: 'ips.x' }, 'ips.x'), claims7],
+    ['an object that is left over', keeps('ip', '7', { is: 'leftover', formerKey: 'ips.x' }), 'void'],
     ['one found for another entry', foundFor({ key: 'ips.y' }, 'ips.y'), also, remembersX],
     ['one found for another line', foundFor({ key: 'ips.a', askedFor: 'ips.y' }, 'ips.y'), also, remembersX],
     ['one found for an entry that has left', foundFor({ key: 'ips.y' }), claims7, { key: 'ips.x' }],
