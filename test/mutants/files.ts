@@ -30,7 +30,7 @@ export const mutated: readonly Mutated[] = [
   intents('held', ['recover-step'], 96),
   intents('next-incarnation', ['begin', 'recover-step'], 97),
   intents('reserve-key', ['reserve-key-step'], 97),
-  intents('not-there', ['after-absence', 'endings', 'recover-step'], 95),
+  intents('not-there', ['after-absence', 'endings', 'evidence-step', 'recover-step'], 95),
   intents('bound-by', ['bound-by-step', 'transfer-step'], 95),
   intents('capacity', ['endings'], 98),
   intents('pauses', ['pauses-step'], 96),

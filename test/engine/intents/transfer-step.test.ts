@@ -315,10 +315,10 @@ describe('src/engine/intents/transfer.ts', () => {
   const remembers = { by: 'operator', formerKeys: ['ips.x'] };
   test.each<[string, Given, string, object?, object?]>([
     ['an object found before', foundFor({ key: 'ips.x' }, 'ips.x'), claims7],
-    ['an object that is left over', keeps('ip', '7', { is: 'leftover', formerKey: 'ips.x' }), 'void'],
+    ['an object that is left over', keeps('ip', '7', { is: 'leftover', formerKey: 'ips.y' }), 'void'],
     ['one found for another entry', foundFor({ key: 'ips.y' }, 'ips.y'), also, remembersX],
     ['one found for another line', foundFor({ key: 'ips.a', askedFor: 'ips.y' }, 'ips.y'), also, remembersX],
-    ['one found for an entry that has left', foundFor({ key: 'ips.y' }), claims7, { key: 'ips.x' }],
+    ['one found for an entry that has left', foundFor({ key: 'ips.y' }, 'ips.z'), claims7, { key: 'ips.x' }],
     [
       'one found in another scope',
       foundFor({ key: 'ips.y', scope: 'b' }, 'ips.y'),
