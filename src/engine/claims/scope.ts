@@ -70,6 +70,20 @@ export async function incarnationsBeyond(
   return Math.max(0, Number(incarnation) - (await incarnationOf(run, key)).incarnation);
 }
 
+/**
+ * The changes once the resource of the creation is gone: the next creation of the key has the incarnation after this one.
+ * A copy of the state may know fewer incarnations than this creation has. The resource that a creation replaces still
+ * has the one before.
+ */
+export async function usedUp(
+  run: Run,
+  intent: Pick<Intent, 'key' | 'incarnation' | 'replaces'>,
+): Promise<StateChange[]> {
+  const beyond = await incarnationsBeyond(run, intent);
+  const length = 1 + Math.max(0, intent.replaces === undefined ? beyond : beyond - 1);
+  return incarnations(intent.key, length);
+}
+
 /** The changes that count so many incarnations of the key. */
 export function incarnations(key: ResourceKey, length: number): StateChange[] {
   return Array.from({ length }, () => ({ type: 'next_incarnation', key }) as const);

@@ -3,6 +3,7 @@ import { partsOf } from '../../core/intent.ts';
 import type { Conclusive } from '../../core/ports.ts';
 import type { TaskId } from '../../core/resources.ts';
 import type { Facts, Intent, StateChange, Unconfirmed, WhyUnknown } from '../../core/state.ts';
+import { usedUp } from '../claims/scope.ts';
 import { knownIds, type Run } from '../run.ts';
 import { absenceGapMs } from '../timing.ts';
 import { inWriteSlot } from './begin.ts';
@@ -81,7 +82,7 @@ export async function taskFailed(
   if (!asksKey(run, intent))
     return closeAndRetry(run, intent, { ...ended, code: 'task_failed', most: 1, changes });
   const before = await unbrokenRow(run, intent, (each) => partsOf(each).outcome === 'failed');
-  const next = [...changes, { type: 'next_incarnation', key: intent.key } as const];
+  const next = [...changes, ...(await usedUp(run, intent))];
   return before.length === 0
     ? close(run, intent, ended, { changes: next, retryAfterMs: 0 })
     : closeBlocked(run, intent, ended, 'task_failed', { changes: next });
@@ -94,7 +95,7 @@ async function createNext(
   detail: string,
   left: readonly StateChange[] = [],
 ): Promise<Progress> {
-  const changes = [...left, { type: 'next_incarnation', key: intent.key } as const];
+  const changes = [...left, ...(await usedUp(run, intent))];
   return close(
     run,
     intent,

@@ -15,7 +15,7 @@ import type { TaskId } from '../../core/resources.ts';
 import type { Binding, Facts, InPhase, Intent, StateChange } from '../../core/state.ts';
 import { attributionOf, identityChanged, isAnother, makerOf, ownerOf } from '../claims/claims.ts';
 import { deleted, released, retiring } from '../claims/release.ts';
-import { incarnations, incarnationsBeyond } from '../claims/scope.ts';
+import { incarnations, incarnationsBeyond, usedUp } from '../claims/scope.ts';
 import { answeredWithServer } from '../claims/unidentified.ts';
 import type { Run } from '../run.ts';
 import { staleMs } from '../timing.ts';
@@ -107,11 +107,12 @@ export async function found(
   // Until that entry is bound, its `id` may leave the spec again: the resource then is the one of the key.
   if (namedBy !== undefined) {
     const text = `${namedBy} names ${id}, which was created under this key`;
+    const used = await usedUp(run, intent);
     return close(
       run,
       intent,
       { outcome: 'void', because: 'taken', text },
-      { changes: [...changes, { type: 'next_incarnation', key } as const] },
+      { changes: [...changes, ...used] },
     );
   }
   // The resource may be of a later incarnation than the state knows.
@@ -375,7 +376,7 @@ export async function endSuperseded(run: Run, intent: InPhase<'superseded'>): Pr
   if (wait > 0) return again(wait);
   const left = await leftBy(run, intent);
   if (left === undefined) return again(0);
-  const changes = [{ type: 'next_incarnation', key: intent.key } as const, ...left];
+  const changes = [...(await usedUp(run, intent)), ...left];
   const text = `the id of its resource was given to ${intent.by}`;
   return close(run, intent, { outcome: 'absent', because: 'gone', text }, { changes });
 }

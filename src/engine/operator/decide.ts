@@ -11,6 +11,7 @@ import { capitalised } from '../../core/text.ts';
 import { cameFree, releasing, waysOut } from '../../plan/open-writes.ts';
 import { identityChanged, ownerOf } from '../claims/claims.ts';
 import { deleted, exchanging, releasedClaim } from '../claims/release.ts';
+import { usedUp } from '../claims/scope.ts';
 import { identified, settled } from '../claims/unidentified.ts';
 import type { Resolution } from '../deps.ts';
 import { bindingsIn, boundBy } from '../intents/bound-by.ts';
@@ -118,10 +119,7 @@ async function abandonedOutcome(run: Run, open: Intent): Promise<CommandResult> 
   const intent = run.intents.get(key) ?? open;
   // The key named a resource, so the next resource has the next incarnation, as any state expects.
   const isUsed = verb === 'create' && partsOf(intent).answer?.id !== undefined;
-  const changes: StateChange[] = [
-    ...leftToItself(run, intent),
-    ...(isUsed ? [{ type: 'next_incarnation', key: intent.key } as const] : []),
-  ];
+  const changes: StateChange[] = [...leftToItself(run, intent), ...(isUsed ? await usedUp(run, intent) : [])];
   await close(run, intent, { outcome: 'abandoned', text: 'the operator gave up the write' }, { changes });
   return result(`The write (${verb}) of ${key} is given up. ${leftBehind(run, intent)}`);
 }
@@ -379,7 +377,7 @@ async function absentOutcome(run: Run, intent: Intent, resent?: string): Promise
   const isNext = verb === 'create' && isUsed;
   const changes: StateChange[] = [
     ...(verb === 'delete' ? deleted(run, intent, 'the operator reported that the resource is gone') : []),
-    ...(isNext ? [{ type: 'next_incarnation', key: intent.key } as const] : []),
+    ...(isNext ? await usedUp(run, intent) : []),
   ];
   const outcome = verb === 'delete' ? 'done' : 'absent';
   const managed = knownIds(run, addressObject(0).kind, intent);

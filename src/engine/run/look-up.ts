@@ -5,6 +5,7 @@ import type { WriteRequest } from '../../core/ports.ts';
 import type { Because, Ended, Intent, IntentOutcome, StateChange } from '../../core/state.ts';
 import { isNone, unmanagedFor } from '../../plan/unmanaged.ts';
 import { answeredCreation, registerOf } from '../claims/claims.ts';
+import { usedUp } from '../claims/scope.ts';
 import { answeredWithServer } from '../claims/unidentified.ts';
 import { decided } from '../intents/ask-key.ts';
 import { beginIntent, inWriteSlot, preimageOf } from '../intents/begin.ts';
@@ -178,7 +179,7 @@ async function lookUpOne(
         await end(
           'absent',
           `${id} was created under this idempotency key, and is gone`,
-          [{ type: 'next_incarnation', key } as const, ...(await answeredWithServer(run, intent))],
+          [...(await usedUp(run, intent)), ...(await answeredWithServer(run, intent))],
           'gone',
         );
         return 'next';

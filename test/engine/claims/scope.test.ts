@@ -8,6 +8,7 @@ import {
   isInScope,
   lastAttempt,
   lastCreation,
+  usedUp,
 } from '../../../src/engine/claims/scope.ts';
 import type { Run } from '../../../src/engine/run.ts';
 import { intentOf } from '../intents/stub-run.ts';
@@ -102,6 +103,18 @@ describe('src/engine/claims/scope.ts', () => {
   ])('a write %s: how far it is ahead', async (_name, incarnation, expected) => {
     const of = run([creation('0', 0, done)], 1);
     expect(await incarnationsBeyond(of, { key, incarnation })).toBe(expected);
+  });
+
+  test.each([
+    ['of the present incarnation', '1', undefined, 1],
+    ['of an earlier one', '0', undefined, 1],
+    ['of a later one, which an older copy of the state knows from its question', '3', undefined, 3],
+    ['that replaces the present one', '2', '7', 1],
+    ['of a later one, that replaces a resource', '4', '7', 3],
+  ])('after a write %s, the state counts its incarnation', async (_name, incarnation, replaces, count) => {
+    const of = run([creation('0', 0, done)], 1);
+    const asked = { key, incarnation, ...(replaces && { replaces }) };
+    expect(await usedUp(of, asked)).toEqual(Array(count).fill({ type: 'next_incarnation', key }));
   });
 
   test('the last creation has ended, in this scope', async () => {
