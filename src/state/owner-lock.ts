@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '../core/clock.ts';
 import { StateInUseError } from '../core/errors.ts';
 import { moment } from '../core/time.ts';
-import { codeOf, sqliteCode, stateFailure } from './sqlite-reader.ts';
+import { codeOf, sqliteCode, stateFailure } from './sqlite-file.ts';
 
 /** Who holds a state, as they wrote it down. */
 export interface LockHolder {

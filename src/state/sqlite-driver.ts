@@ -1,6 +1,7 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
 import { StateError } from '../core/errors.ts';
 import type { StateStore } from '../core/state.ts';
 import { SerialQueue } from '../core/turns.ts';
@@ -11,13 +12,15 @@ import { SqlStore } from './sql-store.ts';
 import {
   checkSound,
   checkStateFile,
+  codeOf,
   createFolder,
   createState,
   createTables,
   migrate,
   refuseLinks,
+  sqliteCode,
+  stateFailure,
 } from './sqlite-file.ts';
-import { codeOf, inSqlite, SqliteReader, sqliteCode, stateFailure, stateId } from './sqlite-reader.ts';
 
 export interface OpenSqliteOptions extends OwnerLockOptions {
   /** `read` never creates nor changes anything, and works while another process writes. */
@@ -46,23 +49,25 @@ export async function openSqliteState(path: string, options: OpenSqliteOptions):
 }
 
 function openForReading(path: string, options: OpenSqliteOptions): StateStore {
-  if (checkStateFile(path) === 'missing') {
+  const reader = new SqliteReader(path);
+  if (checkStateFile(reader) === 'missing') {
     return memoryState({ createdAt: options.now, lineage: options.lineage, mode: 'read' });
   }
-  checkSound(path);
-  return new SqlStore(new SqliteReader(path));
+  checkSound(reader);
+  return new SqlStore(reader);
 }
 
 async function openForWriting(path: string, options: OpenSqliteOptions): Promise<StateStore> {
+  const reader = new SqliteReader(path);
   // Refuse a foreign file before any file is created next to it.
-  checkStateFile(path);
+  checkStateFile(reader);
   createFolder(path);
   refuseLinks(path);
   const lock = await acquireOwnerLock(path, options);
   try {
     // Check again: another owner may have created the state, or a later release may have migrated it.
-    if (checkStateFile(path) === 'missing') createState(path, options.now, options.lineage);
-    else checkSound(path);
+    if (checkStateFile(reader) === 'missing') createState(path, options.now, options.lineage);
+    else checkSound(reader);
     return new SqlStore(SqliteWriter.open(path, () => lock.release()));
   } catch (error) {
     lock.release();
@@ -243,5 +248,85 @@ export class SqliteWriter implements SqlDriver, SqlOwner {
   }
 }
 
-/** How long a write waits for another connection. With the lock held there is none that writes. */
+/**
+ * How long a write waits for another connection (with the lock held, there is none that writes), and a reader for a writer
+ * that is just starting or ending.
+ */
 const busyMs = 2_000;
+
+/**
+ * Reads a database that another process may be writing, and leaves no trace of the reading.
+ *
+ * A reader of a WAL database normally creates the files `-wal` and `-shm` and, being unable to write, leaves them
+ * there. So a database without a WAL, closed cleanly, is opened as an immutable file, which creates nothing and takes
+ * no lock. After every query the reader checks that the immutable file did not change, and repeats the query if it
+ * did.
+ *
+ * With a WAL, a writer is at work or was killed, and the two files exist anyway. Every query has a connection of its
+ * own: an idle connection would keep the writer from deleting the two files at its end.
+ */
+export class SqliteReader implements SqlDriver {
+  readonly owner = undefined;
+  readonly path: string;
+
+  constructor(path: string) {
+    this.path = path;
+  }
+
+  all(sql: string, ...values: readonly SQLInputValue[]): readonly Row[] {
+    for (let tries = 1; ; tries += 1) {
+      let hasMoved = () => false;
+      try {
+        const signature = signatureOf(this.path);
+        if (signature !== undefined) hasMoved = () => signatureOf(this.path) !== signature;
+        const rows = this.#ask(signature !== undefined, sql, values);
+        if (!hasMoved()) return rows;
+        if (tries === mostTries) throw new Error('it changes faster than it can be read');
+      } catch (error) {
+        // A writer that started or ended in between makes a query fail for no fault of the file.
+        if (!hasMoved() || tries === mostTries) throw stateFailure(error, this.path, 'be read');
+      }
+    }
+  }
+
+  /** Each statement is read by itself. */
+  reading<T>(work: () => Promise<T>): Promise<T> {
+    return work();
+  }
+
+  async run(sql: string, ...values: readonly SqlValue[]): Promise<readonly Row[]> {
+    return this.all(inSqlite(sql), stateId, ...values);
+  }
+
+  async close(): Promise<void> {}
+
+  #ask(isImmutable: boolean, sql: string, values: readonly SQLInputValue[]): readonly Row[] {
+    const url = pathToFileURL(this.path);
+    if (isImmutable) url.searchParams.set('immutable', '1');
+    const db = new DatabaseSync(url, { readOnly: true, timeout: busyMs });
+    try {
+      return db.prepare(sql).all(...values);
+    } finally {
+      db.close();
+    }
+  }
+}
+
+/** The id of the one state in a file. */
+const stateId = 1;
+
+/** A file has no schemas, and its parameters have other names. */
+function inSqlite(sql: string): string {
+  return sql.replaceAll('vdcsync.', '').replace(/\$(\d)/g, '?$1');
+}
+
+/** A query meets a starting writer once, and an ending writer possibly once more. More failures have another cause. */
+const mostTries = 5;
+
+/** Changes whenever the file's content may have; `undefined` while a WAL holds part of the content. */
+function signatureOf(path: string): string | undefined {
+  const wal = `${path}-wal`;
+  if ((statSync(wal, { throwIfNoEntry: false })?.size ?? 0) > 0) return undefined;
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return found === undefined ? 'missing' : `${found.ino} ${found.size} ${found.mtimeNs}`;
+}

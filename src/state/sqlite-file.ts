@@ -12,16 +12,23 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { StateError } from '../core/errors.ts';
-import { SqliteReader, stateFailure } from './sqlite-reader.ts';
+import { messageOf, StateError } from '../core/errors.ts';
+import type { Row } from './sql-driver.ts';
+
+/** A file of a state that may be read. The reading leaves no trace. */
+interface ReadableFile {
+  readonly path: string;
+  all(sql: string): readonly Row[];
+}
 
 /**
- * Whether there is a state at `path`. The check leaves no trace: a refused file keeps its bytes, and no file appears
+ * Whether there is a state at the path. The check leaves no trace: a refused file keeps its bytes, and no file appears
  * next to it.
  *
  * @throws StateError if there is another kind of file, or a state of a later release.
  */
-export function checkStateFile(path: string): 'missing' | 'state' {
+export function checkStateFile(file: ReadableFile): 'missing' | 'state' {
+  const { path } = file;
   const found = statOf(path);
   if (found === undefined) {
     if (!hasWal(path)) return 'missing';
@@ -31,10 +38,9 @@ export function checkStateFile(path: string): 'missing' | 'state' {
   }
   if (!found.isFile()) throw foreign(path, 'is not a file');
   if (found.size === 0 && !hasWal(path)) throw foreign(path, 'is empty');
-  const reader = new SqliteReader(path);
-  if (pragma(reader, 'application_id') !== applicationId)
+  if (pragma(file, 'application_id') !== applicationId)
     throw foreign(path, 'is the database of another program');
-  checkVersion(Number(pragma(reader, 'user_version')), path);
+  checkVersion(Number(pragma(file, 'user_version')), path);
   return 'state';
 }
 
@@ -55,13 +61,12 @@ export function refuseLinks(path: string): void {
 }
 
 /** Reads the whole file without changing it. @throws StateError naming the damage. */
-export function checkSound(path: string): void {
-  const reader = new SqliteReader(path);
-  const found = reader.all('PRAGMA quick_check(3)').map((row) => String(row.quick_check));
+export function checkSound(file: ReadableFile): void {
+  const found = file.all('PRAGMA quick_check(3)').map((row) => String(row.quick_check));
   const sound = found.length === 1 && found[0] === 'ok';
-  if (sound && reader.all('SELECT 1 FROM states').length === 1) return;
+  if (sound && file.all('SELECT 1 FROM states').length === 1) return;
   throw new StateError(
-    `The state ${path} is damaged (${sound ? 'its header is missing' : found.join('; ')}) and was left unchanged. ` +
+    `The state ${file.path} is damaged (${sound ? 'its header is missing' : found.join('; ')}) and was left unchanged. ` +
       'Restore it from a backup, or move it away and adopt the resources that it managed.',
   );
 }
@@ -137,8 +142,8 @@ function statOf(path: string, stat: typeof lstatSync = statSync): Stats | undefi
   }
 }
 
-function pragma(reader: SqliteReader, name: string): unknown {
-  return reader.all(`PRAGMA ${name}`)[0]?.[name];
+function pragma(file: ReadableFile, name: string): unknown {
+  return file.all(`PRAGMA ${name}`)[0]?.[name];
 }
 
 function hasWal(path: string): boolean {
@@ -261,4 +266,53 @@ function checkVersion(version: number, path: string, known = currentVersion): vo
     `The state ${path} has version ${version}; this vdcsync knows versions up to ${known}. ` +
       'It was not touched. Use the vdcsync that wrote it, or a later one.',
   );
+}
+
+/** Primary result codes of SQLite that need an answer of their own. */
+export const sqliteCode = {
+  busy: 5,
+  readOnly: 8,
+  ioError: 10,
+  corrupt: 11,
+  full: 13,
+  cantOpen: 14,
+  notADatabase: 26,
+} as const;
+
+/** The primary result code; `undefined` where the error is not SQLite's. */
+export function codeOf(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !('errcode' in error)) return undefined;
+  return Number(error.errcode) & 0xff;
+}
+
+/** Turns an error of SQLite into a message: the cause, the file, and a remedy. `doing`: "be written". */
+export function stateFailure(error: unknown, path: string, doing: string): StateError {
+  if (error instanceof StateError) return error;
+  return new StateError(`The state ${path} could not ${doing}: ${explain(codeOf(error), messageOf(error))}`, {
+    cause: error,
+  });
+}
+
+function explain(code: number | undefined, said: string): string {
+  switch (code) {
+    case sqliteCode.full:
+      return `the disk is full (${said}). Free some space; nothing was recorded.`;
+    case sqliteCode.readOnly:
+      return `it is read-only (${said}). Make the file and its folder writable for this user.`;
+    case sqliteCode.ioError:
+      return `the disk failed (${said}). Check the disk, then start again.`;
+    case sqliteCode.busy:
+      return `another process uses it (${said}). Stop that process: only one process can use a state.`;
+    case sqliteCode.notADatabase:
+      return (
+        `it is not a SQLite database, or its header is damaged (${said}); it was left unchanged. ` +
+        'Name another file with --state or VDCSYNC_STATE, or restore it from a backup.'
+      );
+    case sqliteCode.corrupt:
+      return `it is damaged (${said}). Restore it from a backup, or move it away and adopt the resources that it managed.`;
+    case sqliteCode.cantOpen:
+      return `it cannot be opened (${said}). Check that the folder exists and that this user may use it.`;
+    default:
+      return `${said}.`;
+  }
 }
