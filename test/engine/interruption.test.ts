@@ -9,7 +9,7 @@ import { converges, executed, hour, shop } from './shop.ts';
 const server =
   'servers: {web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}}}\n';
 
-describe('src/engine/interruption.ts: stop and halt', () => {
+describe('src/engine/run/drain.ts: stop and halt', () => {
   test.each([
     'stop',
     'halt',

@@ -51,7 +51,7 @@ function begin(...args: string[]) {
 /** The tasks of the emulator's world that have not ended. */
 const openTasks = () => world()?.tasks.filter(({ done }) => !done) ?? [];
 
-describe('src/engine/interruption.ts: the built command with tasks that never end', () => {
+describe('src/engine/run/drain.ts: the built command with tasks that never end', () => {
   const bothAccepted = () => expect.poll(() => openTasks().length).toBe(2);
 
   test.each(['SIGINT', 'SIGTERM'] as const)('%s ends apply, and names both tasks', async (signal) => {

@@ -17,11 +17,10 @@ import type { ApplyOptions, EngineDeps, Pause } from '../deps.ts';
 import { warn } from '../intents/endings.ts';
 import { askSuccessors } from '../intents/next-incarnation.ts';
 import { keepRefused, withPauses } from '../intents/pauses.ts';
-import { isAbort, recovered, unfinished } from '../interruption.ts';
 import type { Run } from '../run.ts';
 import type { WriteGate } from '../write-gate.ts';
 import { refuseStale } from './approval.ts';
-import { drain, isDone, isFailed } from './drain.ts';
+import { drain, isAbort, isDone, isFailed, recovered, unfinished } from './drain.ts';
 import {
   applying,
   furtherBlocked,

@@ -5,10 +5,9 @@ import { isOvertaken } from '../../plan/open-writes.ts';
 import { type Next, WorkQueue } from '../../queue/work-queue.ts';
 import type { Progress } from '../intents/endings.ts';
 import { advance } from '../intents/settle.ts';
-import { interruption } from '../interruption.ts';
 import type { Run } from '../run.ts';
 import { IntentSpans } from '../timing.ts';
-import { resultOf } from './drain.ts';
+import { interruption, resultOf } from './drain.ts';
 
 /**
  * Brings these intents, which an earlier run or a plan has left open, to their end, or to an operator, before a new

@@ -5,7 +5,7 @@ import type { WriteResult } from '../../../src/core/ports.ts';
 import type { Intent } from '../../../src/core/state.ts';
 import { TransportError } from '../../../src/core/transport.ts';
 import { reserving } from '../../../src/engine/intents/probe-key.ts';
-import { recovered } from '../../../src/engine/interruption.ts';
+import { recovered } from '../../../src/engine/run/drain.ts';
 import {
   askLineAgain,
   isNextProven,
