@@ -27,10 +27,11 @@ import {
   unlistedServers,
 } from './lost-state.ts';
 import { besideRenamed, movedFromUnknown } from './moved-from.ts';
-import { type Guard, type GuardInput, isSecondHalf, type Objection } from './objections.ts';
+import type { Guard, GuardInput, Objection } from './objections.ts';
 import { isOvertaken } from './open-writes.ts';
 import { obstacles } from './order.ts';
 import { besideUnresolved, earlierOpen, lineOpen, releasedAddress, unmanaged } from './purchases.ts';
+import { isSecondHalf } from './replacements.ts';
 import { mostOf } from './totals.ts';
 import { confirming, foundText, isStated } from './unconfirmed.ts';
 import { besideChange, outsideWindow, renameWaits } from './waits.ts';

@@ -7,8 +7,9 @@ import { factsOf } from '../core/kind-facts.ts';
 import type { Warning } from '../core/plan.ts';
 import { type Remedy, run, setting, settleFirst } from '../core/remedy.ts';
 import type { Draft } from './draft.ts';
-import { type GuardInput, isSecondHalf, type Objection } from './objections.ts';
+import type { GuardInput, Objection } from './objections.ts';
 import { adoptedById, ignoringAll, isConflict, mayDuplicate } from './purchases.ts';
+import { isSecondHalf } from './replacements.ts';
 import type { Register } from './unmanaged.ts';
 
 /**

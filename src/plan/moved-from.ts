@@ -9,8 +9,9 @@ import type { Binding } from '../core/state.ts';
 import { nearMiss } from '../core/suggest.ts';
 import { capitalised } from '../core/text.ts';
 import { type Draft, draftOne, isToBeMade } from './draft.ts';
-import { type GuardInput, isSecondHalf, type Objection, type PlanFacts } from './objections.ts';
+import type { GuardInput, Objection, PlanFacts } from './objections.ts';
 import { prerequisites } from './order.ts';
+import { isSecondHalf } from './replacements.ts';
 import { unmanagedFor } from './unmanaged.ts';
 
 /**

@@ -35,14 +35,6 @@ export interface GuardInput {
   readonly now: number;
 }
 
-/**
- * The creation is the second half of a replacement: this state has deleted the resource before, and the idempotency key of
- * the creation shows whether another copy of the state has created the new one. Nothing else of its line exists.
- */
-export function isSecondHalf({ begun }: Pick<GuardInput, 'begun'>, key: ResourceKey): boolean {
-  return begun?.get(key) === true;
-}
-
 /** A rename that is not possible yet. `keys`: the entries that wait for it. */
 export interface HeldRename {
   /** Its key is the new key: if that is bound to a resource, the rename waits until the binding has ended. */

@@ -8,7 +8,8 @@ import { factsOf, isAddress } from '../core/kind-facts.ts';
 import { edit, giveScope, outside, type Remedy, run, setting, settleFirst } from '../core/remedy.ts';
 import type { Binding, Intent } from '../core/state.ts';
 import { type Draft, draftOne, isToBeMade } from './draft.ts';
-import { type GuardInput, isSecondHalf, type Objection, type PlanFacts } from './objections.ts';
+import type { GuardInput, Objection, PlanFacts } from './objections.ts';
+import { isSecondHalf } from './replacements.ts';
 import { described, ignoring, isNone, notOurs, type Register, unmanagedFor } from './unmanaged.ts';
 
 /** The condition and the consequence of `unmanaged: ignore`. */

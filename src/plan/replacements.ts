@@ -4,6 +4,7 @@ import type { World } from '../core/kind.ts';
 import { factsOf } from '../core/kind-facts.ts';
 import { type Operation, type OperationId, operationId } from '../core/plan.ts';
 import type { Intent } from '../core/state.ts';
+import type { GuardInput } from './objections.ts';
 
 /** The replacement of a server that begins only once other replacements are complete. */
 export interface ReplacementTurn {
@@ -121,6 +122,14 @@ export function begunIn(
   );
   const keys = [...retiring, ...created.map(({ key }) => key), ...deleted];
   return new Set(keys.filter((key) => world.subjects.get(key)?.desired?.managed === true));
+}
+
+/**
+ * The creation is the second half of a replacement: this state has deleted the resource before, and the idempotency key of
+ * the creation shows whether another copy of the state has created the new one. Nothing else of its line exists.
+ */
+export function isSecondHalf({ begun }: Pick<GuardInput, 'begun'>, key: ResourceKey): boolean {
+  return begun?.get(key) === true;
 }
 
 /** A backup is taken when it is due, and the address of a deleted server needs nothing any more. */
