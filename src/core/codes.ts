@@ -8,7 +8,7 @@ import {
 import { candidates, expired, none, task, unseen } from './codes/outcomes.ts';
 import { refusal } from './codes/refusals.ts';
 import { warnings } from './codes/warnings.ts';
-import { namesIn } from './json.ts';
+import { given, namesIn } from './json.ts';
 import { newToken } from './remedy.ts';
 
 const byClass = { policy, unmanaged, refusal, task, unseen, candidates, expired, none } as const;
@@ -104,21 +104,20 @@ export const conditionCodes = {
   },
 } as const satisfies Readonly<Record<string, Explained>>;
 
-const explained = new Map<string, ExplainedCode>([
-  ...Object.entries({ ...apiCodes, ...conditionCodes, ...warnings }),
-  ...namesIn(byClass).flatMap((asks) =>
-    Object.entries(byClass[asks]).map(([code, about]) => [code, { ...about, asks }] as const),
-  ),
-]);
+const explained: Readonly<Record<string, Explained>> = {
+  ...{ ...apiCodes, ...conditionCodes },
+  ...{ ...warnings, ...questions },
+};
 
 /** The explanation of a code of vdcsync or of the API, or of a condition; `undefined`: a code of the API that is not documented. */
 export function explanationOf(code: string): ExplainedCode | undefined {
-  return explained.get(code);
+  const about = Object.hasOwn(explained, code) ? explained[code] : undefined;
+  return about && { ...about, ...given({ asks: questionClass(code) }) };
 }
 
 /** The class of the question that the code asks; `undefined`: a code of the API, of the class *refusal*. */
 export function questionClass(code: string): QuestionClass | undefined {
-  return explained.get(code)?.asks;
+  return namesIn(byClass).find((asks) => Object.hasOwn(byClass[asks], code));
 }
 
 /** Whether the answer of the operator settles the outcome of a write, or says to whom a resource belongs. */
