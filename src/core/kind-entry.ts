@@ -28,11 +28,6 @@ export interface EntryIssue {
   readonly named?: true;
 }
 
-/** The issue, if the entry has it. */
-export function issueIf(isWrong: boolean, path: EntryIssue['path'], message: string): readonly EntryIssue[] {
-  return isWrong ? [{ path, message }] : [];
-}
-
 /** One resource declared by a field of a server's entry. `path` is inside the field. */
 export interface ChildEntry {
   /** The part after the server's key: `firewall`, `network_interfaces.backend`. */

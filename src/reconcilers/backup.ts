@@ -3,7 +3,6 @@ import { sentByApi } from '../core/intent.ts';
 import { given } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, Price, ResourceKind, Subject, World } from '../core/kind.ts';
-import { issueIf } from '../core/kind-entry.ts';
 import type { Preimage } from '../core/preimage.ts';
 import type { Backup, BackupPolicy, ServerId } from '../core/resources.ts';
 import type { Binding } from '../core/state.ts';
@@ -35,18 +34,15 @@ export const backup: ResourceKind<BackupEntry, BackupObserved, BackupBefore> = {
   entry: {
     schema: backupSchema,
     children: (field) => [{ suffix: 'backup', value: field as BackupEntry, path: [] }],
-    cautions: (entry) =>
-      issueIf(
-        maxAgeMs(entry) > 0 && maxAgeMs(entry) < leastUsualAgeMs,
-        ['max_age'],
-        `with \`max_age: ${entry.max_age}\`, vdcsync takes more than one backup an hour, and each backup is billed`,
-      ),
-    check: (entry) =>
-      issueIf(
-        maxAgeMs(entry) <= 0,
-        ['max_age'],
-        '`max_age` must be more than 0: otherwise every reconciliation buys a backup',
-      ),
+    cautions: (entry) => {
+      const message = `with \`max_age: ${entry.max_age}\`, vdcsync takes more than one backup an hour, and each backup is billed`;
+      const isUnusual = maxAgeMs(entry) > 0 && maxAgeMs(entry) < leastUsualAgeMs;
+      return isUnusual ? [{ path: ['max_age'], message }] : [];
+    },
+    check: (entry) => {
+      const message = '`max_age` must be more than 0: otherwise every reconciliation buys a backup';
+      return maxAgeMs(entry) > 0 ? [] : [{ path: ['max_age'], message }];
+    },
   },
   billing: {
     billed: true,

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { bindingBy } from '../core/desired.ts';
 import { given, member } from '../core/json.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
-import { issueIf } from '../core/kind-entry.ts';
 import { edit, run } from '../core/remedy.ts';
 import type { Iso } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
@@ -63,18 +62,15 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
       sameName: 'but a project allows each ISO name once',
     },
     neededToCreate,
-    check: ({ name, url }) => [
-      ...issueIf(
-        name.trim().length < 1 || name.trim().length > 50,
-        ['name'],
-        `"${name}" cannot be an ISO's name: 1 to 50 characters`,
-      ),
-      ...issueIf(
-        url !== undefined && !isWebAddress(url),
-        ['url'],
-        '`url` must be an http or https address, such as https://example.com/x.iso',
-      ),
-    ],
+    check: ({ name, url }) => {
+      const isNamed = name.trim().length >= 1 && name.trim().length <= 50;
+      const notNamed = `"${name}" cannot be an ISO's name: 1 to 50 characters`;
+      const noAddress = '`url` must be an http or https address, such as https://example.com/x.iso';
+      return [
+        ...(isNamed ? [] : [{ path: ['name'], message: notNamed }]),
+        ...(url === undefined || isWebAddress(url) ? [] : [{ path: ['url'], message: noAddress }]),
+      ];
+    },
     likeness: ({ desired, binding }) => {
       const url = desired?.value.url ?? member(binding?.applied, 'url');
       return typeof url === 'string' ? url : undefined;

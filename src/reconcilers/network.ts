@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { bindingBy } from '../core/desired.ts';
 import { given } from '../core/json.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
-import { issueIf } from '../core/kind-entry.ts';
 import { edit, type Remedy, run } from '../core/remedy.ts';
 import type { Network } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
@@ -67,8 +66,8 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
       const reason = `"${name}" cannot be a network's name: ${nameForm}`;
       const problem = cidr === undefined ? undefined : cidrProblem(cidr);
       return [
-        ...issueIf(!networkNamePattern.test(name.trim()), ['name'], reason),
-        ...issueIf(problem !== undefined, ['cidr'], problem ?? ''),
+        ...(networkNamePattern.test(name.trim()) ? [] : [{ path: ['name'], message: reason }]),
+        ...(problem === undefined ? [] : [{ path: ['cidr'], message: problem }]),
       ];
     },
     likeness: ({ desired, binding }) => {

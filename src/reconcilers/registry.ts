@@ -15,20 +15,18 @@ import { serverImage } from './server-image.ts';
  * Every kind of resource. Operations that are ready at the same time are sent in
  * this order: parents first, and a firewall before network interfaces, because its server is exposed until then.
  */
-export const registry = [
+const registry = {
   network,
   ip,
   iso,
   server,
   firewall,
-  networkInterface,
+  network_interface: networkInterface,
   backup,
-  backupPolicy,
+  backup_policy: backupPolicy,
   drive,
-  serverImage,
-] as unknown as readonly ResourceKind[];
+  server_image: serverImage,
+} satisfies Readonly<Record<KindName, unknown>>;
 
 /** The kinds by name. */
-export type Kinds = ReadonlyMap<KindName, ResourceKind>;
-
-export const kinds: Kinds = new Map(registry.map((kind) => [kind.name, kind]));
+export const kinds = new Map(Object.entries(registry)) as unknown as ReadonlyMap<KindName, ResourceKind>;

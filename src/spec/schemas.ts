@@ -5,7 +5,7 @@ import type { ResourceKind } from '../core/kind.ts';
 import type { SectionTraits } from '../core/kind-entry.ts';
 import { type Collection, collections, factsOf } from '../core/kind-facts.ts';
 import { parseDuration } from '../core/time.ts';
-import { registry } from '../reconcilers/registry.ts';
+import { kinds } from '../reconcilers/registry.ts';
 
 /** RFC 3339 with an offset; a moment without one would mean another instant on another machine. */
 const momentPattern =
@@ -200,7 +200,7 @@ export function isOwnField(child: ResourceKind): boolean {
 }
 
 /** The kinds inside a server, by field; those with a map of their own last. */
-const childKinds = registry
+const childKinds = [...kinds.values()]
   .flatMap((each) => {
     const { field } = factsOf(each.name);
     return field === undefined ? [] : [[field, each] as const];
@@ -208,7 +208,7 @@ const childKinds = registry
   .sort(([, a], [, b]) => Number(isOwnField(a)) - Number(isOwnField(b)));
 
 /** The maps of the spec, in the registry's order. */
-export const sections: readonly Section[] = registry.flatMap((kind) => {
+export const sections: readonly Section[] = [...kinds.values()].flatMap((kind) => {
   const { collection, container } = factsOf(kind.name);
   if (collection === undefined || kind.entry.section === undefined) return [];
   const children = new Map(container ? childKinds : []);

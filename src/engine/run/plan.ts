@@ -16,7 +16,7 @@ import {
 } from '../../core/plan.ts';
 import { traced } from '../../core/ports.ts';
 import type { OperationResult } from '../../core/progress.ts';
-import { outside, paying, run, run as runs } from '../../core/remedy.ts';
+import { outside, paying, run as runs } from '../../core/remedy.ts';
 import type { StateChange } from '../../core/state.ts';
 import { predecessorHolding } from '../../core/world.ts';
 import { buildPlan } from '../../plan/build.ts';
@@ -96,14 +96,15 @@ async function withRecovery(
     !(await isNextProven(run, key));
   return Promise.all(
     blocked.map(async (each) =>
-      (await isAskedFirst(each)) ? { ...each, remedies: [recovering, ...each.remedies] } : each,
+      (await isAskedFirst(each))
+        ? { ...each, remedies: [runs('apply', [], { when: ifLost }), ...each.remedies] }
+        : each,
     ),
   );
 }
 
-const recovering = runs('apply', [], {
-  when: 'if this spec created it less than 24 hours ago, and the state was lost or put back: vdcsync then finds it by its idempotency key',
-});
+const ifLost =
+  'if this spec created it less than 24 hours ago, and the state was lost or put back: vdcsync then finds it by its idempotency key';
 
 /**
  * The plan from the last refresh of the run.
@@ -306,7 +307,7 @@ export function unshownResults(unshown: readonly Operation[]): readonly Operatio
     outcome: 'blocked',
     code: 'not_shown',
     detail: `the resource would ${what(operation)}, and the first plan of this run did not show that`,
-    remedies: [run('apply')],
+    remedies: [runs('apply')],
     durationMs: 0,
   }));
 }

@@ -155,16 +155,13 @@ function withdrawn(entry: ServerEntry, body: ServerRecord['body'], world: World)
 export function unproven(body: ServerBody, { body: accepted }: ServerRecord, world: World): string[] {
   const sameType = accepted?.server_type_id === body.server_type_id;
   const listed = plansOf(body.server_type_id, world).length > 0;
-  return uncheckable.filter((field) => {
+  return (['name', ...comparable] as const).filter((field) => {
     const [before, now] = [accepted?.[field], body[field]];
-    if (now === undefined || (field === 'plan_id' && listed)) return false;
+    if (now === undefined || checkable.has(field) || (field === 'plan_id' && listed)) return false;
     if (field === 'ssh_keys') return (now as readonly unknown[]).some((id) => ![before].flat().includes(id));
     return !equal(before, now) || (field !== 'name' && !sameType);
   });
 }
 
 /** The catalogue shows types, images and packages before the write. */
-const uncheckable = [
-  'name',
-  ...comparable.filter((field) => !/^(server_type|image|gpu_package)$/.test(field)),
-];
+const checkable: ReadonlySet<string> = new Set(['server_type', 'image', 'gpu_package']);

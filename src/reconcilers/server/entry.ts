@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { EntryFields } from '../../core/desired.ts';
 import type { Seen } from '../../core/kind.ts';
-import { type EntryIssue, issueIf } from '../../core/kind-entry.ts';
+import type { EntryIssue } from '../../core/kind-entry.ts';
 import type { Ip, NetworkInterface, Server } from '../../core/resources.ts';
 
 /** A server, with the parts of its entry that are no resources of their own. */
@@ -87,6 +87,8 @@ export const serverSchema = z.strictObject({
   }),
 });
 
+const noSize = 'the server has no size: give cores, memory_mb and disk_gb, or plan_id, or gpu_package';
+
 /** Exactly one of the three sizing modes, and no field that packaged types refuse. @source API §4 @assumption A31 */
 export function checkSizing(entry: ServerEntry): readonly EntryIssue[] {
   const given = sliders.filter((field) => entry[field] !== undefined);
@@ -99,17 +101,10 @@ export function checkSizing(entry: ServerEntry): readonly EntryIssue[] {
     entry.gpu_package === undefined
       ? []
       : (['gpus', 'disk_type'] as const).filter((field) => entry[field] !== undefined);
+  const severalSizes = `${modes.join(' and ')} exclude each other: a server is sized by cores, memory_mb and disk_gb, or by plan_id, or by gpu_package`;
   return [
-    ...issueIf(
-      modes.length > 1,
-      [sliders[0]],
-      `${modes.join(' and ')} exclude each other: a server is sized by cores, memory_mb and disk_gb, or by plan_id, or by gpu_package`,
-    ),
-    ...issueIf(
-      modes.length === 0 && entry.server_type !== undefined,
-      [],
-      'the server has no size: give cores, memory_mb and disk_gb, or plan_id, or gpu_package',
-    ),
+    ...(modes.length > 1 ? [{ path: [sliders[0]], message: severalSizes }] : []),
+    ...(modes.length === 0 && entry.server_type !== undefined ? [{ path: [], message: noSize }] : []),
     ...refused.map((field) => ({
       path: [field],
       message: `a server with \`gpu_package\` cannot have ${field}`,
