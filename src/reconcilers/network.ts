@@ -5,7 +5,6 @@ import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import { edit, type Remedy, run } from '../core/remedy.ts';
 import type { Network } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
-import { cidrPattern, cidrProblem, isSameNetwork, normalCidr } from './cidr.ts';
 import { cutShort, doneIf, integerIdIn, notDone, recordedIds, unclear } from './evidence.ts';
 import { blocking, diffExistence, fromNothing, incomplete, lostOf, unchanged } from './existence.ts';
 import { diffLeaving, interfacesLeaving, obstacleOf } from './network/in-use.ts';
@@ -30,6 +29,9 @@ interface NetworkObserved {
 
 /** @source API §4: letters, digits, space, underscore, dot, hyphen; 1 to 30 after trimming */
 export const networkNamePattern = /^[A-Za-z0-9 _.-]{1,30}$/;
+
+/** The API's pattern; numbers may still be too large. @source API §4 */
+const cidrPattern = /^\d{1,3}(\.\d{1,3}){3}\/\d{1,2}$/;
 
 const neededToCreate = ['cidr'];
 
@@ -101,7 +103,7 @@ export const network: ResourceKind<NetworkEntry, NetworkObserved> = {
       return blocking('adopt', 'name_ambiguous', `several networks are named "${another.name}"`, ways);
     }
     if (shared !== undefined) return shared;
-    if (desired === undefined) return live ? diffLeaving(subject, live, world) : unchanged;
+    if (desired === undefined) return live ? diffLeaving(subject, live, world, hasSubnetOf(live)) : unchanged;
 
     const entry = desired.value;
     if (live !== undefined) return diffLive(subject, live, observed, world);
@@ -227,6 +229,10 @@ function observeOne(
   return { id: live && String(live.id), live, sameName };
 }
 
+function hasSubnetOf(live: Network) {
+  return ({ cidr }: { readonly cidr?: unknown }) => normalCidr(String(cidr ?? '')) === normalCidr(live.cidr);
+}
+
 /** Adopting a network with another subnet leads to its replacement, so that remedy comes last. */
 function waysWithTaken(
   subject: Subject<NetworkEntry>,
@@ -287,4 +293,51 @@ function diffLive(
 
 function identityOf(live: Network) {
   return { name: live.name.trim(), cidr: normalCidr(live.cidr) };
+}
+
+/** Without leading zeros and host bits. @assumption A19 */
+export function normalCidr(cidr: string): string {
+  const parsed = parseCidr(cidr);
+  if (parsed === undefined) return cidr.trim();
+  const { start, length } = parsed;
+  return `${[24, 16, 8, 0].map((shift) => (start >>> shift) & 255).join('.')}/${length}`;
+}
+
+interface Named {
+  readonly name: string;
+  readonly cidr: string;
+}
+
+/** The name and the subnet identify a network. @source API §3 rule 5 */
+function isSameNetwork(one: Named, other: Named): boolean {
+  return one.name.trim() === other.name.trim() && normalCidr(one.cidr) === normalCidr(other.cidr);
+}
+
+/** The error in a subnet that an operator wrote, as text. */
+export function cidrProblem(cidr: string): string | undefined {
+  const parsed = parseCidr(cidr);
+  if (parsed === undefined)
+    return `"${cidr}" is not a subnet: write four numbers up to 255, a slash, and a length up to 32, such as 10.20.0.0/24`;
+  return parsed.address === parsed.start
+    ? undefined
+    : `${cidr} is the address of a host, not of a subnet; did you mean ${normalCidr(cidr)}?`;
+}
+
+/** A subnet as numbers, with its first and its last address. */
+export interface AddressRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+export function parseCidr(
+  cidr: string,
+): (AddressRange & { readonly address: number; readonly length: number }) | undefined {
+  const [dotted = '', bits = ''] = cidr.trim().split('/');
+  const groups = dotted.split('.').map(Number);
+  const length = Number(bits);
+  if (!cidrPattern.test(cidr.trim()) || groups.some((group) => group > 255) || length > 32) return undefined;
+  const size = 2 ** (32 - length);
+  const address = groups.reduce((sum, group) => sum * 256 + group, 0);
+  const start = address - (address % size);
+  return { address, length, start, end: start + size - 1 };
 }

@@ -2,7 +2,7 @@ import type { Position } from '../core/desired.ts';
 import { parseKey, type ResourceKey } from '../core/keys.ts';
 import { collections } from '../core/kind-facts.ts';
 import { didYouMean } from '../core/suggest.ts';
-import { type AddressRange, parseCidr } from '../reconcilers/cidr.ts';
+import { type AddressRange, parseCidr } from '../reconcilers/network.ts';
 import { type Entry, noun } from './entries.ts';
 import { find, formatPosition, nearest, type Report } from './located.ts';
 

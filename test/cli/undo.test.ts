@@ -21,7 +21,7 @@ async function edited(edit: Sections): Promise<{ scene: Scene; operator: Operato
   return { scene, operator, run };
 }
 
-describe('src/cli/settings/selection.ts', () => {
+describe('src/cli/settings/undo.ts', () => {
   test('two applies with different specs are two runs, and only the last run is undone', async () => {
     const opened = { ...web, firewall: { ...firewall, policy_in: 'accept' } };
     const { scene, operator, run } = await edited({ settings, ips: { api: {} }, servers: { web: opened } });

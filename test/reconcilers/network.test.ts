@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { faultRule } from '../../src/emulator/faults.ts';
-import { cidrProblem, normalCidr } from '../../src/reconcilers/cidr.ts';
+import { cidrProblem, normalCidr } from '../../src/reconcilers/network.ts';
 import { resolveOf, resolving, saidBy } from '../support/resolve.ts';
 import { load, rig } from '../support/rig.ts';
 import { added, codesOf, countOf, idsOf, projectOf, sliders, warningsOf } from './support.ts';

@@ -16,8 +16,14 @@ import { furtherText, nothingManaged, planText } from '../render/plan-text.ts';
 import { jsonProgress, type ProgressView, plainProgress, reportText, verdictOf } from '../render/progress.ts';
 import { liveProgress } from '../render/progress-live.ts';
 import { clockOf, readText } from '../settings/config.ts';
-import { askedBy, checkUndo, refuseOtherSelection, type UndoTexts } from '../settings/selection.ts';
-import { capped, readSpecWithState } from '../settings/spec-source.ts';
+import {
+  askedBy,
+  capped,
+  checkUndo,
+  readSpecWithState,
+  refuseOtherSelection,
+} from '../settings/spec-source.ts';
+import type { UndoneRun } from '../settings/undo.ts';
 import {
   askText,
   askYesNo,
@@ -53,7 +59,7 @@ interface Carrying {
   readonly check: { refused: boolean };
   /** The operations of the plans that were shown. */
   readonly shown: Set<OperationId>;
-  undo?: UndoTexts | undefined;
+  undo?: UndoneRun | undefined;
 }
 
 /** Plans, asks, and applies until the project has converged. */

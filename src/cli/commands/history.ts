@@ -15,8 +15,7 @@ import { historyLimit, type ResultFlags } from '../flags.ts';
 import { endText } from '../render/values.ts';
 import { isRunName, mostWrites, runNamed, runsIn } from '../runs.ts';
 import { clockOf } from '../settings/config.ts';
-import { checkedKey } from '../settings/selection.ts';
-import { readSpecWithState } from '../settings/spec-source.ts';
+import { checkedKey, readSpecWithState } from '../settings/spec-source.ts';
 import { type Io, type Paint, printResult } from '../terminal.ts';
 import { writeOut } from './output.ts';
 

@@ -4,8 +4,7 @@ import { openSession } from '../compose.ts';
 import { type ExitCode, exitCodes, InterruptedError } from '../exit.ts';
 import type { CommonFlags, PlanFormat, SelectionFlags } from '../flags.ts';
 import { nothingManaged } from '../render/plan-text.ts';
-import { askedBy, checkUndo } from '../settings/selection.ts';
-import { capped, readSpecWithState } from '../settings/spec-source.ts';
+import { askedBy, capped, checkUndo, readSpecWithState } from '../settings/spec-source.ts';
 import { type Io, paintFor, untilSignal } from '../terminal.ts';
 import { putPlan } from './output.ts';
 

@@ -16,8 +16,7 @@ import { type CommonFlags, isBareName, type ResultFlags } from '../flags.ts';
 import { remedyLines } from '../render/remedies.ts';
 import { stateLocation } from '../settings/config.ts';
 import { refuseNoState } from '../settings/own-state.ts';
-import { checkedKey } from '../settings/selection.ts';
-import { readSpecWithState } from '../settings/spec-source.ts';
+import { checkedKey, readSpecWithState } from '../settings/spec-source.ts';
 import { type Io, paintFor } from '../terminal.ts';
 
 export interface ResolveFlags extends ResultFlags {

@@ -1,8 +1,7 @@
 import { given } from '../../core/json.ts';
 import type { BackupPolicy, Firewall, FirewallRule, Iso, Network, Server } from '../../core/resources.ts';
 import { backupPolicySchema } from '../../reconcilers/backup-policy.ts';
-import { cidrProblem, normalCidr, parseCidr } from '../../reconcilers/cidr.ts';
-import { networkNamePattern } from '../../reconcilers/network.ts';
+import { cidrProblem, networkNamePattern, normalCidr, parseCidr } from '../../reconcilers/network.ts';
 import { present } from '../render/values.ts';
 import type { FoundServer, Inventory } from './inventory.ts';
 import type { Names } from './names.ts';

@@ -3,13 +3,21 @@ import { resolve } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError, reasonOf, SpecError } from '../../core/errors.ts';
+import { parseKey, type ResourceKey } from '../../core/keys.ts';
+import { collections } from '../../core/kind-facts.ts';
+import type { Plan, Selection } from '../../core/plan.ts';
+import { didYouMeanKey, nearMiss } from '../../core/suggest.ts';
+import { printable } from '../../core/text.ts';
 import { systemClock } from '../../platform/system.ts';
 import { allowedEnvironment, isReservedVariable, type SpecTrust } from '../../spec/environment.ts';
 import { decodeSpec, loadSpec, mostBytes, type Source, unreadable } from '../../spec/load.ts';
+import type { Session } from '../compose.ts';
 import { usageError } from '../exit.ts';
-import { type CommonFlags, isUrl, type TrustFlags } from '../flags.ts';
+import { type CommonFlags, isUrl, type SelectionFlags, type TrustFlags } from '../flags.ts';
+import { isRunName } from '../runs.ts';
 import type { Io } from '../terminal.ts';
 import { ownState, specFiles, stateLocation } from './config.ts';
+import type { UndoneRun } from './undo.ts';
 
 /** Characters of the files that are loaded without a thread. */
 const mostInProcess = 64 * 1024;
@@ -80,6 +88,92 @@ export async function loadWithinLimits(
 export function capped(desired: Desired, most: number | undefined): Desired {
   if (most === undefined) return desired;
   return { ...desired, settings: { ...desired.settings, max_deletions: most } };
+}
+
+/**
+ * The spec and the part of it that a call asks for.
+ *
+ * @param saved the plan that the call carries out: its selection counts
+ */
+export async function askedBy(
+  flags: SelectionFlags,
+  desired: Desired,
+  session: Session,
+  saved?: Plan,
+): Promise<{ desired: Desired; selection: Selection | undefined; undo?: UndoneRun }> {
+  if (flags.undo === undefined)
+    return { desired, selection: saved?.selection ?? (await selectionOf(flags, desired, session)) };
+  const { undoneRun } = await import('./undo.ts');
+  const undo = await undoneRun(flags.undo, desired, session);
+  return { desired: undo.desired, selection: undo.selection, undo };
+}
+
+/**
+ * The part of the plan that the flags select, or `undefined` for the whole plan.
+ *
+ * @throws ConfigError for a key that neither the spec nor the state has: it would select nothing.
+ */
+async function selectionOf(
+  { target = [], exclude = [] }: SelectionFlags,
+  desired: Desired,
+  { store }: Session,
+): Promise<Selection | undefined> {
+  if (target.length + exclude.length === 0) return undefined;
+  const known = new Set<string>([
+    ...desired.resources.map(({ key }) => key),
+    ...(await store.bindings()).map(({ key }) => key),
+  ]);
+  const checked =
+    (flag: string) =>
+    (text: string): ResourceKey => {
+      const key = parseKey(text)?.key;
+      if (key !== undefined && known.has(key)) return key;
+      const hint = didYouMeanKey(text, known, '');
+      throw usageError(`${flag} ${printable(text)}: neither the spec nor the state has this key${hint}`);
+    };
+  return { targets: target.map(checked('--target')), excludes: exclude.map(checked('--exclude')) };
+}
+
+/** @throws ConfigError if the flags select another part than the saved plan in `path` contains. */
+export function refuseOtherSelection(saved: Plan, given: SelectionFlags, path: string): void {
+  const { targets = [], excludes = [] } = saved.selection ?? {};
+  const [made, asked] = [written(targets, excludes), written(given.target, given.exclude)];
+  if (asked === '' || asked === made) return;
+  const of = made === '' ? 'for the complete file' : `with ${made}`;
+  throw usageError(
+    `${printable(path)} was made ${of}, and this command has ${asked}. Remove these flags, or make the plan again with them`,
+  );
+}
+
+function written(targets: readonly string[] = [], excludes: readonly string[] = []): string {
+  const flags = [
+    ...targets.map((key) => `--target ${printable(key)}`),
+    ...excludes.map((key) => `--exclude ${printable(key)}`),
+  ];
+  return [...new Set(flags)].sort().join(' ');
+}
+
+/** @throws ConfigError for a text that is no key, with a suggestion for its collection. */
+export function checkedKey(text: string): ResourceKey {
+  const parsed = parseKey(text);
+  if (parsed !== undefined) return parsed.key;
+  const [first = '', ...rest] = text.split('.');
+  const collection = rest.length === 0 ? undefined : nearMiss(first, collections);
+  const meant = parseKey(`${collection}.${rest.join('.')}`)?.key;
+  const like = 'examples of keys: servers.web-1, servers.web-1.network_interfaces.backend';
+  const hint = meant === undefined ? `: ${like}` : `; did you mean ${printable(meant)}?`;
+  throw usageError(`${JSON.stringify(printable(text))} is not a key${hint}`);
+}
+
+/** Refused before the command reads or opens anything. */
+export function checkUndo({ undo, target, exclude }: SelectionFlags): void {
+  if (undo === undefined) return;
+  if (!isRunName(undo))
+    throw usageError(
+      `--undo ${printable(undo)} names no run. Take one from vdcsync history, such as 2026-01-31T12:00:00Z`,
+    );
+  if (target !== undefined || exclude !== undefined)
+    throw usageError('--undo selects the resources of its run: leave out --target and --exclude');
 }
 
 /** The texts of the spec files, not parsed yet. */

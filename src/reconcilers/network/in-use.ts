@@ -4,12 +4,20 @@ import type { Change } from '../../core/plan.ts';
 import { edit, outside } from '../../core/remedy.ts';
 import type { Network } from '../../core/resources.ts';
 import { restoring } from '../../core/restoring.ts';
-import { normalCidr } from '../cidr.ts';
 import { blocking, toNothing } from '../existence.ts';
 import { asNewNames } from '../unique-names.ts';
 
-/** A network that has left the spec is deleted once no server is in it. */
-export function diffLeaving({ key, kind }: Subject, live: Network, world: World): Diff {
+/**
+ * A network that has left the spec is deleted once no server is in it.
+ *
+ * @param isAlike whether an entry may be the new one of the network
+ */
+export function diffLeaving(
+  { key, kind }: Subject,
+  live: Network,
+  world: World,
+  isAlike: Parameters<typeof asNewNames>[2],
+): Diff {
   // @assumption A26
   if (live.is_default) {
     const reason = 'vdcsync never deletes the default network';
@@ -23,8 +31,6 @@ export function diffLeaving({ key, kind }: Subject, live: Network, world: World)
   );
   const staying = (live.server_count ?? 0) - (inside.length - own.length);
   if (staying > 0) {
-    const isAlike = ({ cidr }: { cidr?: unknown }) =>
-      normalCidr(String(cidr ?? '')) === normalCidr(live.cidr);
     const renamed = asNewNames({ key, kind }, world, isAlike);
     const reason = `${staying === 1 ? '1 server stays' : `${staying} servers stay`} on the network: ${namesOf(own, staying)}`;
     return blocking('delete', 'network_in_use', reason, [
