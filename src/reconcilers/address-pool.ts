@@ -7,9 +7,9 @@ import type { Warning } from '../core/plan.ts';
 import { edit, outside, run } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
 import { expiredEntry } from '../core/world.ts';
-import { blocking, unchanged } from './existence.ts';
 import { findType } from './prices.ts';
 import type { ServerEntry } from './server/entry.ts';
+import { blocking, unchanged } from './verdicts.ts';
 
 /** An entry under `ips`. */
 export type IpEntry = {

@@ -5,9 +5,8 @@ import { childKey, type ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, World } from '../core/kind.ts';
 import type { Change } from '../core/plan.ts';
 import type { BackupPolicy, ServerId } from '../core/resources.ts';
-import { doneIf } from './evidence.ts';
-import { fromNothing, observeInside, serverOf, unchanged } from './existence.ts';
 import { priceOfBackups } from './prices.ts';
+import { doneIf, fromNothing, observeInside, serverOf, unchanged } from './verdicts.ts';
 
 /** A server's backup schedule: compared and reported; written only if the profile enables the operation. */
 type BackupPolicyEntry = Readonly<z.infer<typeof backupPolicySchema>>;

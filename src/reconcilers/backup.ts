@@ -18,9 +18,19 @@ import {
   makesRoom,
   takenAt,
 } from './backup/copies.ts';
-import { done, doneIf, idIn, notDone, recordedIds, unclear } from './evidence.ts';
-import { fromNothing, observeInside, serverOf, unchanged } from './existence.ts';
 import { flatPrice, packageOf, priceBySize, priceOfBackups } from './prices.ts';
+import {
+  done,
+  doneIf,
+  fromNothing,
+  idIn,
+  notDone,
+  observeInside,
+  recordedIds,
+  serverOf,
+  unchanged,
+  unclear,
+} from './verdicts.ts';
 
 interface BackupBefore extends Preimage {
   /** The schedule, which may take a backup at the same time. */

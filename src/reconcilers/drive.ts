@@ -14,8 +14,7 @@ import {
   isoId,
   isoWanted,
 } from './drive-content.ts';
-import { doneIf } from './evidence.ts';
-import { blocking, observeInside, serverOf, unchanged } from './existence.ts';
+import { blocking, doneIf, observeInside, serverOf, unchanged } from './verdicts.ts';
 
 export const driveSchema = z
   .string()

@@ -7,8 +7,6 @@ import type { WriteRequest } from '../core/ports.ts';
 import { edit, outside, run } from '../core/remedy.ts';
 import type { Firewall, ServerId } from '../core/resources.ts';
 import type { Binding } from '../core/state.ts';
-import { done, notDone } from './evidence.ts';
-import { blocking, fromNothing, observeInside, serverOf, unchanged } from './existence.ts';
 import { firewallCautions, firewallErrors } from './firewall/checks.ts';
 import { diffDeclared } from './firewall/compare.ts';
 import { type FirewallEntry, firewallSchema } from './firewall/rules.ts';
@@ -22,6 +20,7 @@ import {
   type UndocumentedFields,
   undocumentedFields,
 } from './firewall/undocumented.ts';
+import { blocking, done, fromNothing, notDone, observeInside, serverOf, unchanged } from './verdicts.ts';
 
 interface FirewallObserved {
   readonly id: string | undefined;

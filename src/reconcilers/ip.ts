@@ -20,18 +20,24 @@ import {
   uncheckedPool,
   unseenPool,
 } from './address-pool.ts';
-import { cutShortIps, done, doneIf, integerIdIn, notDone, recordedIds, unclear } from './evidence.ts';
+import { priceOfAddress } from './prices.ts';
 import {
   blocking,
+  cutShortIps,
   diffExistence,
+  done,
+  doneIf,
   fromNothing,
+  integerIdIn,
   lostOf,
+  notDone,
+  recordedIds,
   toNothing,
   unchanged,
+  unclear,
   whoseItIs,
   withIdentityOpen,
-} from './existence.ts';
-import { priceOfAddress } from './prices.ts';
+} from './verdicts.ts';
 
 interface IpObserved {
   readonly id: string | undefined;

@@ -6,8 +6,6 @@ import { edit, run } from '../core/remedy.ts';
 import type { Iso } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
 import { drivesWith, isLeaving, isoId, letsGo } from './drive-content.ts';
-import { cutShort, done, doneIf, idIn, notDone, recordedIds, unclear } from './evidence.ts';
-import { blocking, diffExistence, fromNothing, lostOf, toNothing, unchanged } from './existence.ts';
 import {
   asAnother,
   freeingName,
@@ -17,6 +15,21 @@ import {
   takenName,
   withNameOf,
 } from './unique-names.ts';
+import {
+  blocking,
+  cutShort,
+  diffExistence,
+  done,
+  doneIf,
+  fromNothing,
+  idIn,
+  lostOf,
+  notDone,
+  recordedIds,
+  toNothing,
+  unchanged,
+  unclear,
+} from './verdicts.ts';
 
 /** An image added by URL: the API fetches it, which may fail. */
 type IsoEntry = Readonly<z.infer<typeof isoSchema>> & { readonly name: string };

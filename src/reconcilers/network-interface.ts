@@ -5,9 +5,19 @@ import { type ResourceKey, topLevelKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Preimage } from '../core/preimage.ts';
 import type { NetworkInterface, ServerId } from '../core/resources.ts';
-import { done, doneIf, idIn, notDone, recordedIds } from './evidence.ts';
-import { fromNothing, observeInside, serverOf, toNothing, unchanged } from './existence.ts';
 import { priceOfInterface } from './prices.ts';
+import {
+  done,
+  doneIf,
+  fromNothing,
+  idIn,
+  notDone,
+  observeInside,
+  recordedIds,
+  serverOf,
+  toNothing,
+  unchanged,
+} from './verdicts.ts';
 
 /**
  * A server's network interface in a network. Any network interface in that network satisfies the entry; a missing

@@ -5,8 +5,6 @@ import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import { edit, type Remedy, run } from '../core/remedy.ts';
 import type { Network } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
-import { cutShort, doneIf, integerIdIn, notDone, recordedIds, unclear } from './evidence.ts';
-import { blocking, diffExistence, fromNothing, incomplete, lostOf, unchanged } from './existence.ts';
 import { diffLeaving, interfacesLeaving, obstacleOf } from './network/in-use.ts';
 import {
   asAnother,
@@ -17,6 +15,20 @@ import {
   takenName,
   withNameOf,
 } from './unique-names.ts';
+import {
+  blocking,
+  cutShort,
+  diffExistence,
+  doneIf,
+  fromNothing,
+  incomplete,
+  integerIdIn,
+  lostOf,
+  notDone,
+  recordedIds,
+  unchanged,
+  unclear,
+} from './verdicts.ts';
 
 /** A private network: created without an id in the answer, replaced when its cidr changes. */
 type NetworkEntry = Readonly<z.infer<typeof networkSchema>> & { readonly name: string };

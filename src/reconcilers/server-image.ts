@@ -3,8 +3,7 @@ import { member } from '../core/json.ts';
 import { type ResourceKey, takeApart, topLevelKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import { edit, outside, run } from '../core/remedy.ts';
-import { idIn } from './evidence.ts';
-import { blocking, fromNothing, unchanged } from './existence.ts';
+import { blocking, fromNothing, idIn, unchanged } from './verdicts.ts';
 
 /**
  * An image taken from a server, once. Neither its payload nor a list of images is documented:

@@ -7,8 +7,6 @@ import type { Ip, Server, ServerId } from '../core/resources.ts';
 import { isIpv4 } from '../core/text.ts';
 import { grouped } from '../core/world.ts';
 import { formerAddress } from './address-pool.ts';
-import { integerIdIn, recordedIds } from './evidence.ts';
-import { diffExistence, unchanged } from './existence.ts';
 import { addressSequence, releasedFirst, sentAddress, staleAfter, takesFree } from './server/address.ts';
 import { isEdited, recordOf } from './server/applied-fields.ts';
 import { priceApplied, resolveBody } from './server/body.ts';
@@ -30,6 +28,7 @@ import {
 import { permitted } from './server/existing.ts';
 import { isSizeKnown, rebound, resizeRequest, withUnconfirmed } from './server/resize.ts';
 import { unchecked, unreadFields } from './server/warnings.ts';
+import { diffExistence, integerIdIn, recordedIds, unchanged } from './verdicts.ts';
 
 export const server: ResourceKind<ServerEntry, ServerObserved, ServerBefore> = {
   name: 'server',

@@ -4,7 +4,7 @@ import type { Diff, Seen, Subject, World } from '../core/kind.ts';
 import type { Change } from '../core/plan.ts';
 import { edit, type Remedy, run } from '../core/remedy.ts';
 import { restoring } from '../core/restoring.ts';
-import { blocking } from './existence.ts';
+import { blocking } from './verdicts.ts';
 
 /** A live resource. */
 interface Named {

@@ -6,8 +6,8 @@ import { run } from '../../core/remedy.ts';
 import type { Backup } from '../../core/resources.ts';
 import type { Binding } from '../../core/state.ts';
 import { durationPattern } from '../../core/time.ts';
-import { toNothing, unchanged } from '../existence.ts';
 import { flatPrice, priceBySize } from '../prices.ts';
+import { toNothing, unchanged } from '../verdicts.ts';
 
 /**
  * The backups that vdcsync took before the newest one, each under a key of its own:

@@ -4,8 +4,8 @@ import type { Change } from '../../core/plan.ts';
 import { edit, outside } from '../../core/remedy.ts';
 import type { Network } from '../../core/resources.ts';
 import { restoring } from '../../core/restoring.ts';
-import { blocking, toNothing } from '../existence.ts';
 import { asNewNames } from '../unique-names.ts';
+import { blocking, toNothing } from '../verdicts.ts';
 
 /**
  * A network that has left the spec is deleted once no server is in it.

@@ -8,7 +8,7 @@ import { restoring } from '../../core/restoring.ts';
 import { flowYaml } from '../../core/text.ts';
 import { predecessorHolding } from '../../core/world.ts';
 import { poolCautions } from '../address-pool.ts';
-import { blocking, fromNothing, incomplete, lostOf, toNothing, unchanged } from '../existence.ts';
+import { blocking, fromNothing, incomplete, lostOf, toNothing, unchanged } from '../verdicts.ts';
 import { addressAlongside, addressOf, addressProblem, mayExchangeWarning } from './address.ts';
 import { recordOf, unproven, withIds } from './applied-fields.ts';
 import { type BodyProblem, priceApplied, resolveBody, type ServerBody } from './body.ts';

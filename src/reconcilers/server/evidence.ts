@@ -5,7 +5,7 @@ import type { Known } from '../../core/kind.ts';
 import type { ReadPort } from '../../core/ports.ts';
 import type { Preimage } from '../../core/preimage.ts';
 import type { Ip, Server, ServerId } from '../../core/resources.ts';
-import { cutShort, cutShortIps, done, doneIf, notDone, recordedIds, unclear } from '../evidence.ts';
+import { cutShort, cutShortIps, done, doneIf, notDone, recordedIds, unclear } from '../verdicts.ts';
 
 export interface ServerBefore extends Preimage {
   /** The number of servers in each network, by the id of the network. */

@@ -7,8 +7,8 @@ import { edit, outside, type Remedy, remedyText, run } from '../../core/remedy.t
 import type { Server, ServerType } from '../../core/resources.ts';
 import { restoring } from '../../core/restoring.ts';
 import type { Binding } from '../../core/state.ts';
-import { blocking } from '../existence.ts';
 import { priceOfSize } from '../prices.ts';
+import { blocking } from '../verdicts.ts';
 import { isKnown, recordOf } from './applied-fields.ts';
 import { madeAs, modeProblem, planProblem, plansOf, priceApplied, sizes, typeOf } from './body.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';

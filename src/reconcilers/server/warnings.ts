@@ -6,7 +6,7 @@ import type { Change, Warning } from '../../core/plan.ts';
 import { edit, run } from '../../core/remedy.ts';
 import { predecessorHolding } from '../../core/world.ts';
 import { ownAddress } from '../address-pool.ts';
-import { chosen } from '../existence.ts';
+import { chosen } from '../verdicts.ts';
 import { madeOf, recordOf } from './applied-fields.ts';
 import type { Differences } from './differences.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';

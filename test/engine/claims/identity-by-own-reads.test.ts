@@ -87,7 +87,7 @@ describe.each([
   });
 });
 
-describe('src/reconcilers/existence.ts', () => {
+describe('src/reconcilers/verdicts.ts', () => {
   test('an address that the state knows only by its id needs a decision before its release', async () => {
     const played = await applied(`${head}ips:\n  x: {}\n`);
     const [binding] = await played.store.bindings();

@@ -63,7 +63,7 @@ describe('src/engine/operator/ignore.ts: a key of the spec is not forgotten', ()
   });
 });
 
-describe('src/reconcilers/existence.ts: an unmanaged entry with the id of another resource', () => {
+describe('src/reconcilers/verdicts.ts: an unmanaged entry with the id of another resource', () => {
   const key = 'servers.web' as ResourceKey;
 
   test('the id of the bound server resolves the conflict, and no server is deleted', async () => {
