@@ -10,6 +10,7 @@ import type { ReadPort } from '../core/ports.ts';
 import type { ApiProfile } from '../core/profile.ts';
 import type { ProgressEvent } from '../core/progress.ts';
 import type { StateStore } from '../core/state.ts';
+import { span } from '../core/text.ts';
 import { timeOfDay } from '../core/time.ts';
 import type { Transport } from '../core/transport.ts';
 import type { ProjectSession } from '../daemon/ports.ts';
@@ -22,7 +23,6 @@ import type { LockHolder } from '../state/owner-lock.ts';
 import type { Replica } from '../state/postgres-sessions.ts';
 import { openSqliteState } from '../state/sqlite-driver.ts';
 import { type CommonFlags, isUrl } from './flags.ts';
-import { span } from './render/values.ts';
 import {
   baseUrlOf,
   clockOf,

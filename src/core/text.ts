@@ -8,6 +8,19 @@ export function counted(count: number, one: string, many = `${one}s`): string {
   return `${count} ${count === 1 ? one : many}`;
 }
 
+/** A duration: `1 h 5 min`, `12 s`, `340 ms`. */
+export function span(ms: number): string {
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600)
+    return `${Math.floor(seconds / 60)} min${seconds % 60 === 0 ? '' : ` ${seconds % 60} s`}`;
+  const hours = Math.floor(seconds / 3600);
+  if (hours >= 48) return `${Math.floor(hours / 24)} d`;
+  const minutes = Math.floor((seconds % 3600) / 60);
+  return `${hours} h${minutes === 0 ? '' : ` ${minutes} min`}`;
+}
+
 /** The text, cut to this number of letters and with an ellipsis where it is longer. */
 export function cut(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most - 1)}…`;

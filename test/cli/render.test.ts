@@ -7,11 +7,12 @@ import { planSvg } from '../../src/cli/render/plan-svg.ts';
 import { planText } from '../../src/cli/render/plan-text.ts';
 import { plainProgress, reportJson, reportText, stepText, Tally } from '../../src/cli/render/progress.ts';
 import { liveProgress } from '../../src/cli/render/progress-live.ts';
-import { changeLines, shown, span, wrapped } from '../../src/cli/render/values.ts';
+import { changeLines, shown, wrapped } from '../../src/cli/render/values.ts';
 import { askYesNo, type Io, plainPaint } from '../../src/cli/terminal.ts';
 import type { Plan } from '../../src/core/plan.ts';
 import type { ApplyReport, ProgressEvent } from '../../src/core/progress.ts';
 import { run, setting } from '../../src/core/remedy.ts';
+import { span } from '../../src/core/text.ts';
 import { barsSvg } from '../../src/view/timeline.ts';
 import { rig } from '../support/rig.ts';
 

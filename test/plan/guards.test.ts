@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { summaryLine } from '../../src/cli/render/plan-groups.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { deletionsOf } from '../../src/core/plan.ts';
+import { summaryLine } from '../../src/view/plan.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders } from '../reconcilers/support.ts';
 import { resolveOf } from '../support/resolve.ts';
 import { applied, rig } from '../support/rig.ts';

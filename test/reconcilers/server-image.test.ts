@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { summaryLine } from '../../src/cli/render/plan-groups.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import { resolveText } from '../../src/core/remedy.ts';
 import { billOf } from '../../src/view/bill.ts';
+import { summaryLine } from '../../src/view/plan.ts';
 import { expectInvariants } from '../support/invariants.ts';
 import { profiled } from '../support/profiled.ts';
 import { saidBy } from '../support/resolve.ts';

@@ -1,5 +1,5 @@
 import type { Plan } from '../../core/plan.ts';
-import { counted, printable } from '../../core/text.ts';
+import { counted, printable, span } from '../../core/text.ts';
 import { type Bar, barsSvg, clock, inOrder, named } from '../../view/timeline.ts';
 import { type ExitCode, exitCodes } from '../exit.ts';
 import type { ResultFlags } from '../flags.ts';
@@ -15,7 +15,7 @@ import {
   trialsFor,
 } from '../rehearse/trials.ts';
 import { blockedLines } from '../render/plan-text.ts';
-import { present, requestsText, span } from '../render/values.ts';
+import { present, requestsText } from '../render/values.ts';
 import { profileOf } from '../settings/config.ts';
 import { loadWithinLimits, readSources, trustOf } from '../settings/spec-source.ts';
 import { type Io, type Paint, printResult } from '../terminal.ts';

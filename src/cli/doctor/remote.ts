@@ -1,9 +1,10 @@
 import { newToken } from '../../core/remedy.ts';
 import type { Project } from '../../core/resources.ts';
+import { span } from '../../core/text.ts';
 import { moment } from '../../core/time.ts';
 import type { Session } from '../compose.ts';
 import { whyFailed } from '../exit.ts';
-import { present, span } from '../render/values.ts';
+import { present } from '../render/values.ts';
 import { check, type Finding } from './findings.ts';
 
 /** Whether the API answers this token at all. */

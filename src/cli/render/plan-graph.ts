@@ -2,8 +2,7 @@ import { nounOf } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { Operation, Plan, Verb } from '../../core/plan.ts';
 import { printable } from '../../core/text.ts';
-import { consequences } from '../../view/consequences.ts';
-import { openText } from './plan-groups.ts';
+import { consequences, openText } from '../../view/plan.ts';
 
 /** `waits`: for another operation, which is blocked, or for a write of an earlier run. */
 export type NodeSort = Verb | 'replace' | 'blocked' | 'waits';

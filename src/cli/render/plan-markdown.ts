@@ -11,8 +11,15 @@ import {
 import { commandLine, piecesOf, type Remedy, run } from '../../core/remedy.ts';
 import { counted, printable } from '../../core/text.ts';
 import { moment } from '../../core/time.ts';
-import { consequences, liveOf } from '../../view/consequences.ts';
-import { costLines, groupsOf, openText, type PlanLine, summaryLine } from './plan-groups.ts';
+import {
+  consequences,
+  costLines,
+  groupsOf,
+  liveOf,
+  openText,
+  type PlanLine,
+  summaryLine,
+} from '../../view/plan.ts';
 import { changeLines, declaredChanges } from './values.ts';
 
 /** The strictest of the usual forges limits a comment to 65,536 characters. The rest is for the caller's own text. */

@@ -1,6 +1,7 @@
 import type { Position } from '../../core/desired.ts';
 import { inFileOrder, type Plan } from '../../core/plan.ts';
 import { cut, svgText } from '../../core/text.ts';
+import { summaryLine } from '../../view/plan.ts';
 import {
   dashes,
   type Edge,
@@ -11,7 +12,6 @@ import {
   nodesOf,
   sortStyles,
 } from './plan-graph.ts';
-import { summaryLine } from './plan-groups.ts';
 
 /** In pixels. At a width of 1,000 five columns of usual names are readable. */
 const box = {

@@ -13,17 +13,18 @@ import {
 } from '../../core/plan.ts';
 import { counted, printable } from '../../core/text.ts';
 import { moment } from '../../core/time.ts';
-import { consequences, shownIds } from '../../view/consequences.ts';
-import type { Paint, Style } from '../terminal.ts';
 import {
+  consequences,
   costLines,
   groupsOf,
   newState,
   openText,
   type PlanLine,
   type Sign,
+  shownIds,
   summaryLine,
-} from './plan-groups.ts';
+} from '../../view/plan.ts';
+import type { Paint, Style } from '../terminal.ts';
 import { remedyLines } from './remedies.ts';
 import { changeLines, declaredChanges, shown, wrapped } from './values.ts';
 

@@ -1,9 +1,9 @@
 import { stripVTControlCharacters } from 'node:util';
 import type { Clock } from '../../core/clock.ts';
 import type { ProgressEvent } from '../../core/progress.ts';
+import { span } from '../../core/text.ts';
 import { type Io, paintFor } from '../terminal.ts';
 import { eventLines, type Progressed, type ProgressView, stepText, subject, Tally } from './progress.ts';
-import { span } from './values.ts';
 
 /** One operation in flight. Times are those of the run's clock, in ms. */
 interface ProgressRow {

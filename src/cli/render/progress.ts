@@ -10,14 +10,14 @@ import {
   warningsJson,
 } from '../../core/plan.ts';
 import type { ApplyReport, OperationResult, ProgressEvent } from '../../core/progress.ts';
-import { counted, printable } from '../../core/text.ts';
+import { counted, printable, span } from '../../core/text.ts';
 import { moment, timeOfDay } from '../../core/time.ts';
 import { waitsForWindow } from '../../view/condition.ts';
 import { time } from '../../view/facts.ts';
+import { blockedParts } from '../../view/plan.ts';
 import { type Io, type Paint, paintFor } from '../terminal.ts';
-import { blockedParts } from './plan-groups.ts';
 import { blockedLines, planWarnings, section, warningLines } from './plan-text.ts';
-import { present, requestsText, span } from './values.ts';
+import { present, requestsText } from './values.ts';
 
 /** Shows the progress of a run. */
 export interface ProgressView {

@@ -2,7 +2,7 @@ import { monthLine } from '../../core/decimal.ts';
 import type { KeyStatus } from '../../core/key-status.ts';
 import { firstWarnings, withoutRepeats } from '../../core/plan.ts';
 import { commandLine, run, waysWithBackups, waysWithIdle, waysWithIgnored } from '../../core/remedy.ts';
-import { counted, printable } from '../../core/text.ts';
+import { counted, printable, span } from '../../core/text.ts';
 import { moment } from '../../core/time.ts';
 import { ignoredName } from '../../view/bill.ts';
 import { pendingOperations } from '../../view/build.ts';
@@ -11,7 +11,7 @@ import { phaseWord, statusWord } from '../../view/words.ts';
 import type { Paint, Style } from '../terminal.ts';
 import { blockedLines, section, warningLines } from './plan-text.ts';
 import { remedyLines } from './remedies.ts';
-import { present, span } from './values.ts';
+import { present } from './values.ts';
 
 const styles: Readonly<Record<KeyStatus, Style>> = {
   converged: 'green',

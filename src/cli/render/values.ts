@@ -2,7 +2,7 @@ import { parseKey } from '../../core/keys.ts';
 import type { Change, Operation } from '../../core/plan.ts';
 import type { RequestCounts } from '../../core/progress.ts';
 import { addressEntry } from '../../core/restoring.ts';
-import { counted, flowYaml, printable } from '../../core/text.ts';
+import { counted, flowYaml, printable, span } from '../../core/text.ts';
 
 /** The items that are there, in order: `false` and `undefined` are left out, and a list counts as its items. */
 export function present<Item>(...parts: readonly (Item | readonly Item[] | false | undefined)[]): Item[] {
@@ -139,19 +139,6 @@ function isObjectList(value: unknown): value is readonly object[] {
 /** The end of a write. A refused write stays open until an operator or the spec ends it: the time is not that of the API. */
 export function endText(outcome: string, ms: number): string {
   return outcome === 'refused' ? `refused, and closed after ${span(ms)}` : `${outcome} after ${span(ms)}`;
-}
-
-/** `1 h 5 min`, `12 s`, `340 ms`. */
-export function span(ms: number): string {
-  if (ms < 1000) return `${Math.round(ms)} ms`;
-  const seconds = Math.round(ms / 1000);
-  if (seconds < 60) return `${seconds} s`;
-  if (seconds < 3600)
-    return `${Math.floor(seconds / 60)} min${seconds % 60 === 0 ? '' : ` ${seconds % 60} s`}`;
-  const hours = Math.floor(seconds / 3600);
-  if (hours >= 48) return `${Math.floor(hours / 24)} d`;
-  const minutes = Math.floor((seconds % 3600) / 60);
-  return `${hours} h${minutes === 0 ? '' : ` ${minutes} min`}`;
 }
 
 /** `3 writes, 2 probes, 52 reads (14 task polls)` */

@@ -4,7 +4,7 @@ import { counted, printable } from '../../core/text.ts';
 import { renamesOf } from '../../engine/claims/moves.ts';
 import { type Undoing, undoing } from '../../plan/undo.ts';
 import { kinds } from '../../reconcilers/registry.ts';
-import { undoTexts } from '../../view/consequences.ts';
+import { undoTexts } from '../../view/plan.ts';
 import type { Session } from '../compose.ts';
 import { mostWrites, runNamed, runsIn } from '../runs.ts';
 

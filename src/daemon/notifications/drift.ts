@@ -1,7 +1,7 @@
 import { canonicalJson } from '../../core/json.ts';
 import type { Change, Operation, Plan } from '../../core/plan.ts';
 import { flowYaml } from '../../core/text.ts';
-import { consequences } from '../../view/consequences.ts';
+import { consequences } from '../../view/plan.ts';
 
 /** Limits for one message, which is read on a telephone. The full list is in status, page and plan. */
 const most = { operations: 20, changes: 4, characters: 60 } as const;
