@@ -46,18 +46,6 @@ describe('src/cli: an entry under an earlier key of a renamed resource', () => {
     expect(scene.live).toEqual(live);
   });
 
-  test.each([
-    ['moved', { moved: { from: 'networks.b' } }],
-    ['id', { id: 32 }],
-  ])('`%s` confirms that the entry is for the resource', async (_name, more) => {
-    const { scene, operator } = await Scene.applied({ networks: { a: small } });
-    await operator.applied({ networks: { b: from('networks.a', small) } });
-    await operator.edit({ networks: { a: other } });
-    expect(scene.live.networks).toEqual([32]);
-    const { blocked } = await operator.edit({ networks: { a: { ...other, ...more } } });
-    expect(blocked.map(({ code }) => code)).not.toContain('recovered_unconfirmed');
-  });
-
   test('a reverted rename needs no decision, and a later edit replaces the resource', async () => {
     const networks = (name: string, body: object) => ({ ...prune, networks: { [name]: body } });
     const { scene, operator } = await Scene.applied(networks('a', { cidr: '10.20.0.0/24' }));
@@ -69,13 +57,6 @@ describe('src/cli: an entry under an earlier key of a renamed resource', () => {
     expect(scene.live.networks).not.toEqual(live.networks);
   });
 
-  test('an expired entry deletes no resource', async () => {
-    const { scene, operator } = await Scene.applied({ ...prune, servers: { a: bare } });
-    await operator.applied({ ...prune, servers: { b: { ...from('servers.a', bare), protect: true } } });
-    await operator.edit({ ...prune, servers: { a: { ...bare, expires: '2026-01-01T00:00:00Z' } } });
-    expect(scene.live.servers).toEqual([2001]);
-  });
-
   test('a forgotten resource is adopted again, and not replaced', async () => {
     const { scene, operator, bought } = await Scene.applied({ networks: { a: { cidr: '10.20.0.0/24' } } });
     operator.declare({});
@@ -83,22 +64,6 @@ describe('src/cli: an entry under an earlier key of a renamed resource', () => {
     operator.declare({ networks: { a: { cidr: '10.30.0.0/24' } } });
     for (let runs = 0; runs < 2; runs++) await operator.apply();
     expect(scene.live).toEqual(bought);
-  });
-
-  test.each([
-    ['with an address', withNew],
-    ['without an address', bare],
-  ])('a server %s that was forgotten while retiring is adopted again', async (_name, body) => {
-    const web = { ...body, replace: 'allowed' };
-    const { scene, operator } = await Scene.applied({ ...prune, servers: { web } });
-    await scene.answering('delete_server', forbidden, () =>
-      operator.edit({ ...prune, servers: { web: { ...web, image: 'debian-13' } } }),
-    );
-    expect(scene.live.servers).toEqual([2001, 2002]);
-    await operator.out('forget servers.web~2001');
-    await operator.applied(prune);
-    await operator.applied({ ...prune, servers: { web } });
-    expect(scene.live.servers).toEqual([2001]);
   });
 
   test('no server is created next to a server that was forgotten while retiring', async () => {
@@ -132,29 +97,5 @@ describe('src/cli: selections, and resources that are gone or not managed', () =
     operator.declare({ servers: { web: { ...web, image: 'debian-13' } } });
     await operator.apply('--exclude', 'servers.web.public_ipv4');
     expect(scene.live.ips).toContain(5001);
-  });
-
-  test('`managed: false` with the id of a deleted server is blocked as not found', async () => {
-    const { scene, operator } = await Scene.applied({ servers: { web: bare } });
-    scene.emulator.mutate({ do: 'delete_server', id: 2001 });
-    operator.declare({ servers: { web: { managed: false, id: 2001 } } });
-    for (let runs = 0; runs < 2; runs++) {
-      const { blocked } = await operator.apply();
-      expect(blocked.map(({ code }) => code)).toEqual(['not_found']);
-    }
-    expect(await operator.json('status')).toMatchObject({ billed: [] });
-  });
-
-  test('the interface in an unmanaged network follows the new name of the network', async () => {
-    const { operator } = await Scene.applied({
-      networks: { default: { managed: false } },
-      servers: { a: { ...bare, network_interfaces: ['default'] } },
-    });
-    const std = { managed: false, name: 'default', moved: { from: 'networks.default' } };
-    await operator.applied({
-      networks: { std },
-      servers: { a: { ...bare, network_interfaces: ['std'] } },
-    });
-    expect(await operator.json('plan')).toMatchObject({ warnings: [] });
   });
 });

@@ -1,28 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { resolveOf } from '../support/resolve.ts';
 import { rig } from '../support/rig.ts';
-import { converges, executed, head, shop } from './shop.ts';
+import { converges, head } from './shop.ts';
 
 describe('src/engine: reads that fail', () => {
-  test('permanently, inside one operation, are reported; other operations continue, and the intent stays open', async () => {
-    const played = rig();
-    const spec = `${shop}isos:\n  rescue: {url: "https://mirror.example.com/rescue.iso"}\n`;
-    played.fail({ path: 'read_iso', nth: 1, times: 1000 }, { do: 'answer', status: 500 });
-
-    const outcome = await played.apply(spec).catch((error: Error) => error);
-
-    const results = played.events.flatMap((event) => (event.type === 'ended' ? [event.result] : []));
-    expect(results.find(({ key }) => key === 'ips.one')?.outcome).toBe('done');
-    expect(results.find(({ key }) => key === 'isos.rescue')).toMatchObject({
-      outcome: 'unresolved',
-      code: 'read_failed',
-    });
-    expect(outcome).toBeDefined();
-    played.emulator.setFaults([]);
-    await converges(played, spec);
-    expect(executed(played, 'iso')).toBe(1);
-  });
-
   test('permanently, of a write that the spec no longer asks for, are reported with remedies', async () => {
     const played = rig();
     played.fail({ path: 'read_iso', nth: 1, times: 1000 }, { do: 'answer', status: 500 });

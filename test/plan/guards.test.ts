@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { ResourceKey } from '../../src/core/keys.ts';
 import { deletionsOf } from '../../src/core/plan.ts';
 import { summaryLine } from '../../src/view/plan.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders } from '../reconcilers/support.ts';
 import { resolveOf } from '../support/resolve.ts';
-import { applied, rig } from '../support/rig.ts';
+import { rig } from '../support/rig.ts';
 
 const networks = (...names: readonly string[]) =>
   `networks: {${names.map((name, at) => `${name}: {cidr: 10.${at + 1}.0.0/24}`).join(', ')}}\n`;
@@ -58,32 +57,6 @@ describe('src/plan/guards.ts', () => {
       'done',
     ]);
     expect(projectOf(emulator).networks).toHaveLength(2);
-  });
-
-  test('max_deletions counts only the deletions of a plan for one resource', async () => {
-    const { plan } = await applied(networks('a', 'b', 'c'));
-    const selection = { targets: ['networks.a' as ResourceKey], excludes: [] };
-    const planned = await plan('settings: {prune: true}\n', { selection });
-    expect(idsOf(planned)).toEqual(['delete:networks.a']);
-  });
-
-  test('max_deletions counts a replacement, also if the old server keeps a network in use', async () => {
-    const web = (cores: number, card: string) =>
-      `servers: {web: {${sliders.replace(/cores: \d+/, `cores: ${cores}`)}, replace: allowed${card}}}\n`;
-    const { plan } = await applied(`${networks('a', 'b')}${web(1, ', network_interfaces: [a]')}`);
-
-    expect(
-      codesOf(
-        await plan(
-          `settings: {prune: true, max_deletions: 1}\n${networks('a')}${web(2, ', network_interfaces: [a]')}`,
-        ),
-      ),
-    ).toEqual({ 'networks.b': 'max_deletions', 'servers.web': 'max_deletions' });
-    expect(codesOf(await plan(`settings: {prune: true, max_deletions: 1}\n${web(2, '')}`))).toEqual({
-      'networks.a': 'network_in_use',
-      'networks.b': 'max_deletions',
-      'servers.web': 'max_deletions',
-    });
   });
 
   test('max_deletions applies to all rounds of a run', async () => {

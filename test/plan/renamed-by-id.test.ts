@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { codesOf, sliders } from '../reconcilers/support.ts';
+import { sliders } from '../reconcilers/support.ts';
 import { applied } from '../support/rig.ts';
 
 const entries: Readonly<Record<string, (name: string, more: string) => string>> = {
@@ -32,27 +32,5 @@ describe('src/plan/draft.ts: a rename by the same id', () => {
       expect(left.filter((key) => /^\w+\.a\b/.test(key))).toEqual([]);
       expect((await played.plan(renamed)).operations).toEqual([]);
     });
-  });
-
-  test('an entry that cannot adopt the resource prevents its deletion', async () => {
-    const played = await applied('networks: {a: {cidr: 10.1.0.0/24}}\n');
-    const [bound] = await played.store.bindings();
-    const other = `settings: {prune: true}\nnetworks: {b: {id: ${bound?.id}, cidr: 10.9.0.0/24}}\n`;
-    const from = played.writes().length;
-
-    expect((await played.apply(other)).outcome).toBe('blocked');
-    expect(played.writes().slice(from)).toEqual([]);
-  });
-
-  test('an entry that is bound to another resource prevents the deletion of the one that it names', async () => {
-    const pruning = 'settings: {prune: true}\n';
-    const played = await applied(`${pruning}networks: {a: {cidr: 10.1.0.0/24}, b: {cidr: 10.2.0.0/24}}\n`);
-    const bound = (await played.store.bindings()).find(({ key }) => key === 'networks.a');
-
-    const report = await played.apply(`${pruning}networks: {b: {id: ${bound?.id}, cidr: 10.2.0.0/24}}\n`);
-
-    expect(codesOf(report)).toEqual({ 'networks.b': 'id_conflict' });
-    const { networks = [] } = played.emulator.world.projects[0] ?? {};
-    expect(networks.map(({ cidr }) => cidr)).toContain('10.1.0.0/24');
   });
 });

@@ -16,33 +16,6 @@ servers:
 `;
 
 describe('src/engine/claims/moves.ts', () => {
-  test('an entry takes another key without a write', async () => {
-    const world = await applied(before);
-    const ids = new Map((await world.store.bindings()).map(({ key, id }) => [key as string, id]));
-    const writes = world.writes().length;
-
-    const plan = await world.plan(after);
-    expect(plan.operations).toEqual([]);
-    expect(plan.blocked).toEqual([]);
-    expect(plan.warnings.map(({ code }) => code)).toContain('moved');
-    expect((await world.store.bindings()).some(({ key }) => key === 'servers.web-1')).toBe(true);
-
-    expect((await world.apply(after)).outcome).toBe('converged');
-    expect(world.writes()).toHaveLength(writes);
-    const bindings = new Map((await world.store.bindings()).map(({ key, id }) => [key as string, id]));
-    expect(bindings).toEqual(
-      new Map([
-        ['networks.back', ids.get('networks.backend')],
-        ['ips.www', ids.get('ips.web')],
-        ['servers.web', ids.get('servers.web-1')],
-        ['servers.web.network_interfaces.back', ids.get('servers.web-1.network_interfaces.backend')],
-        ['servers.web.firewall', ids.get('servers.web-1.firewall')],
-      ]),
-    );
-    expect((await world.plan(after)).warnings).toEqual([]);
-    expect((await world.plan(after)).operations).toEqual([]);
-  });
-
   test('an entry that was renamed without `moved` is reported, with the line to write', async () => {
     const world = await applied(before);
     const silent = after.replaceAll(/,? ?moved: \{from: [\w.-]+\}/g, '');

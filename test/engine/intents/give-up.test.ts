@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import type { ResourceKey } from '../../../src/core/keys.ts';
 import { resolving } from '../../support/resolve.ts';
 import { type Rig, rig } from '../../support/rig.ts';
 
@@ -51,20 +50,5 @@ describe('src/engine/intents/endings.ts: an unconfirmed purchase, and a claim of
     await played.resolve(text, 'servers.z', { type: 'absent' });
     expect((await played.apply(text)).outcome).toBe('converged');
     expect(held(played)).toMatchObject({ a: [await idOf(played, 'ips.x')] });
-  });
-});
-
-describe('src/engine/intents/endings.ts: an unconfirmed purchase, and a run that leaves out its dependency', () => {
-  test('the purchase waits for a run with the dependency, because no edit has given the purchase up', async () => {
-    const text = file('x: {}', server('a', '{ip: x}'));
-    const played = await doubted(file('x: {}'), 'create_server', text);
-    const without = { targets: [], excludes: ['ips.x' as ResourceKey] };
-    played.emulator.mutate({ do: 'delete_ip', id: 5001 });
-
-    expect((await played.apply(text, { selection: without })).blocked).toEqual([]);
-    expect((await played.store.openIntents()).map(({ phase }) => phase)).toEqual(['waiting']);
-    await played.resolve(text, 'servers.a', { type: 'absent' });
-    expect((await played.apply(text)).outcome).toBe('converged');
-    expect(held(played)).toEqual({ a: [await idOf(played, 'ips.x')] });
   });
 });
