@@ -17,13 +17,6 @@ async function creating(readings: Partial<Readings>, options: Parameters<typeof 
 }
 
 describe('src/emulator/visibility.ts', () => {
-  test('by default, reads show a new address and its server at once', async () => {
-    const { list, created, id } = await creating({});
-    expect(await list('/ips')).toMatchObject([{ server_id: id, primary: true }]);
-    expect(await list('/servers')).toMatchObject([{ id }]);
-    expect(created.body.data.ips).toHaveLength(1);
-  });
-
   test('an address that appears only at the end of its task is billed before, but in no read', async () => {
     const { list, call, clock, emulator, created, id } = await creating({ addressAt: 'taskDone' });
     expect(created.body.data).toMatchObject({ id, ipv4: null, ips: [] });

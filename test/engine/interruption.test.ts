@@ -6,9 +6,6 @@ import { rig } from '../support/rig.ts';
 import { virtualClock } from '../support/virtual-clock.ts';
 import { converges, executed, hour, shop } from './shop.ts';
 
-const server =
-  'servers: {web: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}}}\n';
-
 describe('src/engine/run/drain.ts: stop and halt', () => {
   test.each([
     'stop',
@@ -81,27 +78,6 @@ describe('src/engine/run/drain.ts: stop and halt', () => {
     }
   });
 
-  test('a store that loses the state ends the run, and also a run whose state was loaded a second time', async () => {
-    const larger = shop.replace(
-      'networks:',
-      '  more: {server_type: sliders-1, image: ubuntu-24.04, cores: 1, memory_mb: 1024, disk_gb: 20, public_ipv4: {new: true}}\nnetworks:',
-    );
-    for (const ms of moments(50_000, 90_000, 4_900)) {
-      const loss = new AbortController();
-      const played = rig();
-      const { clock } = played;
-      await converges(played, shop);
-      const empty = memoryState({ createdAt: clock.now(), lineage: 'new' });
-      played.restart(Object.defineProperty(empty, 'lost', { value: loss.signal }));
-      void clock.sleep(ms).then(() => loss.abort(new Error('lost')));
-      const before = clock.monotonic();
-
-      expect(await played.apply(larger).catch((error: unknown) => error)).toBe(loss.signal.reason);
-      expect(clock.monotonic() - before, `at ${ms}`).toBeLessThan(ms + 31_000);
-      expect(clock.sleeping).toBe(0);
-    }
-  });
-
   test('a state that cannot be written ends the run with its error, and nothing continues', async () => {
     const inner = memoryState({ createdAt: virtualClock().now(), lineage: 'test' });
     let full = false;
@@ -125,22 +101,5 @@ describe('src/engine/run/drain.ts: stop and halt', () => {
     expect(played.clock.sleeping).toBe(0);
     full = false;
     await converges(played, shop);
-  });
-
-  test.each([
-    ['sent once', []],
-    ['sent again after a refusal', [{ do: 'answer', status: 409, code: 'busy', retryAfter: 3 }]],
-  ] as const)('runs of 20 minutes end the wait for a lost creation together: %s', async (_name, before) => {
-    const played = rig();
-    const path = 'create_server';
-    const faults = [...before, { do: 'reset' } as const];
-    played.emulator.setFaults(faults.map((action) => faultRule({ path, nth: 1 }, action)));
-    const outcomes: string[] = [];
-    for (let runs = 0; runs < 4 && outcomes.at(-1) !== 'converged'; runs++) {
-      outcomes.push((await played.apply(server, { stop: played.signalAfter(20 * 60_000) })).outcome);
-      played.restart();
-    }
-    expect(outcomes).toEqual(['stopped', 'converged']);
-    expect(played.project.servers).toHaveLength(1);
   });
 });

@@ -73,20 +73,6 @@ describe('src/engine/operator/adopt-key.ts: a server whose entry has left the sp
   });
 });
 
-describe('src/reconcilers/network.ts: the key of a lost state', () => {
-  test('shows its network, although the first replay is lost', async () => {
-    const spec = 'networks: {backend: {cidr: 10.20.0.0/24}}\n';
-    const played = await applied(spec);
-    played.loseState();
-    played.fail({ path: 'create_network', nth: 6 }, { do: 'reset', effect: 'none', stored: false });
-
-    expect((await played.apply(spec)).outcome).toBe('converged');
-    const ended = played.events.flatMap((event) => (event.type === 'ended' ? [event.result.outcome] : []));
-    expect(new Set(ended)).toEqual(new Set(['done']));
-    expect(played.project.networks.filter(({ name }) => name === 'backend')).toHaveLength(1);
-  });
-});
-
 describe('src/engine/claims/release.ts: a server that another copy of the state has created again', () => {
   test.each([0, 30])('keeps its address when the operator adopts it, %i h later', async (hours) => {
     const spec = servers({ a: own });

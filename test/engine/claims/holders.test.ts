@@ -22,7 +22,6 @@ import {
   releasing,
   retiring,
 } from '../../../src/engine/claims/release.ts';
-import { lastCreation } from '../../../src/engine/claims/scope.ts';
 import type { Run } from '../../../src/engine/run.ts';
 import { bound } from '../../plan/support.ts';
 import { intentOf } from '../intents/stub-run.ts';
@@ -205,13 +204,6 @@ describe('src/engine/claims/claims.ts: a key that was answered with the resource
       asked([creation()], { bindings: [], claims: [claimed as never] }),
     );
     expect([...answered]).toEqual(is === 'released' ? [] : [['servers.a', claimed]]);
-  });
-
-  test('the last creation is the newest that has ended', async () => {
-    const [open, newest] = [creation({ phase: 'sending' }), creation({ id: 'new' })];
-    const deletion = creation({ verb: 'delete' });
-    const run = asked([open, deletion, creation({}, 'x'), newest, creation({ id: 'old' })]);
-    expect(await lastCreation(run, key('servers.a'))).toBe(newest);
   });
 });
 

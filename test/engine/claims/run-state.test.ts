@@ -187,28 +187,6 @@ describe('src/engine/claims/run-state.ts', () => {
     expect(forgotten[1]).toEqual({});
   });
 
-  test('the backups of a deleted server are claimed', async () => {
-    const deletion = intent('servers.a', 'server', {
-      verb: 'delete',
-      phase: 'accepted',
-      request: { name: 'delete_server', path: { id: 1 } },
-      preimage: { backups: ['b1'] },
-    });
-    const bindings = [
-      bound('servers.a', 'server', '1'),
-      bound('servers.a.backup', 'backup', 'b1', { parentId: '1' }),
-    ];
-    const { run, calls } = state({ bindings });
-    await run.state.close(deletion, { outcome: 'done', text: '' }, [
-      { ...release('servers.a'), gone: true },
-      release('servers.a.backup'),
-    ]);
-    const left = (calls[0]?.[3] as StateChange[]).flatMap((each) =>
-      each.type === 'claim' ? each.claim.holder.is : [],
-    );
-    expect(left).toEqual(['leftover']);
-  });
-
   const a = (more: object = {}) => bound('ips.a', 'ip', '1', more);
   const held = (id: string, parentId: string) => claim('ip', id, ignored, { parentId });
   const claims = (id: string) => ({ type: 'claim', claim: claim('ip', id, ignored) }) as const;

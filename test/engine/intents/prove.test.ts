@@ -6,7 +6,6 @@ const file = (cores: number, more = '') =>
   `ips: {web: {}}\nservers:\n  web: {server_type: sliders-1, image: ubuntu-24.04, cores: ${cores}, memory_mb: 1024, disk_gb: 20, public_ipv4: {ip: web}, replace: allowed${more}}\n`;
 /** More than the emulator can host, if it checks that. */
 const tooLarge = 64;
-const everything: Partial<Readings> = { besideUnknownField: 'everything', sizeBounds: 'on' };
 
 const servers = (played: Rig) => played.project.servers.map(({ id, cores }) => [id, cores]);
 const addresses = (played: Rig) => played.project.ips.map(({ id, serverId }) => [id, serverId]);
@@ -48,17 +47,5 @@ describe('src/engine/intents/prove.ts: the old server is deleted first', () => {
 
     const values = isUnproven ? '`cores: 4`, payment and quota' : 'payment and quota';
     expect(await unproven()).toMatchObject([{ message: expect.stringContaining(`unproven: ${values}.`) }]);
-  });
-
-  test('GPUs that only the old server uses do not block its replacement', async () => {
-    const gpu = (image: string) =>
-      `servers: {gpu: {server_type: gpu-fixed, image: ${image}, gpu_package: l40s-1, replace: allowed}}\n`;
-    const played = rig({ emulator: { readings: everything } });
-    await played.apply(gpu('ubuntu-24.04'));
-    for (const { packages } of played.emulator.world.serverTypes)
-      for (const sold of packages) sold.capacity = 0;
-
-    expect((await played.apply(gpu('debian-13'))).blocked).toEqual([]);
-    expect(played.project.servers.map(({ id }) => id)).toEqual([2002]);
   });
 });

@@ -3,7 +3,6 @@ import { partsOf } from '../../../src/core/intent.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import { memoryState } from '../../../src/state/sqlite-driver.ts';
 import { crashable } from '../../support/crashable.ts';
-import { profiled } from '../../support/profiled.ts';
 import { applied, type Rig, type RigOptions, rig, sliders as size } from '../../support/rig.ts';
 
 const large = size.replace('cores: 1', 'cores: 2');
@@ -62,19 +61,6 @@ describe('src/engine/intents/reserve-key.ts', () => {
     await played.apply(servers({ c: size }));
     expect(sentSince(played, before)).toEqual([2, 2]);
     expect(await reservations(played)).toEqual([['0', 0, 'reserved']]);
-  });
-
-  test('the key of a server image is reserved', async () => {
-    const played = profiled();
-    const images = (entries: string) => `${servers({ a: size })}server_images: {${entries}}\n`;
-    await played.apply(images('i: {server: a}'));
-    await played.apply(images('k: {server: a, moved: {from: server_images.i}}'));
-    await played.apply(images('k: {server: a}, i: {server: a}'));
-    expect(played.project.images).toHaveLength(2);
-    played.loseState();
-    const { blocked } = await played.apply(images('k: {server: a}, i: {server: a}'));
-    expect(blocked.map(({ key, code }) => `${key} ${code}`)).toEqual(['server_images.k key_conflict']);
-    expect(played.project.images).toHaveLength(2);
   });
 
   test('an edit of the scope reserves the key in the new scope', async () => {
@@ -143,24 +129,5 @@ describe('src/engine/intents/reserve-key.ts', () => {
     const before = played.writes().length;
     expect((await played.apply(passedOn)).outcome).toBe('converged');
     expect(sentSince(played, before)).toEqual([2, 2, '2 cores']);
-  });
-
-  test('an API that checks bodies first keeps the reservation', async () => {
-    const played = await renamedOnce({ emulator: { readings: { bodyCheck: 'beforeKey' } } });
-    await played.apply(passedOn);
-    played.loseState();
-    expect((await played.apply(passedOn)).blocked.map(({ key }) => key)).toContainEqual('servers.c');
-    expect(played.project.servers).toHaveLength(2);
-  });
-
-  describe('a lost state', () => {
-    test('adopts the server under the earlier key where `moved` names it again', async () => {
-      const played = await renamedOnce();
-      await played.apply(servers({ c: size }));
-      const lost = played.loseState();
-      expect((await played.apply(renamed)).blocked).toEqual([]);
-      expect((await lost.bindings()).map(({ key, id }) => `${key} ${id}`)).toEqual(['servers.c 2001']);
-      expect(played.project.servers).toHaveLength(1);
-    });
   });
 });
