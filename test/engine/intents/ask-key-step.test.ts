@@ -3,13 +3,13 @@ import type { WriteResult } from '../../../src/core/ports.ts';
 import { askKey, replayLater } from '../../../src/engine/intents/ask-key.ts';
 import {
   answer,
-  asRun,
   behaviour,
   fresh,
   intentOf,
   lost,
   replayed,
   reused,
+  runWith,
   sentAt,
   stubRun,
 } from './stub-run.ts';
@@ -46,13 +46,8 @@ async function ask(
   const marks: unknown[][] = [];
   const now = sentAt + ageMs;
   const made = stubRun({ ageMs });
-  const { deps } = made.run;
-  const run = asRun({
-    ...made.run,
-    facts: {
-      ...made.run.facts,
-      heldBy: (_request: unknown, spend: string) => (spend === 'none' ? held : undefined),
-    },
+  const run = runWith(made.run, {
+    facts: { heldBy: (_request: unknown, spend: string) => (spend === 'none' ? held : undefined) },
     gate: {
       isWaited: () => false,
       readyNext: () => void marks.push(['gate', 'next']),
@@ -67,16 +62,13 @@ async function ask(
       mark: (...given: unknown[]) => void marks.push(given),
     },
     deps: {
-      ...deps,
       random: { next: () => jitter },
       profile: { timeScale },
       store: {
-        ...deps.store,
         note: async () => behaviours,
         putNote: async (note: unknown) => notes.push(note),
       },
       writes: {
-        ...deps.writes,
         send: async ({ probe }: { probe?: number }, key: string) => {
           sent.push([probe, key]);
           return left.shift();

@@ -13,7 +13,7 @@ import {
   tryNextIncarnation,
   underFormerNames,
 } from '../../../src/engine/intents/next-incarnation.ts';
-import { asRun, intentOf, sentAt, stubRun } from './stub-run.ts';
+import { intentOf, runWith, sentAt, stubRun } from './stub-run.ts';
 
 const keyOf = (write: object) => `vdcsync-${hash('sha256', canonicalJson(write as never), 'base64url')}`;
 const entry = { value: { cidr: '10.0.0.0/24' }, protect: true };
@@ -50,18 +50,16 @@ function beginning({
     idOf: (key: string) => (key === 'servers.x' ? '1' : undefined),
     childrenOf: () => [],
   };
-  const run = asRun({
-    ...made.run,
+  const run = runWith(made.run, {
     ...{ world, desired: { projectId: 4711, ...(scope === undefined ? {} : { scope }) } },
     bindings: new Map(bound.map((id) => ['networks.x', { id }])),
     kindOf: (name: Intent['kind']) => ({ ...made.run.kindOf(name), billing: { priceNow: () => price } }),
-    facts: { ...made.run.facts, exhaustedOf: (key: string) => [`exhausted ${key}`] },
+    facts: { exhaustedOf: (key: string) => [`exhausted ${key}`] },
     cache: { since: (at: number) => ({ at, apiNow: () => 1_000 + at }), forget: () => {} },
     begin: async (intent: Intent) => void log.push(intent),
     close: async (_intent: unknown, ended: { outcome: string }, changes: unknown) =>
       void log.push([ended.outcome, changes]),
     deps: {
-      ...made.run.deps,
       random: { next: () => random },
       store: {
         ...{ claimProject: async (id: number) => void log.push(`project ${id}`) },
@@ -76,7 +74,6 @@ function beginning({
         note: async () => ({ create_network: behaviour }),
       },
       writes: {
-        ...made.run.deps.writes,
         ...{ digest: ({ name }: { name: string }) => `sent ${name}` },
         send: async () => left.shift(),
       },
@@ -338,11 +335,9 @@ describe('src/engine/intents/next-incarnation.ts', () => {
         return edited;
       },
     };
-    const run = asRun({
-      ...made.run,
+    const run = runWith(made.run, {
       kindOf: () => ({ timing: { urgency: 1 }, writes: 'writes' in given ? given.writes : writes }),
       facts: {
-        ...made.run.facts,
         heldBy: (_request: unknown, spend: string) => (spend === 'none' && 'held' in given ? {} : undefined),
       },
       observe: async (of: string) => void asks.push(of),
@@ -387,11 +382,8 @@ describe('src/engine/intents/next-incarnation.ts', () => {
   test('a conflict without a mark asks too, and keeps the number of its sends', async () => {
     expect(await again(asked({ unconfirmed: undefined }))).toHaveLength(2);
     const made = beginning({ answers: [taken], behaviour: storesRefusals });
-    const run = asRun({
-      ...made.run,
-      kindOf: () => ({ timing: {}, writes: { request: () => edited } }),
-    });
-    await askAgain(run, asked());
+    const kindOf = () => ({ timing: {}, writes: { request: () => edited } });
+    await askAgain(runWith(made.run, { kindOf }), asked());
     expect(made.recorded.at(-1)).toEqual({ sends: 4, lastSentAt: sentAt + 7, lastSentApiAt: 5 });
   });
 
@@ -421,10 +413,8 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     });
     const changes: unknown[] = [];
     const asked: unknown[] = [];
-    const { store } = made.run.deps;
     const left = [...given.verdicts];
-    const run = asRun({
-      ...made.run,
+    const run = runWith(made.run, {
       world: {
         ...made.run.world,
         ipsOf: (id: string) => (id === '1' ? given.ips : []),
@@ -439,7 +429,6 @@ describe('src/engine/intents/next-incarnation.ts', () => {
         writes: { request: ({ subject }: { subject: { desired: object } }) => subject.desired && request },
       }),
       facts: {
-        ...made.run.facts,
         heldBy: (_request: unknown, spend: string) => (spend === 'none' && given.held ? {} : undefined),
       },
       read: async (read: () => unknown) => {
@@ -452,7 +441,6 @@ describe('src/engine/intents/next-incarnation.ts', () => {
       },
       change: async (these: readonly unknown[]) => void changes.push(...these),
       deps: {
-        ...made.run.deps,
         clock: { ...made.run.deps.clock, sleep: async (ms: number) => void asked.push(['slept', ms]) },
         kinds: new Map([
           [
@@ -466,7 +454,6 @@ describe('src/engine/intents/next-incarnation.ts', () => {
           ],
         ]),
         store: {
-          ...store,
           note: async () => ({ create_network: storesRefusals }),
           lastAttempt: async (...of: [never, never, never]) => {
             asked.push(of);
@@ -571,8 +558,7 @@ describe('src/engine/intents/next-incarnation.ts: the requests under earlier nam
     } as never;
     const subject = { key: 'servers.c', kind: 'server', desired: resource };
     const { run } = beginning({ subjects: [subject] });
-    const of = asRun({
-      ...run,
+    const of = runWith(run, {
       line: () => new Set(line),
       kindOf: () => ({
         writes: {

@@ -14,7 +14,7 @@ import {
   serverInCreation,
   withServer,
 } from '../../../src/engine/intents/bound-by.ts';
-import { asRun, intentOf, sentAt, stubRun } from './stub-run.ts';
+import { intentOf, runWith, sentAt, stubRun } from './stub-run.ts';
 
 const minute = 60_000;
 const server = 'servers.a' as ResourceKey;
@@ -67,8 +67,7 @@ function running({
     idOf: (key: string) => (key === server ? seen : `id of ${key}`),
     observed: new Map([server, wall, 'servers.b'].map((key) => [key, {}])),
   };
-  const run = asRun({
-    ...made.run,
+  const run = runWith(made.run, {
     world,
     intents: new Map(open.map((each) => [each.key, each])),
     bindings: new Map(bound === undefined ? [] : [[server, bound]]),

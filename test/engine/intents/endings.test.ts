@@ -17,7 +17,7 @@ import {
   warn,
 } from '../../../src/engine/intents/endings.ts';
 import { notThere } from '../../../src/engine/intents/not-there.ts';
-import { asRun, intentOf, sentAt, stubRun } from './stub-run.ts';
+import { intentOf, runWith, sentAt, stubRun } from './stub-run.ts';
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -36,8 +36,7 @@ function ending(more: { readonly past?: readonly object[] } = {}) {
     asked.push(of);
     return more.past ?? [];
   };
-  const { deps } = made.run;
-  const run = asRun({ ...made.run, close: close2, deps: { ...deps, store: { ...deps.store, intents } } });
+  const run = runWith(made.run, { close: close2, deps: { store: { intents } } });
   return { run, changes, asked };
 }
 const kept = { type: 'next_incarnation', key: 'networks.x' } as never;
@@ -223,10 +222,8 @@ describe('src/engine/intents/not-there.ts', () => {
   ) {
     const made = stubRun({ past: before });
     const changes: unknown[] = [];
-    const run = asRun({
-      ...made.run,
+    const run = runWith(made.run, {
       facts: {
-        ...made.run.facts,
         heldBy: (_: unknown, spend: string) =>
           'held' in behaviour && spend === 'none' ? { code: 'x', reason: '' } : undefined,
       },
@@ -234,10 +231,7 @@ describe('src/engine/intents/not-there.ts', () => {
         made.ends.push(given as never);
         changes.push(...all);
       },
-      deps: {
-        ...made.run.deps,
-        store: { ...made.run.deps.store, note: async () => ({ create_network: behaviour }) },
-      },
+      deps: { store: { note: async () => ({ create_network: behaviour }) } },
     });
     const progress = await notThere({ run, intent: intentOf(write) }, {
       verdict: 'not_done',

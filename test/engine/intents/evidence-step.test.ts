@@ -3,7 +3,7 @@ import type { Evidence } from '../../../src/core/evidence.ts';
 import type { InPhase, Intent } from '../../../src/core/state.ts';
 import { finish, readForEffect, seenSince } from '../../../src/engine/intents/evidence.ts';
 import { kinds } from '../../../src/reconcilers/registry.ts';
-import { asRun, intentOf, sentAt, stubRun } from './stub-run.ts';
+import { intentOf, runWith, sentAt, stubRun } from './stub-run.ts';
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -86,8 +86,7 @@ function reading({
     ...{ key: 'servers.x.firewall', kind: 'firewall', parent: 'servers.x' },
     desired: { managed: true, value: { enabled: true } },
   };
-  const run = asRun({
-    ...made.run,
+  const run = runWith(made.run, {
     ...{
       halt,
       gate: { firewallAfterMs: firewall ? 1 : 0, postpone: (...given: unknown[]) => told.push(given) },
@@ -133,7 +132,6 @@ function reading({
       },
     }),
     deps: {
-      ...made.run.deps,
       reads: (lane: string) => lane,
       tasks: {
         ...{ usual: async () => 5 * minute, longest: async () => longestMs, earliest: async () => 9 },
@@ -143,7 +141,7 @@ function reading({
           return task;
         },
       },
-      store: { ...made.run.deps.store, incarnation: async () => 0, lastAttempt: async () => -1 },
+      store: { incarnation: async () => 0, lastAttempt: async () => -1 },
     },
     close: async (_intent: unknown, ended: object, given: readonly { readonly type: string }[]) => {
       made.ends.push({ ...ended });

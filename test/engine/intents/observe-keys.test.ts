@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { WriteResult } from '../../../src/core/ports.ts';
 import { calibrated, isUnaskable, observeKeys, spareKey } from '../../../src/engine/intents/probe-key.ts';
-import { answer, asRun, intentOf, stubRun } from './stub-run.ts';
+import { answer, intentOf, runWith, stubRun } from './stub-run.ts';
 
 const named = answer(422, { code: 'invalid', invalidParams: [{ name: 'vdcsync_probe', reason: '' }] });
 const again = { ...named, replayed: true };
@@ -76,13 +76,10 @@ describe('src/engine/intents/probe-key.ts', () => {
     const left = [...good];
     const made = stubRun();
     const store = { note: async (name: string) => (name === 'key_behaviour' ? note : undefined) };
-    const run = asRun({
-      ...made.run,
+    const run = runWith(made.run, {
       deps: {
-        ...made.run.deps,
         store: { ...store, putNote: async (...given: unknown[]) => void notes.push(given) },
         writes: {
-          ...made.run.deps.writes,
           send: async ({ name, probe }: { name: string; probe: number }, key: string) => {
             sent.push([name, probe, key.length]);
             return left.shift() ?? lost;
@@ -116,10 +113,8 @@ describe('src/engine/intents/probe-key.ts', () => {
 
   test('an inconclusive answer is not kept', async () => {
     const { run, notes } = await calibrate({ create_network: stores });
-    const unsent = { ...run.deps.writes, send: async () => lost };
-    const store = { ...run.deps.store, note: async () => undefined };
-    const deps = { ...run.deps, store, writes: unsent } as never;
-    expect(await calibrated({ ...run, deps }, intentOf({}))).toBe(lost);
+    const deps = { store: { note: async () => undefined }, writes: { send: async () => lost } };
+    expect(await calibrated(runWith(run, { deps }), intentOf({}))).toBe(lost);
     expect(notes).toEqual([]);
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { WriteRequest, WriteResult } from '../../../src/core/ports.ts';
 import { isProvable, knownChecks, prove, provedBefore } from '../../../src/engine/intents/prove.ts';
 import { kinds as registered } from '../../../src/reconcilers/registry.ts';
-import { answer, asRun, stubRun } from './stub-run.ts';
+import { answer, runWith, stubRun } from './stub-run.ts';
 
 const minute = 60_000;
 const refused = (...names: readonly string[]) =>
@@ -36,7 +36,6 @@ function running({ answers = [], note = known, marked = {}, timeScale = 1, ...gi
   const left = [...answers];
   const log: unknown[] = [];
   const made = stubRun();
-  const { deps } = made.run;
   const fields = { cores: [5, 7] };
   const server = {
     ...{ key: 'servers.a', kind: 'server', binding: { id: '1' } },
@@ -69,8 +68,7 @@ function running({ answers = [], note = known, marked = {}, timeScale = 1, ...gi
     observed: new Map(),
     childrenOf: () => [],
   };
-  const run = asRun({
-    ...made.run,
+  const run = runWith(made.run, {
     desired: { projectId: 4711 },
     world,
     kindOf: () => kinds.get('server'),
@@ -80,11 +78,9 @@ function running({ answers = [], note = known, marked = {}, timeScale = 1, ...gi
       mark: (id: string, moment: string) => void log.push(`${moment} ${id}`),
     },
     deps: {
-      ...deps,
       kinds,
       profile: { timeScale },
       store: {
-        ...deps.store,
         note: async (name: string) => (name === 'proof_reach' ? note : undefined),
         putNote: async (name: string, value: unknown) => void log.push({ [name]: value }),
         claimProject: async (id: number) => void log.push(`project ${id}`),
@@ -96,7 +92,6 @@ function running({ answers = [], note = known, marked = {}, timeScale = 1, ...gi
         },
       },
       writes: {
-        ...made.run.deps.writes,
         digest: ({ name, probe }: WriteRequest) => `${name} ${probe}`,
         send: async ({ probe }: WriteRequest) => {
           log.push(`send ${probe}`);

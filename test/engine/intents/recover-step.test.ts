@@ -18,7 +18,7 @@ import { kinds } from '../../../src/reconcilers/registry.ts';
 import { worldOf } from '../../plan/support.ts';
 import { load, sliders } from '../../support/rig.ts';
 import { Texts } from '../../support/texts.ts';
-import { answer, asRun, fresh, intentOf, lost, replayed, reused, sentAt, stubRun } from './stub-run.ts';
+import { answer, fresh, intentOf, lost, replayed, reused, runWith, sentAt, stubRun } from './stub-run.ts';
 
 const hour = 3_600_000;
 /** The refusals of a probe: of an unused key, of a key that an earlier state fenced, and of a key that holds an answer. */
@@ -96,15 +96,13 @@ function running(given: Given) {
       return seen.shift();
     },
   });
-  const run = asRun({
-    ...stub.run,
+  const run = runWith(stub.run, {
     ...{ world, desired: { ...desired, resources }, intents },
     bindings: new Map(bindings.map((each) => [(each as { key: string }).key, each])),
     claims: new Map(claims.map((each) => [objectName(each), each])),
     cache: { since: () => ({ apiNow: () => sentAt, findNetworkInterfaces: async () => [] }) },
     observe: async () => world,
     facts: {
-      ...stub.run.facts,
       allPaused: () => (given.paused ? {} : undefined),
       heldBy: (_request: object, spend: string) =>
         given.held?.(spend, log.filter((each) => each === 'send' || each === 'probe').length)
@@ -150,7 +148,6 @@ function running(given: Given) {
       log.push(`${ended.outcome} ${intent.key}${why}: ${ended.text}`);
     },
     deps: {
-      ...stub.run.deps,
       kinds,
       clock: { ...stub.run.deps.clock, sleep: async (ms: number) => void log.push(`sleep ${ms / 1000} s`) },
       tasks: {
@@ -160,7 +157,6 @@ function running(given: Given) {
         },
       },
       store: {
-        ...stub.run.deps.store,
         intents: async (of: { key?: string; outcome?: string; limit: number }) => {
           if (of.limit < 50) return [];
           return [...begun.filter(() => of.limit > 50), ...(given.past ?? [])].filter(
@@ -185,7 +181,6 @@ function running(given: Given) {
           ),
       },
       writes: {
-        ...stub.run.deps.writes,
         send: async ({ probe }: { probe?: number }) => {
           log.push(probe === undefined ? 'send' : 'probe');
           return answers.shift() ?? lost;

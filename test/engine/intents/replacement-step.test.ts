@@ -15,7 +15,7 @@ import {
 } from '../../../src/engine/intents/revalidate.ts';
 import { kinds } from '../../../src/reconcilers/registry.ts';
 import { load } from '../../support/rig.ts';
-import { asRun, intentOf, sentAt, stubRun } from './stub-run.ts';
+import { intentOf, runWith, sentAt, stubRun } from './stub-run.ts';
 
 const key = (name: string) => name as ResourceKey;
 const kindOf = (name: string) => takeApart(key(name)).kind;
@@ -94,18 +94,14 @@ function playing(given: Given) {
   );
   const made = stubRun({ claims: given.claims ?? [], more: given.more ?? {} });
   const ages: number[] = [];
-  const run = asRun({
-    ...made.run,
+  const run = runWith(made.run, {
     ...{ world, desired: { settings: world.settings }, mode: { destroy: given.destroy === true } },
     ...{
       line: (of: { key: ResourceKey }) => new Set([of.key, ...(given.line ?? [])]),
       held: () => undefined,
     },
     intents: new Map(open.map((each) => [each.key, each])),
-    facts: {
-      ...made.run.facts,
-      heldBy: (_request: object, spend: string) => (spend === 'adds' ? given.held : undefined),
-    },
+    facts: { heldBy: (_request: object, spend: string) => (spend === 'adds' ? given.held : undefined) },
     cache: {
       since: (at: number) => ({
         apiNow: () => undefined,
@@ -116,11 +112,9 @@ function playing(given: Given) {
       }),
     },
     deps: {
-      ...made.run.deps,
       kinds: stubs,
       clock: { now: () => sentAt, monotonic: () => 100_000 },
       store: {
-        ...made.run.deps.store,
         intents: async (filter: { readonly key?: string }) => {
           if (filter.key === undefined) made.calls.push(['intents', filter]);
           return past.filter((each) => each.key === filter.key);

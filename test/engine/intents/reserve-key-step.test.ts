@@ -10,13 +10,13 @@ import {
 import { reserveUnreached, unreachedKeys } from '../../../src/engine/run/unreached-keys.ts';
 import {
   answer,
-  asRun,
   behaviour,
   fresh,
   intentOf,
   lost,
   replayed,
   reused,
+  runWith,
   sentAt,
   stubRun,
 } from './stub-run.ts';
@@ -62,16 +62,12 @@ function reserving({
   const desired = { key, kind, managed: true, value: { name: 'x' }, named: true, ...entry };
   const subject = { key, kind, desired };
   const keep = (intent: Intent) => void intents.set(intent.key, intent);
-  const run = asRun({
-    ...made.run,
+  const run = runWith(made.run, {
     intents,
     ...{ mode, desired: { projectId: 4711, digest: 'd', ...(scope === undefined ? {} : { scope }) } },
     bindings: new Map(bindings.map((each) => [each.key, each])),
     world: { subjects: new Map([[subject.key, subject]]), observed: new Map(), childrenOf: () => [] },
-    facts: {
-      ...made.run.facts,
-      heldBy: (_request: unknown, spend: string) => (spend === 'none' ? held : undefined),
-    },
+    facts: { heldBy: (_request: unknown, spend: string) => (spend === 'none' ? held : undefined) },
     stopwatch: {
       since: (_id: string, _moment: string, at: number) => at,
       isMarked: () => false,
@@ -92,10 +88,8 @@ function reserving({
       if (outcome !== 'void') attempts.set(intent.key, intent.attempt);
     },
     deps: {
-      ...made.run.deps,
       profile: { timeScale: 1 },
       store: {
-        ...made.run.deps.store,
         intents: async (of: { readonly key: string }) => past.filter((each) => each.key === of.key),
         note: async () => behaviours,
         putNote: async () => {},
@@ -103,7 +97,6 @@ function reserving({
         lastAttempt: async (key: string) => attempts.get(key) ?? -1,
       },
       writes: {
-        ...made.run.deps.writes,
         send: async ({ name, probe }: { readonly name: string; readonly probe?: unknown }) => {
           sent.push(probe);
           expect(name).toBe('create_network');

@@ -4,7 +4,7 @@ import type { Intent } from '../../../src/core/state.ts';
 import { advance, send } from '../../../src/engine/intents/settle.ts';
 import { worldOf } from '../../plan/support.ts';
 import { load } from '../../support/rig.ts';
-import { asRun, intentOf, sentAt, stubRun } from './stub-run.ts';
+import { intentOf, runWith, sentAt, stubRun } from './stub-run.ts';
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -41,8 +41,7 @@ function running({
   const spends: unknown[] = [];
   const stop = new AbortController();
   const made = { ...stubRun({ ageMs }), stale: [] as string[] };
-  const run = asRun({
-    ...made.run,
+  const run = runWith(made.run, {
     ...{ stop: stop.signal, halt: stop.signal, bindings, world: { childrenOf: () => [], ...world } },
     observe: async (key: string) => {
       observed.push(key);
@@ -53,7 +52,6 @@ function running({
       return 't';
     },
     facts: {
-      ...made.run.facts,
       heldBy: (_request: unknown, spend: unknown) => {
         spends.push(spend);
         return held;
@@ -67,11 +65,10 @@ function running({
       mark: (_id: string, moment: string) => void made.stale.push(moment),
     },
     deps: {
-      ...made.run.deps,
       clock: { now: () => at.now, monotonic: () => at.now },
-      store: { ...made.run.deps.store, ...(isOwned === 'unknown' ? {} : { isOwned: () => isOwned }) },
+      store: isOwned === 'unknown' ? {} : { isOwned: () => isOwned },
       writes: {
-        ...{ token: () => 't', room: async () => {}, digest: () => digest },
+        digest: () => digest,
         send: async (request: unknown, key: string, token: string, mayGo: () => boolean) => {
           sent.push([request, key, token]);
           return mayGo() ? result : { type: 'unsent', reason: 'it may not go' };

@@ -100,6 +100,27 @@ export function asRun({ line, held, ...members }: Record<string, unknown>): Run 
   return { ...members, ...lines, ...Object.fromEntries(grouped) } as never;
 }
 
+interface Members extends Record<string, unknown> {
+  readonly facts?: object;
+  readonly deps?: { readonly store?: object; readonly writes?: object; readonly [name: string]: unknown };
+}
+
+/** The run with these members. Of its facts, dependencies, store and writes, it keeps those that are not named. */
+export function runWith(
+  run: Run,
+  { facts, deps: { store, writes, ...deps } = {}, ...members }: Members,
+): Run {
+  return asRun({
+    ...{ ...run, ...members },
+    facts: { ...run.facts, ...facts },
+    deps: {
+      ...{ ...run.deps, ...deps },
+      store: { ...run.deps.store, ...store },
+      writes: { ...run.deps.writes, ...writes },
+    },
+  });
+}
+
 /** A conclusive answer with this status. */
 export const answer = (status: number, more: Partial<Conclusive> = {}): Conclusive => ({
   ...{ type: 'answer', status, requestId: 'req_1', replayed: false },

@@ -19,7 +19,7 @@ import {
   settled,
   takeOver,
 } from '../../../src/engine/intents/transfer.ts';
-import { asRun, intentOf, sentAt, stubRun } from './stub-run.ts';
+import { intentOf, runWith, sentAt, stubRun } from './stub-run.ts';
 
 const bound = (key: string, kind: string, id: string, more: object = {}) =>
   ({
@@ -52,8 +52,7 @@ function running({
   const changes: StateChange[][] = [];
   const given: unknown[] = [];
   const byKey = new Map(bindings.map((each) => [each.key, each]));
-  const run = asRun({
-    ...made.run,
+  const run = runWith(made.run, {
     ...{ bindings: byKey, intents: new Map(open.map((each) => [each.key, each])) },
     claims: new Map(claims.map((each) => [`${each.kind} ${each.id}`, each])),
     desired: { settings, resources: subjects, ...(scope === undefined ? {} : { scope }) },
@@ -489,7 +488,7 @@ describe('src/engine/intents/transfer.ts', () => {
       afterMs: 5,
     });
     const exchanged = running();
-    const run = asRun({ ...exchanged.run, read: async () => undefined });
+    const run = runWith(exchanged.run, { read: async () => undefined });
     expect(await endSuperseded(run, superseded(address))).toEqual({ now: 'again', afterMs: 0 });
   });
 });
