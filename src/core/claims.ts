@@ -46,11 +46,15 @@ export type Recovered = 'found' | 'taken';
  * object passes from one holder to the next in one transaction.
  */
 export type Holder =
-  /** Not of this spec: the operator said so, or `unmanaged: ignore` did. `formerKeys`: the keys answered with the object. */
+  /**
+   * Not of this spec: the operator said so, or `unmanaged: ignore` did. `formerKeys`: the keys answered with the object.
+   * `before`: the holder before, which has the object again after `ignore --undo`.
+   */
   | {
       readonly is: 'ignored';
       readonly by: 'operator' | 'file';
       readonly formerKeys?: readonly ResourceKey[];
+      readonly before?: Extract<Holder, { readonly is: 'found' | 'released' }>;
     }
   /**
    * Its binding to the key ended, and the object stays unchanged. If the entry of the key returns, it takes the object

@@ -186,7 +186,10 @@ export function waysWithIdle(id: string, address: string): readonly Remedy[] {
   ];
 }
 
-/** Ends that a resource is ignored. */
+/** Lets vdcsync manage released resources again, and ends that a resource is ignored. */
 export function waysWithIgnored(): readonly Remedy[] {
-  return [run('ignore', ['--undo', 'ID'], { when: 'with the id of a server, or an address' })];
+  return [
+    outside('put the entry of a released resource back into the spec'),
+    run('ignore', ['--undo', 'ID'], { when: 'with the id of an ignored server, or an address' }),
+  ];
 }

@@ -147,7 +147,9 @@ function recovered(draft: Draft, { world, destroy }: GuardInput): Objection | un
   const loses = verdict.verdict === 'update' && verdict.loses !== undefined;
   if (verdict.verdict !== 'delete' && verdict.verdict !== 'replace' && !loses) return undefined;
   const server = subject.parent === undefined ? undefined : world.subjects.get(subject.parent);
-  const owner = server?.binding?.recovered === 'taken' ? server : subject;
+  // A resource that was taken over with its server is confirmed with it.
+  const isWithServer = server?.binding !== undefined && subject.binding?.recovered === 'taken';
+  const owner = isWithServer || server?.binding?.recovered === 'taken' ? server : subject;
   const { binding } = owner;
   if (!binding?.recovered) return undefined;
   if (binding.recovered === 'taken' && (destroy || isStated(owner))) return undefined;

@@ -10,7 +10,7 @@ import type { Binding, Intent } from '../core/state.ts';
 import { type Draft, draftOne, isToBeMade } from './draft.ts';
 import type { GuardInput, Objection, PlanFacts } from './objections.ts';
 import { isSecondHalf } from './replacements.ts';
-import { described, ignoring, isNone, notOurs, type Register, unmanagedFor } from './unmanaged.ts';
+import { described, ignoring, isNone, notOurs, unmanagedFor } from './unmanaged.ts';
 
 /** The condition and the consequence of `unmanaged: ignore`. */
 export const ignoringAll =
@@ -117,7 +117,8 @@ export function lineOpen(
       : undefined;
   const isBought = verdict.verdict === 'create' || verdict.verdict === 'replace';
   if (!isBought || desired === undefined) return undefined;
-  if (binding !== undefined || isSecondHalf(input, key)) return besideReleased(desired, register, world);
+  const line = register.line(desired);
+  if (binding !== undefined || isSecondHalf(input, key)) return besideReleased(desired, line, input);
   const elsewhere = register.answeredElsewhere.get(key);
   if (elsewhere !== undefined)
     return 'key' in elsewhere
@@ -128,7 +129,12 @@ export function lineOpen(
   const held = register.held(key);
   // The question to the key has ended in this run. The next plan adopts the resource, if it is not the one that is gone.
   const isNew = held?.holder.is === 'found' && (desired.held === undefined || desired.id !== held.id);
-  return isNew ? answeredWith(desired, held.id, world) : undefined;
+  if (isNew) return answeredWith(desired, held.id, world);
+  // The operator has given the object of this line to another entry, and that entry has left its own.
+  const takers = [...world.subjects.values()].filter(({ binding: taken }) =>
+    taken?.formerKeys?.some((each) => line.has(each)),
+  );
+  return besideReleased(desired, new Set(takers.map((each) => each.key)), input);
 }
 
 /** A key of the line was answered with the resource. Under `unmanaged: ignore`, that may be one of another spec. */
@@ -196,10 +202,12 @@ function takenBackSoon({ subjects }: World, key: ResourceKey): Objection | undef
   };
 }
 
-/** The bound resource is gone or replaced, and another resource of its line was released, or was found under a key. */
-function besideReleased(entry: DesiredResource, register: Register, world: World): Objection | undefined {
-  const { key, kind } = entry;
-  const line = register.line(entry);
+/** Another resource of these keys was released, or was found under a key, and may be the one of the entry. */
+function besideReleased(
+  { key, kind }: DesiredResource,
+  line: ReadonlySet<ResourceKey>,
+  { register, world }: GuardInput,
+): Objection | undefined {
   const left = register.claims
     .filter(isHeldClaim)
     .find((claim) => claim.kind === kind && line.has(heldKeysOf(claim)[0]));
@@ -212,7 +220,7 @@ function besideReleased(entry: DesiredResource, register: Register, world: World
   if (isNone(found)) return undefined;
   return {
     code: 'unmanaged_resources',
-    reason: `${described(found)} was ${left.holder.is === 'found' ? `created under the idempotency key of ${left.holder.key}` : `released from ${key} before`}, and may still exist: a creation could be a duplicate`,
+    reason: `${described(found)} was ${left.holder.is === 'found' ? `created under the idempotency key of ${left.holder.key}` : `released from ${heldKeysOf(left)[0]} before`}, and may still exist: a creation could be a duplicate`,
     remedies: [
       run('adopt', [key, left.id], { when: `if ${key} shall be ${described(found)}` }),
       { ...ignoring(found), when: notOurs(found) },

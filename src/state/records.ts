@@ -75,13 +75,20 @@ const binding = z.looseObject({
 });
 
 const by = z.enum(['operator', 'file']);
+const released = z.looseObject({
+  ...{ is: z.literal('released'), by, formerKey: text, formerKeys: texts.optional() },
+});
+const found = z.looseObject({
+  ...{ is: z.literal('found'), key: text, taskId: text.optional(), scope: text.optional() },
+  ...{ askedFor: text.optional(), formerKeys: texts.optional() },
+});
 const holder = z.discriminatedUnion('is', [
-  z.looseObject({ is: z.literal('ignored'), by, formerKeys: texts.optional() }),
-  z.looseObject({ is: z.literal('released'), by, formerKey: text, formerKeys: texts.optional() }),
   z.looseObject({
-    ...{ is: z.literal('found'), key: text, taskId: text.optional(), scope: text.optional() },
-    ...{ askedFor: text.optional(), formerKeys: texts.optional() },
+    ...{ is: z.literal('ignored'), by, formerKeys: texts.optional() },
+    before: z.discriminatedUnion('is', [released, found]).optional(),
   }),
+  released,
+  found,
   z.looseObject({ is: z.literal('leftover'), formerKey: text }),
   z.looseObject({
     ...{ is: z.literal('unidentified'), key: text, incarnation: text.optional() },

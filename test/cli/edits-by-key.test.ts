@@ -78,6 +78,55 @@ describe('src/cli: an entry under an earlier key of a renamed resource', () => {
   });
 });
 
+describe('src/cli: an entry returns whose resource had another holder since', () => {
+  const ways = [
+    ['the operator ignored it and took that back', {}, ['ignore 2001', 'ignore --undo 2001']],
+    ['another entry adopted it', { servers: { y: { ...bare, id: 2001 } } }, ['forget servers.y']],
+    ['another entry named it', { servers: { y: { managed: false, id: 2001 } } }, []],
+  ] as const;
+
+  test.each(ways)('%s', async (_name, meanwhile, commands) => {
+    const { scene, operator, bought } = await Scene.applied({ servers: { a: bare } });
+    operator.declare({});
+    await operator.out('forget servers.a');
+    await operator.applied(meanwhile);
+    operator.declare({});
+    for (const command of commands) await operator.out(command);
+    await operator.applied({ servers: { a: bare } });
+    expect(scene.live).toEqual(bought);
+  });
+
+  test('another entry has got it, and has left its own: the operator decides which one the entry is', async () => {
+    const { scene, operator, bought } = await Scene.applied({ servers: { a: allowed, b: allowed } });
+    operator.declare({ servers: { a: allowed } });
+    await operator.out('forget servers.b');
+    const [own, other] = ['a', 'b'].map(
+      (name) => scene.project.servers.find((each) => each.name === name)?.id,
+    );
+    await operator.out(`adopt servers.a ${other}`);
+    const { blocked } = await operator.edit({ servers: { a: allowed, b: allowed } });
+    expect(blocked).toMatchObject([{ key: 'servers.b', code: 'unmanaged_resources' }]);
+    await scene.keeps(bought, operator, { 'servers.b': String(own) });
+  });
+
+  test('a resource that was taken back with its server is confirmed with it', async () => {
+    const { scene, operator } = await Scene.applied({ servers: { a: withNew } });
+    operator.declare({});
+    await operator.out('forget servers.a');
+    await operator.applied({ ...prune, servers: { a: withNew } });
+    await operator.applied({ ...prune });
+    expect([scene.live.servers, scene.live.ips]).toEqual([[], []]);
+  });
+
+  test('two servers are gone, and the address of one does not block the other', async () => {
+    const servers = { a: { ...bare, public_ipv4: { ip: 'w' } }, c: withNew };
+    const { scene, operator } = await Scene.applied({ ...prune, ips: { w: {} }, servers });
+    for (const id of scene.live.servers) scene.emulator.mutate({ do: 'delete_server', id: Number(id) });
+    await operator.applied({ ...prune, ips: { w: {} }, servers });
+    expect(scene.live).toMatchObject({ servers: [2003, 2004], ips: [5001, 5003] });
+  });
+});
+
 describe('src/cli: selections, and resources that are gone or not managed', () => {
   test.each([
     '--target networks.n',

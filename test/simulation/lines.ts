@@ -55,8 +55,9 @@ export class ActionLines implements KeyLines {
 
   restart(key: ResourceKey): void {
     const line = this.#lineOf(key);
-    for (const each of [line, ...(this.#keys.get(line) ?? [])]) if (each !== key) this.#left.add(each);
-    this.#keys.set(line, [key]);
+    const earlier = [line, ...(this.#keys.get(line) ?? [])].filter((each) => each !== key);
+    for (const each of earlier) this.#left.add(each);
+    if (earlier.length > 0) this.#keys.set(line, [key]);
   }
 
   /** Follows an edit of the spec. An edit that is taken back before a state has used its key leaves no trace. */

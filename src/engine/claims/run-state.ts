@@ -1,4 +1,4 @@
-import { type Claim, objectName } from '../../core/claims.ts';
+import { type Claim, heldKeysOf, isHeldClaim, objectName } from '../../core/claims.ts';
 import type { Desired } from '../../core/desired.ts';
 import { patched } from '../../core/intent.ts';
 import { type ResourceKey, retiredFrom, takeApart } from '../../core/keys.ts';
@@ -165,14 +165,14 @@ function transferred(
         objectName(claim) === objectName(change.binding) ||
         (factsOf(kind).container && isAddress(claim.kind) && claim.parentId === id),
     );
-    // The key that was answered with the object may be the right one.
-    const answered = ended.flatMap(({ kind: of, holder }) =>
-      holder.is === 'found' && of === kind
-        ? [holder.key, ...(holder.formerKeys ?? [])].filter((each) => each !== key)
-        : [],
-    );
+    // The key that was answered with the object may be the right one, and a key that it had before may return.
+    const others = ended
+      .filter(isHeldClaim)
+      .filter((each) => each.kind === kind)
+      .flatMap((each) => [...heldKeysOf(each), ...(each.holder.formerKeys ?? [])])
+      .filter((each) => each !== key);
     const before = bindings.get(key)?.formerKeys ?? [];
-    const formerKeys = [...new Set([...before, ...(change.binding.formerKeys ?? []), ...answered])];
+    const formerKeys = [...new Set([...before, ...(change.binding.formerKeys ?? []), ...others])];
     const binding = formerKeys.length === 0 ? change.binding : { ...change.binding, formerKeys };
     const reason = `bound to ${key}`;
     return [...ended.map((object) => ({ type: 'unclaim', object, reason }) as const), { ...change, binding }];

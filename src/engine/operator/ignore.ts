@@ -81,12 +81,19 @@ export async function ignore(run: Run, names: readonly string[]): Promise<Comman
   );
 }
 
+const ignoredByOperator = { is: 'ignored', by: 'operator' } as const;
+
 /**
  * The changes that mark objects as ignored. A key that was bound to the id was bound to another object, which is
  * gone. @assumption A17
  */
 export function ignoring(run: Run, objects: Unmanaged): StateChange[] {
-  const claims = claimsOn(run, { is: 'ignored', by: 'operator' }, objects);
+  const claims = claimsOn(run, ignoredByOperator, objects).map((claim): Claim => {
+    const held = run.claims.get(objectName(claim));
+    const before =
+      held && (isHeldClaim(held) ? held.holder : held.holder.is === 'ignored' && held.holder.before);
+    return before ? { ...claim, holder: { ...ignoredByOperator, before } } : claim;
+  });
   const names = new Set(claims.map(objectName));
   const bound = [...run.bindings.values()].filter((binding) => names.has(objectName(binding)));
   return [
@@ -239,9 +246,12 @@ export async function unignore(run: Run, names: readonly string[]): Promise<Comm
       : addresses.includes(claim.identity.address ?? '') || attached.some((ip) => isSame(ip, claim));
   const claims = foreignClaims(run.claims.values());
   await run.state.change(
-    claims
-      .filter(isMeant)
-      .map((object) => ({ type: 'unclaim', object, reason: 'the operator no longer ignores it' }) as const),
+    claims.filter(isMeant).map((claim): StateChange => {
+      const before = claim.holder.is === 'ignored' ? claim.holder.before : undefined;
+      return before === undefined
+        ? { type: 'unclaim', object: claim, reason: 'the operator no longer ignores it' }
+        : { type: 'claim', claim: { ...claim, holder: before } };
+    }),
   );
   const what = described({ servers, addresses: [...attached, ...named] });
   const [are, them] = names.length === 1 ? ['is', 'it'] : ['are', 'them'];

@@ -215,7 +215,8 @@ function isAsDeclared(run: Run, subject: Subject): boolean {
   const { world } = run;
   const { key, kind, parent } = subject;
   if (isStated(subject)) return true;
-  if (parent !== undefined) return run.bindings.get(parent)?.recovered !== 'taken';
+  const server = parent === undefined ? undefined : world.subjects.get(parent);
+  if (server !== undefined) return server.binding?.recovered !== 'taken' || isAsDeclared(run, server);
   if (!world.isThere(key) || predecessorHolding(subject, world) !== undefined) return false;
   const { verdict } = run.kindOf(kind).diff(subject, world.observed.get(key), world);
   return verdict.verdict === 'unchanged' || (verdict.verdict === 'update' && verdict.loses === undefined);

@@ -64,7 +64,11 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
     };
   }
   if (world.profile.operations.named_address !== undefined) return undefined;
-  const isInTheWay = (each: Ip) => String(each.id) !== id && !mayExchange(each, ipKey, world);
+  const subject = world.subjects.get(key);
+  const goesFirst = subject && world.settings.prune ? releasedFirst(subject, world) : [];
+  const isGoing = ({ id }: Ip) => goesFirst.some((each) => each === world.keyOf(addressObject(id)));
+  const isInTheWay = (each: Ip) =>
+    String(each.id) !== id && !isGoing(each) && !mayExchange(each, ipKey, world);
   const others = world.freeIps().filter(isInTheWay);
   const left = keepsOld(key, world)
     ? []

@@ -174,7 +174,10 @@ function isUnmanaged({ desired }: Running, { kind, id, identity }: Binding): boo
     (each) =>
       each.kind === kind &&
       !each.managed &&
-      (each.id === undefined ? each.value.name === identity.name : each.id === id),
+      // An entry without an id means the resource of its name. An address has none.
+      (each.id === undefined
+        ? identity.name !== undefined && each.value.name === identity.name
+        : each.id === id),
   );
 }
 
