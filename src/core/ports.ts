@@ -231,27 +231,3 @@ export interface Span {
 export interface Tracing {
   begin(name: string, attributes: SpanAttributes): Span;
 }
-
-const noSpan: Span = { within: (work) => work(), set: () => {}, end: () => {} };
-
-/** No traces: the default. */
-export const untraced: Tracing = { begin: () => noSpan };
-
-/** Runs the whole work in one span, which fails where the work rejects. */
-export async function traced<Result>(
-  tracing: Tracing | undefined,
-  name: string,
-  attributes: SpanAttributes,
-  work: (span: Span) => Promise<Result>,
-): Promise<Result> {
-  const span = (tracing ?? untraced).begin(name, attributes);
-  try {
-    const result = await span.within(() => work(span));
-    span.end();
-    return result;
-  } catch (error) {
-    // The name of the error alone: its message may hold text of the API or the spec.
-    span.end(error instanceof Error ? error.name : 'Error');
-    throw error;
-  }
-}

@@ -6,7 +6,7 @@ import type { Subject, World, WorldParts } from './kind.ts';
 import { factsOf } from './kind-facts.ts';
 import type { Warning } from './plan.ts';
 import type { Intent } from './state.ts';
-import { once } from './turns.ts';
+import { once } from './work.ts';
 
 /**
  * A world with its indexes. Each index is built at its first use: a diff that

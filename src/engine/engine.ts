@@ -1,9 +1,9 @@
 import { type Desired, withoutExpired } from '../core/desired.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Plan } from '../core/plan.ts';
-import { traced } from '../core/ports.ts';
 import type { ApplyReport } from '../core/progress.ts';
 import type { CommandResult } from '../core/remedy.ts';
+import { traced } from '../core/work.ts';
 import type { ApplyOptions, EngineDeps, PlanOptions, Resolution } from './deps.ts';
 import { adoptKey } from './operator/adopt-key.ts';
 import { resolveIntent } from './operator/decide.ts';

@@ -1,7 +1,8 @@
 import type { Clock } from '../core/clock.ts';
 import type { Operation } from '../core/plan.ts';
-import { type Span, type Tracing, untraced } from '../core/ports.ts';
+import type { Span, Tracing } from '../core/ports.ts';
 import type { OperationResult } from '../core/progress.ts';
+import { untraced } from '../core/work.ts';
 
 /** The moments of an intent that are timed. */
 export type Moment =

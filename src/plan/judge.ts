@@ -15,7 +15,7 @@ import {
 import { type Edit, edit, outside, type Remedy, type RemedyStep, run, setting } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import { capitalised } from '../core/text.ts';
-import { once } from '../core/turns.ts';
+import { once } from '../core/work.ts';
 import { expiredEntry } from '../core/world.ts';
 import {
   type Draft,

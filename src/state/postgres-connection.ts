@@ -2,7 +2,7 @@ import { isIPv4, Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import pg from 'pg';
 import { StateError } from '../core/errors.ts';
-import { SerialQueue } from '../core/turns.ts';
+import { SerialQueue } from '../core/work.ts';
 import type { PostgresLocation } from './postgres-url.ts';
 import type { Row } from './sql-driver.ts';
 

@@ -1,5 +1,5 @@
 import { StateError } from '../core/errors.ts';
-import { SerialQueue } from '../core/turns.ts';
+import { SerialQueue } from '../core/work.ts';
 import { PostgresConnection } from './postgres-connection.ts';
 import { lockClass, migratePostgres } from './postgres-migrations.ts';
 import type { PostgresLocation } from './postgres-url.ts';

@@ -4,7 +4,7 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlit
 import { pathToFileURL } from 'node:url';
 import { StateError } from '../core/errors.ts';
 import type { StateStore } from '../core/state.ts';
-import { SerialQueue } from '../core/turns.ts';
+import { SerialQueue } from '../core/work.ts';
 import { acquireOwnerLock, type OwnerLockOptions } from './owner-lock.ts';
 import { headColumns } from './records.ts';
 import type { Row, SqlDriver, SqlOwner, SqlValue } from './sql-driver.ts';

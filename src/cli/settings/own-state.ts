@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { dirname, relative } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
 import { shellWord } from '../../core/text.ts';
-import { once } from '../../core/turns.ts';
+import { once } from '../../core/work.ts';
 import type { PostgresInspection } from '../../state/postgres-inspection.ts';
 import type { PostgresPublications } from '../../state/postgres-publications.ts';
 import { defaultStateName, shownLocation } from '../../state/postgres-url.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
-import { once } from '../../core/turns.ts';
+import { once } from '../../core/work.ts';
 import { createLogger } from '../../platform/logger.ts';
 import { usageError } from '../exit.ts';
 import type { Io } from '../terminal.ts';

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts';
 import { StateError } from '../../core/errors.ts';
 import type { Publications, PublishedSpec, WaitingChange, WaitingSpec } from '../../core/fleet.ts';
 import { given, type Json } from '../../core/json.ts';
-import { SerialQueue } from '../../core/turns.ts';
+import { SerialQueue } from '../../core/work.ts';
 import type { Commit } from '../../view/facts.ts';
 import type { ReconciliationMemory } from '../project/memory.ts';
 import { markOf, projectsByFile, type SpecText } from '../sources/source.ts';

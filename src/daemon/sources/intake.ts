@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Position, TokenPlace } from '../../core/desired.ts';
 import { ConfigError, type Diagnostic } from '../../core/errors.ts';
-import { SerialQueue } from '../../core/turns.ts';
+import { SerialQueue } from '../../core/work.ts';
 import { allowedEnvironment, type Environment, type SpecTrust } from '../../spec/environment.ts';
 import type { Source } from '../../spec/load.ts';
 import type { Offer } from '../../view/facts.ts';

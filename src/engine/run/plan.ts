@@ -14,10 +14,10 @@ import {
   type Plan,
   type Proofs,
 } from '../../core/plan.ts';
-import { traced } from '../../core/ports.ts';
 import type { OperationResult } from '../../core/progress.ts';
 import { outside, paying, run as runs } from '../../core/remedy.ts';
 import type { StateChange } from '../../core/state.ts';
+import { traced } from '../../core/work.ts';
 import { predecessorHolding } from '../../core/world.ts';
 import { buildPlan } from '../../plan/build.ts';
 import type { Release } from '../../plan/draft.ts';
