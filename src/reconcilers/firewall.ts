@@ -8,8 +8,7 @@ import { edit, outside, run } from '../core/remedy.ts';
 import type { Firewall, ServerId } from '../core/resources.ts';
 import type { Binding } from '../core/state.ts';
 import { firewallCautions, firewallErrors } from './firewall/checks.ts';
-import { diffDeclared } from './firewall/compare.ts';
-import { type FirewallEntry, firewallSchema } from './firewall/rules.ts';
+import { diffDeclared, type FirewallEntry, firewallSchema } from './firewall/rules.ts';
 import { type Filter, locksOut, trafficOf } from './firewall/traffic.ts';
 import {
   type AppliedFirewall,

@@ -17,7 +17,6 @@ import { type CommonFlags, isUrl, type SelectionFlags, type TrustFlags } from '.
 import { isRunName } from '../runs.ts';
 import type { Io } from '../terminal.ts';
 import { ownState, specFiles, stateLocation } from './config.ts';
-import type { UndoneRun } from './undo.ts';
 
 /** Characters of the files that are loaded without a thread. */
 const mostInProcess = 64 * 1024;
@@ -95,12 +94,7 @@ export function capped(desired: Desired, most: number | undefined): Desired {
  *
  * @param saved the plan that the call carries out: its selection counts
  */
-export async function askedBy(
-  flags: SelectionFlags,
-  desired: Desired,
-  session: Session,
-  saved?: Plan,
-): Promise<{ desired: Desired; selection: Selection | undefined; undo?: UndoneRun }> {
+export async function askedBy(flags: SelectionFlags, desired: Desired, session: Session, saved?: Plan) {
   if (flags.undo === undefined)
     return { desired, selection: saved?.selection ?? (await selectionOf(flags, desired, session)) };
   const { undoneRun } = await import('./undo.ts');

@@ -1,5 +1,4 @@
 import type { Desired } from '../../core/desired.ts';
-import type { Selection } from '../../core/plan.ts';
 import { counted, printable } from '../../core/text.ts';
 import { renamesOf } from '../../engine/claims/moves.ts';
 import { type Undoing, undoing } from '../../plan/undo.ts';
@@ -8,21 +7,14 @@ import { undoTexts } from '../../view/plan.ts';
 import type { Session } from '../compose.ts';
 import { mostWrites, runNamed, runsIn } from '../runs.ts';
 
-/** The way back from a run: a spec, the part of it that the run has changed, and the texts around the plan. */
-export interface UndoneRun {
-  readonly desired: Desired;
-  readonly selection: Selection;
-  readonly header: string;
-  /** @param isDone whether the plan was carried out completely */
-  footer(isDone: boolean): string;
-}
+export type UndoneRun = Awaited<ReturnType<typeof undoneRun>>;
 
-/** @throws ConfigError if the state has no run of this name */
-export async function undoneRun(
-  run: string,
-  desired: Desired,
-  { store, clock, profile }: Session,
-): Promise<UndoneRun> {
+/**
+ * The way back from a run: a spec, the part of it that the run has changed, and the texts around the plan.
+ *
+ * @throws ConfigError if the state has no run of this name
+ */
+export async function undoneRun(run: string, desired: Desired, { store, clock, profile }: Session) {
   const journal = await store.intents({ limit: mostWrites });
   const { name, writes } = runNamed(run, runsIn(journal, clock.now()));
   const bindings = new Map((await store.bindings()).map((binding) => [binding.key, binding]));
@@ -33,7 +25,8 @@ export async function undoneRun(
     desired: undo.desired,
     selection: undo.selection,
     header: undoHeader(undo),
-    footer: (isDone) => undoFooter(undo, isDone),
+    /** @param isDone whether the plan was carried out completely */
+    footer: (isDone: boolean) => undoFooter(undo, isDone),
   };
 }
 

@@ -1,5 +1,7 @@
+import equal from 'fast-deep-equal';
 import { z } from 'zod';
-import type { FirewallRule } from '../../core/resources.ts';
+import type { Change } from '../../core/plan.ts';
+import type { Firewall, FirewallRule } from '../../core/resources.ts';
 
 /**
  * A server's firewall, replaced as a whole. Declared fields are compared, rules in their
@@ -35,7 +37,7 @@ export function hasValue(value: unknown): boolean {
 }
 
 /** Whether the live rule has an undocumented field with a value, and the declared rule does not have that field. */
-export function hasUndeclared(declared: FirewallRule, live: FirewallRule): boolean {
+function hasUndeclared(declared: FirewallRule, live: FirewallRule): boolean {
   return Object.entries(live).some(
     ([field, value]) =>
       !shownRuleFields.includes(field) && !Object.hasOwn(declared, field) && hasValue(value),
@@ -172,4 +174,33 @@ function trimmed(value: unknown): unknown {
 function plain(text: string): string {
   const inner = text.startsWith('"') ? text.slice(1, -1) : text;
   return /^[\w.:/-]+$/.test(inner) ? inner : text;
+}
+
+/** The declared fields with another live value. Rules are compared in their order. */
+export function diffDeclared(entry: FirewallEntry, live: Firewall): Change[] {
+  const changes: Change[] = [];
+  if (entry.enabled !== undefined && entry.enabled !== live.enabled) {
+    changes.push({ path: 'enabled', from: live.enabled, to: entry.enabled });
+  }
+  if (entry.policy_in !== undefined && entry.policy_in !== live.policy_in) {
+    changes.push({ path: 'policy_in', from: live.policy_in, to: entry.policy_in });
+  }
+  if (entry.rules === undefined) return changes;
+  const [wanted, there] = [entry.rules, live.rules];
+  const same = wanted.length === there.length && wanted.every((rule, at) => sameRule(rule, there[at] ?? {}));
+  // An unchanged rule is shown with the notation of the spec, so that only real differences show.
+  const from = there.map(
+    (live) => wanted.find((rule) => sameRule(rule, live) && !hasUndeclared(rule, live)) ?? live,
+  );
+  return same ? changes : [...changes, { path: 'rules', from, to: wanted }];
+}
+
+/** Whether the live rule has every field of the declared one. */
+export function sameRule(declared: FirewallRule, live: FirewallRule): boolean {
+  return Object.entries(declared).every(([field, value]) => equal(normal(value), normal(live[field])));
+}
+
+/** Text is trimmed by the API; spaces in a list of ports mean nothing. @source API §4 rule 3 */
+function normal(value: unknown): unknown {
+  return typeof value === 'string' ? value.trim().replace(/\s*,\s*/g, ',') : value;
 }

@@ -1,8 +1,7 @@
 import equal from 'fast-deep-equal';
 import type { Json } from '../../core/json.ts';
 import type { Firewall, FirewallRule } from '../../core/resources.ts';
-import { diffDeclared, sameRule } from './compare.ts';
-import { type FirewallEntry, hasValue, shownRuleFields } from './rules.ts';
+import { diffDeclared, type FirewallEntry, hasValue, sameRule, shownRuleFields } from './rules.ts';
 
 /** The undocumented fields that rules came back with after a PUT, and that the PUT did not send, with their values. */
 export type ReturnedFields = Readonly<Record<string, readonly Json[]>>;
