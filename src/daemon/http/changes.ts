@@ -17,7 +17,7 @@ export class Changes {
     this.#clock = clock;
   }
 
-  /** Something looks different now. */
+  /** The page shows something else from now on. */
   changed(): void {
     if (this.#waiting || this.#watchers.size === 0) return;
     this.#waiting = true;

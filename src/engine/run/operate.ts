@@ -115,8 +115,8 @@ export function isFirstHalf({ needs, replacement }: Operation): boolean {
 }
 
 /**
- * The key whose resource is deleted and not created again yet. Another purchase with an unknown outcome would hold back
- * that creation.
+ * The key whose resource is deleted and not created again yet. Another purchase with an unknown outcome would delay that
+ * creation.
  */
 function recreatedBefore({ facts }: Run, { key, kind, verb }: Operation): ResourceKey | undefined {
   if (verb !== 'create' || !factsOf(kind).bought || facts.recreated.has(key)) return undefined;
