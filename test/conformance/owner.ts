@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { Clock } from '../../src/core/clock.ts';
 import { StateInUseError } from '../../src/core/errors.ts';
 import type { StateStore } from '../../src/core/state.ts';
 import type { LockHolder } from '../../src/state/owner-lock.ts';
 import type { openSqliteState } from '../../src/state/sqlite-driver.ts';
-import { type OwnerProcess, spawnOwner } from '../state/processes.ts';
+import { ownedElsewhere } from '../state/processes.ts';
 import { expectReplayed } from './state-checks.ts';
 
 type OwnerOptions = Parameters<typeof openSqliteState>[1];
@@ -20,24 +20,10 @@ const write = { mode: 'write', now: 1_700_000_000_000, lineage: 'test' } as cons
 
 /** A state has one owner, which keeps what it has acknowledged. */
 export function ownerConformance({ newLocation, open }: OwnerHarness): void {
-  const stores: StateStore[] = [];
-  const owners: OwnerProcess[] = [];
-  afterEach(async () => {
-    for (const owner of owners.splice(0)) await owner.kill();
-    for (const store of stores.splice(0)) await store.close();
-  });
-
   async function opened(location: string, options: OwnerOptions = write): Promise<StateStore> {
     const store = await open(location, options);
-    stores.push(store);
+    onTestFinished(() => store.close());
     return store;
-  }
-
-  async function ownedElsewhere(location: string, job: 'hold' | 'write' = 'hold'): Promise<OwnerProcess> {
-    const owner = spawnOwner(location, job);
-    owners.push(owner);
-    await owner.said('ready');
-    return owner;
   }
 
   /** Opens what another process has just lost: a server notices the end of the connection a moment later. */

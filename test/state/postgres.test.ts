@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { StateError, StateInUseError } from '../../src/core/errors.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { StateStore } from '../../src/core/state.ts';
@@ -12,18 +12,11 @@ import { expectReplayed, seen } from '../conformance/state-checks.ts';
 import { sampleBinding, sampleIntent, web } from '../conformance/state-samples.ts';
 import { postgresServer, sql as sqlAt } from '../support/postgres.ts';
 import { wayTo } from './postgres-way.ts';
-import { type OwnerProcess, spawnOwner } from './processes.ts';
+import { ownedElsewhere } from './processes.ts';
 
 const server = postgresServer();
 const write = { mode: 'write', now: 1_700_000_000_000, lineage: 'test' } as const;
 const read = { mode: 'read', now: 2, lineage: 'nobody' } as const;
-
-const stores: StateStore[] = [];
-const owners: OwnerProcess[] = [];
-afterEach(async () => {
-  for (const owner of owners.splice(0)) await owner.kill();
-  for (const store of stores.splice(0)) await store.close();
-});
 
 let count = 0;
 /** A URL of a state that does not exist yet. */
@@ -34,15 +27,8 @@ function newUrl(): string {
 
 async function open(url: string, options: OpenPostgresOptions = write): Promise<StateStore> {
   const store = await openPostgresState(url, options);
-  stores.push(store);
+  onTestFinished(() => store.close());
   return store;
-}
-
-async function ownedElsewhere(url: string, job: 'hold' | 'write' = 'hold'): Promise<OwnerProcess> {
-  const owner = spawnOwner(url, job);
-  owners.push(owner);
-  await owner.said('ready');
-  return owner;
 }
 
 /** One statement by somebody else. */

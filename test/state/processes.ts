@@ -1,11 +1,17 @@
 import { spawn } from 'node:child_process';
 import { execPath } from 'node:process';
 import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
 
-/** A process that owns a state; see `owner-process.ts`. */
-export type OwnerProcess = ReturnType<typeof spawnOwner>;
+/** A process that owns the state by now, at most until the test has ended; see `owner-process.ts`. */
+export async function ownedElsewhere(path: string, job: 'hold' | 'write' = 'hold') {
+  const owner = spawnOwner(path, job);
+  onTestFinished(() => owner.kill());
+  await owner.said('ready');
+  return owner;
+}
 
-export function spawnOwner(path: string, job: 'hold' | 'write') {
+function spawnOwner(path: string, job: 'hold' | 'write') {
   const script = fileURLToPath(new URL('owner-process.ts', import.meta.url));
   const child = spawn(execPath, [script, path, job], { stdio: ['pipe', 'pipe', 'pipe'] });
   let output = '';

@@ -1,22 +1,17 @@
 import { chmodSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { openSqliteState } from '../../src/state/sqlite-driver.ts';
 import { migrate, migrations } from '../../src/state/sqlite-file.ts';
 import { sampleIntent, web } from '../conformance/state-samples.ts';
 import { newStatePath, snapshot } from './folders.ts';
-import { type OwnerProcess, spawnOwner } from './processes.ts';
+import { ownedElsewhere } from './processes.ts';
 
 const write = { mode: 'write', now: 1, lineage: 'test' } as const;
 const read = { mode: 'read', now: 2, lineage: 'nobody' } as const;
 
 describe('src/state/sqlite-driver.ts', () => {
-  const owners: OwnerProcess[] = [];
-  afterEach(async () => {
-    for (const owner of owners.splice(0)) await owner.kill();
-  });
-
   test('writing creates the folder and files with access for this user only', async () => {
     const path = join(dirname(newStatePath()), 'a', 'b', 'state.db');
     const state = await openSqliteState(path, write);
@@ -85,8 +80,7 @@ describe('src/state/sqlite-driver.ts', () => {
 
   test('reading next to a writer in another process shows its writes and leaves no extra file', async () => {
     const path = newStatePath();
-    const owner = spawnOwner(path, 'write');
-    owners.push(owner);
+    const owner = await ownedElsewhere(path, 'write');
     await owner.said('3');
     const reader = await openSqliteState(path, read);
     expect((await reader.bindings()).length).toBeGreaterThanOrEqual(3);
@@ -117,7 +111,7 @@ describe('src/state/sqlite-driver.ts', () => {
 
   test('reading after a killed writer shows every acknowledged write', async () => {
     const path = newStatePath();
-    const owner = spawnOwner(path, 'write');
+    const owner = await ownedElsewhere(path, 'write');
     await owner.said('5');
     await owner.kill();
     const { 'state.db-shm': _, ...before } = snapshot(dirname(path));
