@@ -109,6 +109,23 @@ describe('src/cli: an entry returns whose resource had another holder since', ()
     await scene.keeps(bought, operator, { 'servers.b': String(own) });
   });
 
+  test.each([
+    ['by its `moved`', true],
+    ['by its id', false],
+  ])('a copy of the state knows neither of two renames, and the operator names the resource %s', async (_name, moved) => {
+    const { scene, operator, bought } = await Scene.applied({ servers: { a: bare } });
+    const putBack = operator.copyState();
+    await operator.applied({ servers: { b: from('servers.a', bare) } });
+    await operator.applied({ servers: { c: from('servers.b', bare) } });
+    putBack();
+    const { code } = await operator.apply();
+    expect(code).toBe(3);
+    if (moved) operator.declare({ servers: { c: from('servers.a', bare) } });
+    else await operator.out('resolve servers.c --adopt 2001');
+    expect((await operator.apply()).code).toBe(0);
+    expect(scene.live).toEqual(bought);
+  });
+
   test('a resource that was taken back with its server is confirmed with it', async () => {
     const { scene, operator } = await Scene.applied({ servers: { a: withNew } });
     operator.declare({});

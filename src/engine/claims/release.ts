@@ -76,7 +76,11 @@ function withEarlierOwner(change: StateChange): StateChange {
 }
 
 /** The resource gets the key of another entry, as by a rename: its recorded values stay, and so do its parts. */
-export function passingOn(run: Run, owner: Binding, { key, protect, parentId }: Binding): StateChange[] {
+export function passingOn(
+  run: Run,
+  owner: Binding,
+  { key, protect, parentId }: Pick<Binding, 'key' | 'protect' | 'parentId'>,
+): StateChange[] {
   const { recovered: _confirmed, parentId: _before, ...known } = owner;
   const now = { key, protect, ...(parentId === undefined ? {} : { parentId }) };
   const inside = boundIn(run, owner.key);

@@ -3,9 +3,9 @@ import type { Binding, Ended, Intent } from '../../core/state.ts';
 import { incarnationOf, isInScope } from '../claims/scope.ts';
 import type { Run } from '../run.ts';
 import { beginIntent, inWriteSlot } from './begin.ts';
-import { again, close, type Progress, unasked } from './endings.ts';
+import { again, close, type Progress, questionOf, unasked } from './endings.ts';
 import { requestOf } from './next-incarnation.ts';
-import { isUnaskable, probeKey, reserving } from './probe-key.ts';
+import { isReservedElsewhere, isUnaskable, probeKey, reserving } from './probe-key.ts';
 
 /**
  * Why no other state creates the resource of the entry again under the entry's next key: this state has reserved the key,
@@ -27,6 +27,20 @@ export async function reservationOf(
       return because;
   }
   return undefined;
+}
+
+/** The question to a key ends that another state has reserved. */
+export const reservedEnd: Ended = {
+  outcome: 'void',
+  because: 'reserved',
+  text: 'the key is reserved: its resource was created under another key',
+};
+
+/** The spec names the resource of the key by `moved`, which answers an open question to the key if that is reserved. */
+export async function endIfReserved(run: Run, intent: Intent): Promise<void> {
+  if (questionOf(intent).conflict !== true) return;
+  const { isReserved, asking } = await inWriteSlot(run, intent, () => isReservedElsewhere(run, intent));
+  if (isReserved) await close(run, asking, reservedEnd);
 }
 
 /** The record of a reservation. It leaves nothing to settle. */

@@ -254,7 +254,7 @@ export function takenFrom(
 }
 
 /** The key that is bound to the resource, if its entry has left the spec, and no write of it is open. */
-function leftOwner(run: Run, binding: Binding): Binding | undefined {
+function leftOwner(run: Run, binding: Parameters<typeof ownerOf>[1]): Binding | undefined {
   const owner = ownerOf(run, binding);
   if (owner === undefined || owner.tainted !== undefined || run.intents.has(owner.key)) return undefined;
   if (retiredFrom(owner.key) !== undefined) return undefined;
@@ -262,6 +262,15 @@ function leftOwner(run: Run, binding: Binding): Binding | undefined {
   return isLeft && makerOf(run, binding) === undefined && !identityChanged(run, owner.key)
     ? owner
     : undefined;
+}
+
+/** The changes by which the entry takes a resource over from a key that has left the spec, if such a key has it. */
+export function passedFromLeft(
+  run: Run,
+  taker: Parameters<typeof ownerOf>[1] & Pick<DesiredResource, 'protect'>,
+): StateChange[] | undefined {
+  const owner = leftOwner(run, taker);
+  return owner && passingOn(run, owner, taker);
 }
 
 /** The addresses under the old key that this server holds. The new key takes them. */

@@ -1,4 +1,4 @@
-import { addressObject, objectName, serverObject } from '../../core/claims.ts';
+import { addressObject, objectName } from '../../core/claims.ts';
 import type { DesiredResource } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { partsOf } from '../../core/intent.ts';
@@ -25,6 +25,7 @@ import { bindingOf } from '../run/adopt.ts';
 import { knownIds, type Run } from '../run.ts';
 import {
   adoptKey,
+  passedFromLeft,
   refuseContradiction,
   refuseMalformed,
   remarksOn,
@@ -42,7 +43,7 @@ import {
   refuseUnended,
   refuseUnnamed,
 } from './asked-key.ts';
-import { goneAndReused, ignoring } from './ignore.ts';
+import { goneAndUsedAgain } from './ignore.ts';
 
 /** Ends an intent by a decision of the operator, and checks the decision against the project if possible. */
 export async function resolveIntent(
@@ -191,21 +192,6 @@ function leftBehind({ world }: Run, intent: Intent): string {
   return `The write created ${what}${unseen}. ${capitalised(what)} is unmanaged, and billed while it exists.`;
 }
 
-/** The bound id belongs to an unmanaged resource now, and the bound resource is gone. @assumption A17 */
-async function goneAndUsedAgain(run: Run, { key, kind, id }: Binding): Promise<CommandResult> {
-  const isServer = factsOf(kind).container;
-  const address = isServer ? undefined : run.world.addressesOf({ kind, id })[0];
-  const isManaged = (server: number | null) =>
-    server !== null && run.world.keyOf(serverObject(server)) !== undefined;
-  const ignored = ignoring(run, {
-    servers: isServer ? [Number(id)] : [],
-    // An address that came with a server of this spec belongs to that server.
-    addresses: address === undefined || isManaged(address.server_id) ? [] : [address],
-  });
-  await run.state.change(ignored.length > 0 ? ignored : goneAndReused(run, key));
-  return result(`The resource of ${key} is recorded as gone. The present ${nounOf(kind)} ${id} is ignored.`);
-}
-
 async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<CommandResult> {
   refuseMalformed(intent.kind, id);
   const holder = existingBinding(run, intent, id);
@@ -233,6 +219,15 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
     ]);
   }
   if (declared?.managed === true) refuseContradiction(declared, id);
+  const passed =
+    mayBeOther(intent) &&
+    declared?.parent === undefined &&
+    declared &&
+    passedFromLeft(run, { ...declared, id });
+  if (passed) {
+    await close(run, intent, { outcome: 'done', text: `the operator adopted ${id}` }, { changes: passed });
+    return result(`${key} is bound to ${id}.`);
+  }
   if (intent.replaces === id) return usedForOld(run, intent, id);
   refuseUnended(intent);
   if (intent.verb === 'create') refuseTooSoon(run, intent);

@@ -87,7 +87,7 @@ const ignoredByOperator = { is: 'ignored', by: 'operator' } as const;
  * The changes that mark objects as ignored. A key that was bound to the id was bound to another object, which is
  * gone. @assumption A17
  */
-export function ignoring(run: Run, objects: Unmanaged): StateChange[] {
+function ignoring(run: Run, objects: Unmanaged): StateChange[] {
   const claims = claimsOn(run, ignoredByOperator, objects).map((claim): Claim => {
     const held = run.claims.get(objectName(claim));
     const before =
@@ -103,12 +103,27 @@ export function ignoring(run: Run, objects: Unmanaged): StateChange[] {
 }
 
 /** Releases the key whose resource is gone, because its id belongs to another resource now. @assumption A17 */
-export function goneAndReused(run: Run, key: ResourceKey): StateChange[] {
+function goneAndReused(run: Run, key: ResourceKey): StateChange[] {
   return released(
     run,
     key,
     'the operator reported that the resource is gone, and that another resource has its id',
   );
+}
+
+/** The bound id belongs to an unmanaged resource now, and the bound resource is gone. @assumption A17 */
+export async function goneAndUsedAgain(run: Run, { key, kind, id }: Binding): Promise<CommandResult> {
+  const isServer = factsOf(kind).container;
+  const address = isServer ? undefined : run.world.addressesOf({ kind, id })[0];
+  const isManaged = (server: number | null) =>
+    server !== null && run.world.keyOf(serverObject(server)) !== undefined;
+  const ignored = ignoring(run, {
+    servers: isServer ? [Number(id)] : [],
+    // An address that came with a server of this spec belongs to that server.
+    addresses: address === undefined || isManaged(address.server_id) ? [] : [address],
+  });
+  await run.state.change(ignored.length > 0 ? ignored : goneAndReused(run, key));
+  return result(`The resource of ${key} is recorded as gone. The present ${nounOf(kind)} ${id} is ignored.`);
 }
 
 function refuseManaged(run: Run, object: LiveObject, there: boolean, called = object.id): void {

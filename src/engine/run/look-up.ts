@@ -2,7 +2,7 @@ import type { DesiredResource } from '../../core/desired.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
 import type { WriteRequest } from '../../core/ports.ts';
-import type { Because, Ended, Intent, IntentOutcome, StateChange } from '../../core/state.ts';
+import type { Because, Intent, IntentOutcome, StateChange } from '../../core/state.ts';
 import { isNone, unmanagedFor } from '../../plan/unmanaged.ts';
 import { answeredCreation, registerOf } from '../claims/claims.ts';
 import { usedUp } from '../claims/scope.ts';
@@ -14,7 +14,7 @@ import { answerAtLast } from '../intents/held.ts';
 import { requestOf, tryNextIncarnation, underFormerNames, withSubject } from '../intents/next-incarnation.ts';
 import { idByEvidence, lifeOf, taskOf } from '../intents/not-there.ts';
 import { isReservedElsewhere } from '../intents/probe-key.ts';
-import { isReservation } from '../intents/reserve-key.ts';
+import { isReservation, reservedEnd } from '../intents/reserve-key.ts';
 import { found } from '../intents/transfer.ts';
 import type { Run } from '../run.ts';
 
@@ -85,12 +85,6 @@ async function lookUpAfter(
   await beginIntent(run, operation, request, begun);
   return 'reserved';
 }
-
-const reservedEnd: Ended = {
-  outcome: 'void',
-  because: 'reserved',
-  text: 'the key is reserved: its resource was created under another key',
-};
 
 /** The resource for which another state has reserved these keys is known, or will be. */
 async function endReserved(run: Run, keys: readonly ResourceKey[]): Promise<void> {

@@ -36,6 +36,7 @@ import { giveUp } from '../intents/endings.ts';
 import { pauses } from '../intents/outcome.ts';
 import { withPauses } from '../intents/pauses.ts';
 import { isProvable, type Proof, prove } from '../intents/prove.ts';
+import { endIfReserved } from '../intents/reserve-key.ts';
 import { begunEarlier, whyNotWanted } from '../intents/revalidate.ts';
 import { monthCost } from '../month-cost.ts';
 import { observeAgain, type Run } from '../run.ts';
@@ -186,6 +187,7 @@ export async function settleMoves(run: Run): Promise<void> {
     if (intent === undefined) continue;
     if (isOvertaken(intent, run.world) || intent.phase === 'waiting')
       await giveUp(run, intent, 'no longer in the spec');
+    else if (intent.recovers !== undefined) await endIfReserved(run, intent);
   }
   run.moves.renew();
 }
