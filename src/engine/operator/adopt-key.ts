@@ -264,7 +264,7 @@ function leftOwner(run: Run, binding: Parameters<typeof ownerOf>[1]): Binding | 
     : undefined;
 }
 
-/** The changes by which the entry takes a resource over from a key that has left the spec, if such a key has it. */
+/** The changes by which the entry takes over a resource that a key outside the spec is bound to; `undefined` if none is. */
 export function passedFromLeft(
   run: Run,
   taker: Parameters<typeof ownerOf>[1] & Pick<DesiredResource, 'protect'>,
