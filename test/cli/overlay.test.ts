@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { fileSource } from '../../src/daemon/sources/file-source.ts';
 import { systemClock } from '../../src/platform/system.ts';
+import { quiet } from '../support/project.ts';
 import { folderWith, oneNetwork } from './run.ts';
 import { emulated } from './workspace.ts';
 
@@ -46,7 +47,6 @@ describe('src/daemon/sources/file-source.ts', () => {
   test('marks an overlay as an overlay, and watches its file', async () => {
     const cwd = folderWith(files);
     const stop = new AbortController();
-    const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
     const source = fileSource({
       files: [
         { path: join(cwd, 'vdcsync.yaml'), name: 'vdcsync.yaml' },

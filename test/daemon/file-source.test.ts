@@ -4,8 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { fileSource } from '../../src/daemon/sources/file-source.ts';
 import { systemClock } from '../../src/platform/system.ts';
 import { folderWith } from '../cli/run.ts';
-
-const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+import { quiet } from '../support/project.ts';
 
 /** Watches a file and collects what is read at each hint. */
 function watched(path: string, options: { rereadMs?: number; folder?: boolean } = {}) {

@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type GitSourceOptions, gitSource } from '../../src/daemon/sources/git-source.ts';
 import { parseGitUrl } from '../../src/daemon/sources/git-url.ts';
 import { systemClock, systemRandom } from '../../src/platform/system.ts';
 import { folderWith, oneNetwork } from '../cli/run.ts';
 import { lacks } from '../support/programs.ts';
+import { quiet } from '../support/project.ts';
 import { createRepository, type Repository, serveFiles, serveGit, serveRefusal } from './git-server.ts';
 import { program } from './support.ts';
 
 const token = 'git-token-canary';
-const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const { signal } = new AbortController();
 
 function source(
@@ -256,11 +256,9 @@ describe('src/daemon/sources/git-source.ts: specs from Git', () => {
     const allow = (options: string) =>
       writeFileSync(join(keys, 'allowed'), `test@example.com ${options} ${key}`);
     const access = { allowedSignersFile: join(keys, 'allowed') };
-    const before = process.env.GIT_COMMITTER_DATE;
-    process.env.GIT_COMMITTER_DATE = '2021-06-01T00:00:00Z';
+    vi.stubEnv('GIT_COMMITTER_DATE', '2021-06-01T00:00:00Z');
     onTestFinished(() => {
-      if (before === undefined) delete process.env.GIT_COMMITTER_DATE;
-      else process.env.GIT_COMMITTER_DATE = before;
+      vi.unstubAllEnvs();
     });
     const signed = await push({ 'infra/vdcsync.yaml': oneNetwork }, ['--gpg-sign']);
     allow('valid-after="20210101",valid-before="20220101"');

@@ -9,9 +9,8 @@ import { type Snapshot, SourceError, type SpecSource } from '../../src/daemon/so
 import { systemClock } from '../../src/platform/system.ts';
 import { virtualClock } from '../../src/simulation/virtual-clock.ts';
 import { operatorsSpec } from '../../src/spec/environment.ts';
+import { quiet } from '../support/project.ts';
 import { MemoryPublications } from './memory-publications.ts';
-
-const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 /** Holds nothing back. */
 const releases = {

@@ -16,9 +16,9 @@ import type { ReconciliationMemory } from '../../src/daemon/project/memory.ts';
 import type { Intake, Taken } from '../../src/daemon/sources/intake.ts';
 import { markOf, type Snapshot, SourceError, type SpecText } from '../../src/daemon/sources/source.ts';
 import { virtualClock } from '../../src/simulation/virtual-clock.ts';
+import { quiet } from '../support/project.ts';
 import { MemoryPublications } from './memory-publications.ts';
 
-const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const ids = Array.from({ length: 1_000 }, (_, index) => 1 + index);
 const canaries = [17, 404];
 const others = ids.filter((id) => !canaries.includes(id));

@@ -12,8 +12,7 @@ import { DatabaseClock } from '../../src/daemon/fleet/database-clock.ts';
 import { Fleet } from '../../src/daemon/fleet/fleet.ts';
 import { Lease } from '../../src/daemon/fleet/lease.ts';
 import { systemClock } from '../../src/platform/system.ts';
-
-const quiet = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+import { quiet } from '../support/project.ts';
 
 /** Jobs that are all due: the most urgent first, of these the first one. */
 function jobs() {

@@ -1,5 +1,5 @@
 import { connect, createServer, type Socket } from 'node:net';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { StateError } from '../../src/core/errors.ts';
 import { openPostgresState } from '../../src/state/postgres.ts';
 import { PostgresInspection } from '../../src/state/postgres-inspection.ts';
@@ -61,11 +61,9 @@ describe('src/state/postgres-connection.ts: servers on other machines', () => {
 
   test('PGHOST and `?host=` cannot circumvent the TLS requirement', async () => {
     const { port, sockets } = await listener(() => undefined);
-    const before = process.env.PGHOST;
-    process.env.PGHOST = '0.0.0.0';
+    vi.stubEnv('PGHOST', '0.0.0.0');
     onTestFinished(() => {
-      if (before === undefined) delete process.env.PGHOST;
-      else process.env.PGHOST = before;
+      vi.unstubAllEnvs();
     });
     for (const url of [`postgres:///vdc?port=${port}`, `postgres://127.0.0.1:${port}/vdc?host=0.0.0.0`])
       await expect(openPostgresState(url, read)).rejects.toThrow(/sslmode=verify-full/);
