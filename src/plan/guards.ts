@@ -148,8 +148,8 @@ function recovered(draft: Draft, { world, destroy }: GuardInput): Objection | un
   if (verdict.verdict !== 'delete' && verdict.verdict !== 'replace' && !loses) return undefined;
   const server = subject.parent === undefined ? undefined : world.subjects.get(subject.parent);
   // A resource that was taken over with its server is confirmed with it.
-  const isWithServer = server?.binding !== undefined && subject.binding?.recovered === 'taken';
-  const owner = isWithServer || server?.binding?.recovered === 'taken' ? server : subject;
+  const isTaken = [server, subject].some((each) => each?.binding?.recovered === 'taken');
+  const owner = isTaken && server?.binding ? server : subject;
   const { binding } = owner;
   if (!binding?.recovered) return undefined;
   if (binding.recovered === 'taken' && (destroy || isStated(owner))) return undefined;

@@ -242,6 +242,8 @@ describe('src/plan/guards.ts: one guard each', () => {
     bindings: [bound(web, '1', { recovered })],
     ...more,
   });
+  const ofPart = (recovered: unknown) => bound(address, '51', { recovered });
+  const part = (recovered: unknown): Given => ({ bindings: [bound(web, '1'), ofPart(recovered)] });
   rows('recovered_unconfirmed', [
     ['a deletion', web, remove, found(), 'held'],
     ['a replacement', web, replace, found(), 'held'],
@@ -251,6 +253,15 @@ describe('src/plan/guards.ts: one guard each', () => {
     ['an update', web, update, found(), 'passes'],
     ['a loss of data', web, { ...update, loses: 'data' }, found(), 'held'],
     ['a part of a server that was taken over', `${web}.firewall`, remove, found('taken'), 'held'],
+    ['a part that was taken over with a server that is confirmed', address, remove, part('taken'), 'passes'],
+    ['a part that was found, of a confirmed server', address, remove, part('found'), 'held'],
+    [
+      'a part that was taken over, whose server is gone',
+      address,
+      remove,
+      { bindings: [ofPart('taken')] },
+      'held',
+    ],
     ['a part of a server that was found', `${web}.firewall`, remove, found(), 'passes'],
     [
       'a resource that the spec names by its id',

@@ -313,6 +313,38 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
   });
 });
 
+describe('src/plan/purchases.ts: an entry whose resource another entry has got', () => {
+  const left = (formerKey: string) => ({
+    claims: [claim('server', '2001', { is: 'released', by: 'file', formerKey })],
+  });
+  const got = (key: string, ...formerKeys: string[]) => ({
+    bindings: [bound('servers.z', 'server', '3', {}), bound(key, 'server', '2', { formerKeys })],
+  });
+  test.each<[string, Given, boolean]>([
+    [
+      'the server that the other one has left',
+      { ...left('servers.app'), ...got('servers.app', 'servers.q', 'servers.web') },
+      true,
+    ],
+    [
+      'nothing that a third one has left',
+      { ...left('servers.z'), ...got('servers.app', 'servers.web') },
+      false,
+    ],
+    [
+      'nothing if the other one had another key',
+      { ...left('servers.app'), ...got('servers.app', 'servers.q') },
+      false,
+    ],
+    ['nothing if it has left none', got('servers.app', 'servers.web'), false],
+  ])('may be %s', (_name, given, isAsked) => {
+    const asked = ask(lineOpen, 'servers.web', given);
+    expect(asked?.startsWith('unmanaged_resources server 2001 was released from servers.app') ?? false).toBe(
+      isAsked,
+    );
+  });
+});
+
 describe('src/plan/purchases.ts: the address of an earlier server', () => {
   const left = (id: number, formerKey: string, is = 'released') => ({
     ...claim('ip', String(id), { is, by: 'operator', formerKey }),
