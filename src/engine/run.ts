@@ -9,7 +9,7 @@ import type { Operation, Selection, Spend } from '../core/plan.ts';
 import type { ReadPort, WriteRequest } from '../core/ports.ts';
 import type { Step } from '../core/progress.ts';
 import type { Binding, Ended, Intent, IntentPatch, StateChange } from '../core/state.ts';
-import type { HeldRename } from '../plan/objections.ts';
+import type { WaitingRename } from '../plan/objections.ts';
 import type { EngineDeps, Pause, Repeating } from './deps.ts';
 import type { ReadCache } from './observe.ts';
 import { absenceGapMs, type Stopwatch } from './timing.ts';
@@ -35,7 +35,7 @@ export interface RunContext {
    * Wall ms: `untilMs` is the time when the step continues or usually ends, `deadlineMs` the time when the step is given up. `code`
    * is the code of the refusal that the step waits for.
    */
-  tell(
+  report(
     of: Pick<Operation, 'key' | 'verb'>,
     step: Step,
     detail: string,
@@ -196,7 +196,7 @@ export interface Moves {
 }
 
 /** A rename that cannot be carried out yet. */
-export interface WaitingMove extends HeldRename {
+export interface WaitingMove extends WaitingRename {
   /** The unsettled writes that it waits for. */
   readonly waitsFor: readonly ResourceKey[];
 }
@@ -205,7 +205,7 @@ export interface WaitingMove extends HeldRename {
 export interface RunFacts {
   /** Sends no more writes of a class that the API refuses. */
   pause(scope: PauseScope, request: WriteRequest, pause: Pause): void;
-  heldBy(request: WriteRequest, spend: Spend): Pause | undefined;
+  pausedBy(request: WriteRequest, spend: Spend): Pause | undefined;
   /** The refusal that pauses every write, if there is one. */
   allPaused(): Pause | undefined;
   pauseAll(pause: Pause): void;

@@ -21,7 +21,7 @@ import { perhapsRenamed } from './moved-from.ts';
 import { blockedIntent, isBegun, openWrites } from './open-writes.ts';
 import { isSelected } from './order.ts';
 import { costOf, effortOf, mostOf, summarise } from './totals.ts';
-import { heldRename, objectedTo, type Unsure, unsureOf } from './waits.ts';
+import { objectedTo, type Unsure, unsureOf, waitingRename } from './waits.ts';
 import {
   boughtUnused,
   capUnchecked,
@@ -176,7 +176,7 @@ function blockedBy(
     blockedIntent(intent, { world, taken: taken.get(intent.key), isKnown }),
   );
   const others = [...objections].filter(
-    ([draft]) => heldRename(draft.subject.key, waitingMoves) === undefined,
+    ([draft]) => waitingRename(draft.subject.key, waitingMoves) === undefined,
   );
   const renames = waitingMoves.map(({ blocked }) => blocked);
   return [...open, ...renames, ...objectedTo(new Map(others), inFlight)];

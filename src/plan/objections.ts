@@ -30,13 +30,13 @@ export interface GuardInput {
   /** The keys whose operation completes an earlier write. `true`: the API still knows the keys of that time. */
   readonly begun?: ReadonlyMap<ResourceKey, boolean> | undefined;
   /** Renames that are not possible yet. */
-  readonly waitingMoves?: readonly HeldRename[];
+  readonly waitingMoves?: readonly WaitingRename[];
   /** Wall time in ms. */
   readonly now: number;
 }
 
 /** A rename that is not possible yet. `keys`: the entries that wait for it. */
-export interface HeldRename {
+export interface WaitingRename {
   /** Its key is the new key: if that is bound to a resource, the rename waits until the binding has ended. */
   readonly blocked: Blocked & { readonly code: BlockCode };
   readonly keys: ReadonlySet<ResourceKey>;

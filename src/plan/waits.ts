@@ -9,7 +9,7 @@ import type { Intent } from '../core/state.ts';
 import { moment } from '../core/time.ts';
 import { exposedServers } from '../core/world.ts';
 import { type Draft, draftOne, type Release, releaseOf } from './draft.ts';
-import type { GuardInput, HeldRename, Objection, PlanFacts } from './objections.ts';
+import type { GuardInput, Objection, PlanFacts, WaitingRename } from './objections.ts';
 import { closure, endsOf, linksOf, obstacles, prerequisites, restsOn, successorsOf } from './order.ts';
 import { isStep, type ReplacementTurn, serverAfter } from './replacements.ts';
 
@@ -135,7 +135,7 @@ function withUnusable(
 }
 
 /** The rename that the entry of the key waits for. */
-export function heldRename<Held extends HeldRename>(
+export function waitingRename<Held extends WaitingRename>(
   key: ResourceKey,
   waiting: readonly Held[] = [],
 ): Held | undefined {
@@ -144,7 +144,7 @@ export function heldRename<Held extends HeldRename>(
 
 /** A rename waits for a bound key whose resource is gone, by the same proof as for a resource without an entry. */
 export function emptied(
-  { blocked: { key, code } }: HeldRename,
+  { blocked: { key, code } }: WaitingRename,
   { world, kinds }: Pick<GuardInput, 'world' | 'kinds'>,
 ): readonly Release[] {
   const subject = world.subjects.get(key);
@@ -175,7 +175,7 @@ export function besideChange({ subject, diff }: Draft, { kinds, world }: GuardIn
 /** Everything about an entry waits for its rename. */
 export function renameWaits(draft: Draft, { waitingMoves }: GuardInput): Objection | undefined {
   const held =
-    draft.diff.verdict.verdict === 'unchanged' ? undefined : heldRename(draft.subject.key, waitingMoves);
+    draft.diff.verdict.verdict === 'unchanged' ? undefined : waitingRename(draft.subject.key, waitingMoves);
   if (held === undefined) return undefined;
   const { code, reason, remedies } = held.blocked;
   return { code, reason, remedies };
@@ -209,7 +209,7 @@ export type Unsure = ReadonlyMap<ResourceKey, 'perhaps_other' | 'other'>;
 
 export function unsureOf(
   objections: ReadonlyMap<Draft, Blocked>,
-  waitingMoves: readonly HeldRename[],
+  waitingMoves: readonly WaitingRename[],
 ): Unsure {
   return new Map([
     ...[...identityOpen(objections)].map((key) => [key, 'perhaps_other'] as const),

@@ -2,7 +2,7 @@ import { probedCreations } from '../../api/writes.ts';
 import type { WriteRequest, WriteResult } from '../../core/ports.ts';
 import { run } from '../../core/remedy.ts';
 import { capitalised } from '../../core/text.ts';
-import { told } from '../../engine/intents/outcome.ts';
+import { answerText } from '../../engine/intents/outcome.ts';
 import { type KeyBehaviour, observeKeys } from '../../engine/intents/probe-key.ts';
 import { systemRandom } from '../../platform/system.ts';
 import type { Session } from '../compose.ts';
@@ -70,7 +70,7 @@ async function probeOne(
 }
 
 function inconclusive(id: string, result: WriteResult): Finding {
-  const reason = result.type === 'answer' ? told(result) : result.reason;
+  const reason = result.type === 'answer' ? answerText(result) : result.reason;
   const name = id.replace('keys:', '');
   if (result.type === 'answer' && result.status === 403)
     return check.error('token_level', `the API refused ${name} with ${reason}`, levelAdvice);

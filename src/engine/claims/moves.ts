@@ -11,7 +11,7 @@ import {
 import { factsOf } from '../../core/kind-facts.ts';
 import { edit, run, settleFirst } from '../../core/remedy.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
-import { heldRename } from '../../plan/waits.ts';
+import { waitingRename } from '../../plan/waits.ts';
 import type { Move, Moves, WaitingMove } from '../run.ts';
 
 /**
@@ -92,7 +92,7 @@ function holding(moves: readonly Move[], waiting: readonly WaitingMove[]): Moves
     }
     return { ...each, keys };
   });
-  return { moves: moves.filter(({ from }) => heldRename(from, groups) === undefined), held: groups };
+  return { moves: moves.filter(({ from }) => waitingRename(from, groups) === undefined), held: groups };
 }
 
 /** The entries that a move depends on. A network interface has the name of its network. */

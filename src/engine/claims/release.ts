@@ -3,7 +3,7 @@ import { digestOf } from '../../core/json.ts';
 import { comesWithServer, type ResourceKey, retiringKey, takeApart } from '../../core/keys.ts';
 import { factsOf, isAddress } from '../../core/kind-facts.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
-import { heldRename } from '../../plan/waits.ts';
+import { waitingRename } from '../../plan/waits.ts';
 import { boundIn, type Run } from '../run.ts';
 
 /**
@@ -246,7 +246,7 @@ export function deleted(
   const id = run.bindings.get(key)?.id;
   const isDeclared =
     run.world.subjects.get(key)?.desired?.managed === true &&
-    heldRename(key, run.moves.waiting) === undefined;
+    waitingRename(key, run.moves.waiting) === undefined;
   const isReplaced = id !== undefined && isDeclared && basis !== digestOf(null);
   const addresses = boundIn(run, key).filter(({ kind }) => comesWithServer({ kind, parent: key }));
   return [

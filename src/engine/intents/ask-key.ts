@@ -5,7 +5,7 @@ import type { Run } from '../run.ts';
 import { inWriteSlot } from './begin.ts';
 import { again, block, goOn, keyIsFresh, type Progress, questionOf, sinceSentMs } from './endings.ts';
 import { tryNextIncarnation } from './next-incarnation.ts';
-import { told } from './outcome.ts';
+import { answerText } from './outcome.ts';
 import { asked, isReservedElsewhere, pauseIfRefused, probeKey } from './probe-key.ts';
 import { record } from './record.ts';
 
@@ -45,7 +45,7 @@ export function askKey(run: Run, intent: Intent): Promise<Progress> | Progress {
 
 async function askNow(run: Run, intent: Intent): Promise<Progress> {
   // A probe does not spend money.
-  const paused = run.facts.heldBy(intent.request, 'none');
+  const paused = run.facts.pausedBy(intent.request, 'none');
   if (paused !== undefined) return { now: 'blocked', ...paused };
   run.gate.readyNext();
   const { held, asking } = await probeKey(run, intent);
@@ -85,7 +85,7 @@ async function withoutAnswer(run: Run, intent: Intent, result: WriteResult): Pro
   const refusal = await pauseIfRefused(run, intent, result);
   if (refusal !== undefined) return { now: 'blocked', ...refusal };
   return result.type === 'answer'
-    ? later(run, intent, told(result), result.retryAfterMs)
+    ? later(run, intent, answerText(result), result.retryAfterMs)
     : later(run, intent, result.reason);
 }
 
@@ -110,7 +110,7 @@ async function later(run: Run, intent: Intent, reason: string, retryAfterMs = 0)
   const untilMs = clock.now() + afterMs;
   const progress = await goOn(run, intent, { dueAt: untilMs }, afterMs);
   if (silentMs >= mostSilentMs) return { now: 'blocked', code: 'key_not_answered', reason };
-  run.tell(intent, 'waiting', reason, { untilMs });
+  run.report(intent, 'waiting', reason, { untilMs });
   return progress;
 }
 

@@ -221,7 +221,7 @@ export function inWriteSlot<Result>(
   of: Pick<Intent, 'key' | 'kind' | 'verb'>,
   write: () => Promise<Result>,
 ): Promise<Result> {
-  run.tell(of, 'queued', 'for its turn');
+  run.report(of, 'queued', 'for its turn');
   const look = () => void run.view.observe(of.key).catch(() => undefined);
   return run.gate.run(write, {
     urgency: run.kindOf(of.kind).timing.urgency,

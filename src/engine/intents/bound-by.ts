@@ -249,7 +249,7 @@ export function awaitServer(run: Run, intent: Intent): Progress | undefined {
   if (!isEarly(run, intent) || parent === undefined) return undefined;
   const creation = answerOf(run, parent);
   if (creation === undefined) return undefined;
-  run.tell(intent, 'task', creation.taskId ?? 'of its server');
+  run.report(intent, 'task', creation.taskId ?? 'of its server');
   return again(serverGapMs);
 }
 

@@ -35,7 +35,7 @@ export async function nextPreference(run: Run, intent: Intent, reason: string): 
   const afterMs = backOff(pauseMs, rounds, run.deps.random.next());
   const asked = `gpu_package ${wanted.length > 1 ? wanted.join(', ') : sent}`;
   const wait = { untilMs: now + afterMs, deadlineMs: deadline, code: noCapacity };
-  run.tell(intent, 'waiting', `${asked}: ${reason}`, wait);
+  run.report(intent, 'waiting', `${asked}: ${reason}`, wait);
   if (wanted.length > 1) return close(run, intent, ended, { retryAfterMs: afterMs });
   return goOn(
     run,

@@ -92,7 +92,7 @@ export async function readForEffect(run: Run, intent: InPhase<'unknown'>): Promi
   const settleMs = run.deps.requestTimeoutMs + minute / 2;
   const wait = Math.max(stopwatch.until(intent.id, 'due', intent.dueAt), settleMs - sinceSentMs(run, intent));
   if (wait > 0) return again(wait);
-  run.tell(intent, 'checking', 'whether the write had its effect');
+  run.report(intent, 'checking', 'whether the write had its effect');
   return conclude({ run, intent, known: 'unconfirmed' });
 }
 
@@ -110,7 +110,7 @@ export async function finish(run: Run, intent: InPhase<'accepted'>, halt: AbortS
   }
   const waits = awaitServer(run, intent);
   if (waits !== undefined) return waits;
-  run.tell(
+  run.report(
     intent,
     'checking',
     answer.end === 'failed' ? 'whether the failed task left a resource' : questionAbout(intent),
@@ -130,7 +130,7 @@ async function awaitTask(
   const acceptedAt = clock.now() - sinceAccepted(run, intent);
   const { deadlineMs } = run.kindOf(kind).timing;
   const untilMs = acceptedAt + (await tasks.usual(request.name));
-  run.tell(intent, 'task', taskId, { untilMs, deadlineMs: acceptedAt + deadlineMs });
+  run.report(intent, 'task', taskId, { untilMs, deadlineMs: acceptedAt + deadlineMs });
   const task = await tasks.wait(
     {
       id: taskId,
@@ -147,7 +147,7 @@ async function awaitTask(
       return stuck(`its task has not ended after ${minutes(sinceAccepted(run, intent))}`);
     case 'failed': {
       const detail = task.detail ?? 'the API gives no reason';
-      run.tell(intent, 'failed', detail);
+      run.report(intent, 'failed', detail);
       const stage = { phase: 'accepted', answer: { ...answer, end: 'failed' } } as const;
       return goOn(run, intent, { stage, detail, dueAt: clock.now() + staleMs }, staleMs);
     }
@@ -156,7 +156,7 @@ async function awaitTask(
     case 'succeeded':
       run.stopwatch.mark(intent.id, 'ended');
       if (needsFirewall(run, intent)) run.signals.grace.add(intent.key);
-      run.tell(intent, 'checking', questionAbout(intent));
+      run.report(intent, 'checking', questionAbout(intent));
       // The firewall goes before the reads of its server.
       if (isExposedUntilEnd(run, intent)) return again(0);
       return conclude({ run, intent, known: 'ended' });
@@ -339,11 +339,11 @@ function onceAbsent<Verdict extends 'done' | 'not_done'>(then: Step<Verdict>): S
         ended: questionAbout(intent),
         unreported: questionAbout(intent),
       }[known];
-      run.tell(intent, 'checking', detail, { untilMs: now + forMs + absenceGapMs });
+      run.report(intent, 'checking', detail, { untilMs: now + forMs + absenceGapMs });
       return again(Math.min(forMs, minute));
     }
     if (intent.notSeenAt === undefined) {
-      run.tell(intent, 'checking', 'again, to be sure', { untilMs: now + absenceGapMs });
+      run.report(intent, 'checking', 'again, to be sure', { untilMs: now + absenceGapMs });
       run.stopwatch.mark(intent.id, 'not_seen');
       return goOn(run, intent, { stage: notSeen(intent, now) }, absenceGapMs);
     }

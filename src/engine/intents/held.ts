@@ -33,7 +33,7 @@ export async function answerAtLast(run: Run, intent: Intent): Promise<Held> {
     const held = await inWriteSlot(run, intent, () =>
       answerUnder(run, run.intents.get(intent.key) ?? intent),
     );
-    if (held !== 'unknown' || turn === mostTurns || run.facts.heldBy(intent.request, 'none') !== undefined)
+    if (held !== 'unknown' || turn === mostTurns || run.facts.pausedBy(intent.request, 'none') !== undefined)
       return held;
   }
 }
@@ -55,7 +55,7 @@ export async function answerUnder(run: Run, intent: Intent): Promise<Held> {
       await pauseIfRefused(run, intent, held.result);
       return 'unknown';
     case 'taken':
-      return run.facts.heldBy(asking.request, spendOf(run, asking)) === undefined
+      return run.facts.pausedBy(asking.request, spendOf(run, asking)) === undefined
         ? replayed(run, asking, held.reuse)
         : 'unknown';
   }

@@ -92,7 +92,7 @@ export async function askAgain(run: Run, intent: Intent): Promise<void> {
   const request = requestOf(run, operation);
   if (request === undefined) return;
   await inWriteSlot(run, intent, async () => {
-    if (run.facts.heldBy(request, 'none') !== undefined) return;
+    if (run.facts.pausedBy(request, 'none') !== undefined) return;
     const { held, asking } = await probeKey(run, intent);
     if (held.is !== 'taken') return;
     await close(run, asking, { outcome: 'void', text: 'the entry was edited since' });
@@ -218,7 +218,7 @@ async function isNextUsed(
   if (desired === undefined) return undefined;
   const world = withSubject(run.world, desired, key);
   const request = requestOf(run, operation, world);
-  if (request === undefined || run.facts.heldBy(request, 'none') !== undefined) return undefined;
+  if (request === undefined || run.facts.pausedBy(request, 'none') !== undefined) return undefined;
   const preimage = await preimageOf(run, operation, world);
   const begun = { world, preimage, recovers: own };
   const { held, asking } = await askNext(run, operation, request, begun, (intent, probe) =>

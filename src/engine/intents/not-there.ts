@@ -109,7 +109,7 @@ const replayedUnreported =
 
 /** Whether the API marks replayed answers, and only these. A fresh answer that is marked by mistake is a purchase. */
 async function marksReplaysAlone(run: Run, intent: Intent): Promise<boolean> {
-  if (run.facts.heldBy(intent.request, 'none') !== undefined) return false;
+  if (run.facts.pausedBy(intent.request, 'none') !== undefined) return false;
   const behaviour = await inWriteSlot(run, intent, () => calibrated(run, intent));
   return !('type' in behaviour) && behaviour.storesRefusals;
 }
@@ -209,7 +209,7 @@ export async function lifeOf(run: Run, intent: Intent, made: Made, { task }: Con
   if (first !== 'gone') return first;
   const { clock, tasks } = run.deps;
   const { deadlineMs, showsWithinMs = 0 } = run.kindOf(intent.kind).timing;
-  run.tell(intent, 'checking', `whether ${made.id} still exists`);
+  run.report(intent, 'checking', `whether ${made.id} still exists`);
   const id = taskOf(task);
   if (id !== undefined) {
     const watch = { id, sort: intent.request.name, acceptedAt: clock.now(), deadlineMs };

@@ -115,7 +115,7 @@ export function disposition(result: WriteResult, intent: SentFacts, pace: Pace):
         return { do: 'look', afterMs: settleMs, why, reason: saysNothing(result) };
       }
       if (result.status === 404 && intent.verb === 'delete') {
-        return { do: 'look', afterMs: settleMs, why: 'not_found', reason: told(result) };
+        return { do: 'look', afterMs: settleMs, why: 'not_found', reason: answerText(result) };
       }
       return refusal(result, intent, pace);
   }
@@ -145,7 +145,7 @@ function serverError(result: Conclusive, asks: boolean, settleMs: number): Dispo
   // The origin behind a gateway may still be at work.
   const why = result.status === 502 || result.status === 504 ? 'gateway_error' : 'server_error';
   const afterMs = asks && why === 'gateway_error' ? gatewayMs : settleMs;
-  return { do: 'look', afterMs, why, reason: told(result) };
+  return { do: 'look', afterMs, why, reason: answerText(result) };
 }
 
 /** The refusal of a creation's resend says nothing about the earlier sends. The key may hold their answer. */
@@ -169,7 +169,7 @@ function refusalOfResend(result: Conclusive, pace: Pace): Disposition {
 /** The key may have been used for another body, so only the key shows whether the next key is safe. @assumption A4 */
 function unconfirmedRefusal(result: Conclusive): Disposition {
   const paused = pauseOf(result);
-  const reason = told(result);
+  const reason = answerText(result);
   return paused === undefined
     ? { do: 'look', afterMs: second, why: 'conflict', reason, stage: 'asking' }
     : { do: 'hold', code: codeOf(result), reason, ...paused };
@@ -199,12 +199,12 @@ function isOfToken({ ofToken, status }: Conclusive): boolean {
 }
 
 function saysNothing(result: Conclusive): string {
-  return `${told(result)}; this answer does not show the outcome of the earlier request`;
+  return `${answerText(result)}; this answer does not show the outcome of the earlier request`;
 }
 
 function refusal(result: Conclusive, { asks, unconfirmed }: SentFacts, pace: Pace): Disposition {
   const code = codeOf(result);
-  const reason = told(result);
+  const reason = answerText(result);
   // Another token sends the write under a new key, because this key may hold the refusal.
   if (isOfToken(result)) return { do: 'refuse', code, reason, until: 'token' };
   const paused = pauseOf(result);
@@ -367,12 +367,12 @@ export function proofAnswer(result: Conclusive): ProofAnswer {
   if (status < 300) return { shows: 'carried_out' };
   const isLater = status >= 500 || status === 429 || (status === 409 && retryAfterMs !== undefined);
   if (isLater || isOfToken(result))
-    return { shows: 'nothing', reason: told(result), afterMs: retryAfterMs ?? pauseMs.busy.firstMs };
+    return { shows: 'nothing', reason: answerText(result), afterMs: retryAfterMs ?? pauseMs.busy.firstMs };
   const params = (result.invalidParams ?? []).filter(({ name }) => !name.includes(probeField));
   const isAlone = namesProbe(result) && params.length === 0;
   if (isAlone) return { shows: 'no_objection' };
-  if (status === 409 && !bodyCodes.has(code)) return { shows: 'conflict', code, reason: told(result) };
-  const reason = told({ ...result, invalidParams: params });
+  if (status === 409 && !bodyCodes.has(code)) return { shows: 'conflict', code, reason: answerText(result) };
+  const reason = answerText({ ...result, invalidParams: params });
   return { shows: 'objection', code, reason, parameters: params.map(({ name }) => name) };
 }
 
@@ -389,7 +389,7 @@ export function reuseRefusal(result: Conclusive): ReuseRefusal {
 /** The longest time that the origin behind a gateway may work on a request. */
 export const gatewayMs = 15 * minute;
 
-export function told({ status, code, title, detail, invalidParams }: Conclusive): string {
+export function answerText({ status, code, title, detail, invalidParams }: Conclusive): string {
   const fields = (invalidParams ?? []).map(({ name, reason }) => `${name}: ${reason}`);
   const said = [detail ?? title, ...fields].flatMap((each) => each?.replace(/(?<!\.)\.$/, '') || []);
   return [`${status}${code == null ? '' : ` ${code}`}`, ...said].join(' · ');

@@ -5,7 +5,7 @@ import type { Intent, KeyQuestion, Stage } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { sendFenced } from './begin.ts';
 import { questionOf } from './endings.ts';
-import { namesProbe, pauses, probeAnswer, type ReuseRefusal, reuseRefusal, told } from './outcome.ts';
+import { answerText, namesProbe, pauses, probeAnswer, type ReuseRefusal, reuseRefusal } from './outcome.ts';
 import { pauseClass } from './pauses.ts';
 
 /** Refusals of the probe's body that are not replayed, before the key counts as held by another answer. */
@@ -49,7 +49,7 @@ export async function probeKey(
   for (let probe = 1; probe <= mostFresh; probe++) {
     const question = { ...questionOf(asking), probes: questionOf(asking).probes + 1 };
     asking = await run.state.update(asking, { stage: asked(asking, question) });
-    run.tell(intent, 'checking', `the idempotency key: probe ${question.probes}`);
+    run.report(intent, 'checking', `the idempotency key: probe ${question.probes}`);
     const result = await sendFenced(run, { ...intent.request, probe: number }, intent.idempotencyKey);
     if (result.type !== 'answer') return { held: { is: 'untold', result }, asking };
     if (result.status < 300) return { held: { is: 'accepted', answer: result }, asking };
@@ -93,7 +93,7 @@ export async function pauseIfRefused(
 ): Promise<{ readonly code: string; readonly reason: string } | undefined> {
   const scope = result.type === 'answer' ? pauses[result.status] : undefined;
   if (result.type !== 'answer' || scope === undefined) return undefined;
-  const refusal = { code: result.code ?? `http_${result.status}`, reason: told(result) };
+  const refusal = { code: result.code ?? `http_${result.status}`, reason: answerText(result) };
   await pauseClass(run, intent, scope, refusal);
   return refusal;
 }

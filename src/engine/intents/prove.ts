@@ -9,7 +9,7 @@ import { correction, makingRoom } from '../../plan/open-writes.ts';
 import type { Run } from '../run.ts';
 import { contextOf, sendFenced } from './begin.ts';
 import { again, type Progress } from './endings.ts';
-import { endedByDeletion, namesProbe, type ProofAnswer, pauses, proofAnswer, told } from './outcome.ts';
+import { answerText, endedByDeletion, namesProbe, type ProofAnswer, pauses, proofAnswer } from './outcome.ts';
 import { pauseIfRefused, spareKey } from './probe-key.ts';
 import { creationAfter } from './revalidate.ts';
 
@@ -146,7 +146,9 @@ async function sendRecorded(run: Run, key: ResourceKey, request: WriteRequest): 
   await store.change([{ type: 'proof', key, proof }], clock.now());
   const result = await sendFenced(run, request, proof.idempotencyKey);
   const isAnswer = result.type === 'answer';
-  const answer = isAnswer ? { text: told(result), requestId: result.requestId } : { text: result.reason };
+  const answer = isAnswer
+    ? { text: answerText(result), requestId: result.requestId }
+    : { text: result.reason };
   await store.change([{ type: 'proof', key, proof: { ...proof, answer } }], clock.now());
   return {
     result,
@@ -194,7 +196,7 @@ export async function provedBefore(
   const id = writes.digest({ ...request, probe: 'proof' });
   const { stopwatch } = run;
   if (stopwatch.isMarked(id, 'proved') && stopwatch.since(id, 'proved', 0) <= validMs) return undefined;
-  run.tell(operation, 'checking', 'whether the API accepts the new resource: this request creates nothing');
+  run.report(operation, 'checking', 'whether the API accepts the new resource: this request creates nothing');
   const proof = await prove(run, key, request);
   switch (proof.is) {
     case 'conflict': {
@@ -223,7 +225,7 @@ export async function provedBefore(
       if (stopwatch.since(id, 'silent', 0) >= mostSilentMs)
         return { now: 'blocked', code: 'key_not_answered', reason: `${reason}. Nothing was deleted` };
       const afterMs = proof.afterMs * profile.timeScale;
-      run.tell(operation, 'waiting', reason, { untilMs: clock.now() + afterMs });
+      run.report(operation, 'waiting', reason, { untilMs: clock.now() + afterMs });
       return again(afterMs);
     }
   }

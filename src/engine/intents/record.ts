@@ -125,7 +125,7 @@ async function waitAndResend(
   const waitedMs = run.stopwatch.since(intent.id, 'begun', intent.createdAt);
   if (waitedMs > mostWaitMs(run, intent))
     return stillRefused(run, intent, next, `unchanged after ${minutes(waitedMs)}: ${reason}`);
-  run.tell(intent, 'waiting', reason, { untilMs: now + afterMs, code: next.code });
+  run.report(intent, 'waiting', reason, { untilMs: now + afterMs, code: next.code });
   return progress;
 }
 
@@ -160,7 +160,7 @@ function waitAndObserve(
   const lost = intent.lost + (unanswered ? 1 : 0);
   const answer = result.type === 'answer' ? result : undefined;
   const code = answer?.code == null ? {} : { code: answer.code };
-  run.tell(intent, 'waiting', reason, { untilMs: dueAt, ...code });
+  run.report(intent, 'waiting', reason, { untilMs: dueAt, ...code });
   const patch: IntentPatch = {
     stage: {
       phase: 'unknown',

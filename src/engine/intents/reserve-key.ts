@@ -61,7 +61,7 @@ export async function reserve(run: Run, { key, kind }: Pick<Binding, 'key' | 'ki
   if (open !== undefined && !isReservation(open)) return;
   const request = requestOf(run, operation);
   if (request === undefined || (await isUnaskable(run, { request }))) return;
-  if (run.facts.heldBy(request, 'none') !== undefined) return;
+  if (run.facts.pausedBy(request, 'none') !== undefined) return;
   const body = { ...request, probe: reserving } as const;
   const begun = { world: run.world, preimage: {}, question: unasked, recovers: key };
   for (;;) {

@@ -175,7 +175,7 @@ export async function secondHalfPaused(
   const [half] = second;
   if (half === undefined) return undefined;
   const paused =
-    (await pausedBefore(run.deps, second, { key, verb })) ?? run.facts.heldBy(request, half.spend);
+    (await pausedBefore(run.deps, second, { key, verb })) ?? run.facts.pausedBy(request, half.spend);
   return paused === undefined ? unresolvedCreate(run, half) : { now: 'blocked', ...paused };
 }
 

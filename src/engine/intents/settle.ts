@@ -83,7 +83,7 @@ export async function send(
 ): Promise<Progress> {
   const { deps } = run;
   const chosen = [intent.request.name, intent.idempotencyKey, sentPreference(run, intent) ?? ''];
-  run.tell(intent, 'sent', chosen.filter((each) => each !== '').join(' '));
+  run.report(intent, 'sent', chosen.filter((each) => each !== '').join(' '));
   run.stopwatch.mark(intent.id, 'sent');
   // The send may wait long for a connection before its first byte.
   const mayGo = () => isValid(sendValidMs) && deps.store.isOwned?.() !== false;
@@ -136,7 +136,7 @@ function resend(run: Run, intent: Intent, half: Half): Promise<Progress> {
 async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress> {
   run.signals.stop.throwIfAborted();
   const { writes } = run.deps;
-  const held = run.facts.heldBy(intent.request, spendOf(run, intent));
+  const held = run.facts.pausedBy(intent.request, spendOf(run, intent));
   // The intent stays open, because a pause ends later.
   if (held !== undefined) return { now: 'blocked', ...held };
   await roomToWrite(run);

@@ -62,7 +62,7 @@ async function creationUnderWay(run: Run, operation: Operation): Promise<Turn | 
   const deadlineMs = claim.at + run.kindOf(operation.kind).timing.deadlineMs;
   const reason = `its creation has not ended: task ${taskId}`;
   if (clock.now() > deadlineMs) return { now: 'blocked', code: 'stuck', reason };
-  run.tell(operation, 'task', taskId, { deadlineMs });
+  run.report(operation, 'task', taskId, { deadlineMs });
   return { now: 'again', afterMs: taskReadGapMs };
 }
 

@@ -300,7 +300,7 @@ class Rounds {
     this.#creationSince ??= clock.monotonic();
     const deadlines = adopted.map((key) => run.kindOf(takeApart(key).kind).timing.deadlineMs);
     if (clock.monotonic() - this.#creationSince > Math.max(...deadlines)) return false;
-    for (const key of adopted) run.tell({ key, verb: 'adopt' }, 'checking', 'still being created');
+    for (const key of adopted) run.report({ key, verb: 'adopt' }, 'checking', 'still being created');
     await clock.sleep(creationGapMs, run.signals.stop);
     this.#readSince = clock.monotonic();
     return true;

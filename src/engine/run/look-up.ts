@@ -107,7 +107,7 @@ async function lookUpOne(
   // The key holds the answer to the request that was answered before, no matter how the entry was edited since.
   const answered = (await answeredCreation(run, key))?.request;
   const request = sent?.[0] ?? answered ?? requestOf(run, operation, world);
-  if (request === undefined || run.facts.heldBy(request, 'none') !== undefined) return undefined;
+  if (request === undefined || run.facts.pausedBy(request, 'none') !== undefined) return undefined;
   const begun = { world, question: unasked, recovers: own, ahead };
   const intent =
     run.intents.get(key) ??

@@ -86,7 +86,7 @@ async function beginAndSend(run: Run, operation: Operation, queuedAt: number): P
   const lost = { now: 'overtaken', reason: `${parent} no longer exists` } as const;
   if (isLost()) return lost;
   const request = run.kindOf(operation.kind).writes.request(contextOf(run, operation, world));
-  const held = run.facts.heldBy(request, operation.spend);
+  const held = run.facts.pausedBy(request, operation.spend);
   if (held !== undefined) return { now: 'blocked', ...held };
   const waits = await secondHalfPaused(run, world, { ...operation, request });
   if (waits !== undefined) return waits;
@@ -236,7 +236,7 @@ async function confirmLost(run: Run, operation: Operation): Promise<Turn | undef
   if (gone.length === 0) return undefined;
   const { clock } = run.deps;
   const untilMs = clock.now() + absenceGapMs;
-  run.tell(operation, 'checking', `again whether ${creation.key} is gone`, { untilMs });
+  run.report(operation, 'checking', `again whether ${creation.key} is gone`, { untilMs });
   const world = await observeAgain(run, [creation.key]);
   if (world === undefined) return { now: 'again', afterMs: 0 };
   const not = whyNotWanted(run, world, { ...creation, changes: [] });

@@ -26,7 +26,7 @@ import { correction, isOvertaken } from '../../plan/open-writes.ts';
 import { isSelected, successorOf } from '../../plan/order.ts';
 import type { Prices } from '../../plan/totals.ts';
 import { isStated } from '../../plan/unconfirmed.ts';
-import { heldRename } from '../../plan/waits.ts';
+import { waitingRename } from '../../plan/waits.ts';
 import { claimChanges, type Judged, registerOf } from '../claims/claims.ts';
 import { clearNewKeys, takeBack } from '../claims/line.ts';
 import { released, releasing } from '../claims/release.ts';
@@ -166,7 +166,7 @@ async function closeOvertaken(run: Run, plan: Plan): Promise<void> {
       continue;
     }
     // A plan asks for no operation of an entry whose rename waits, so it does not show which writes are wanted.
-    if (intent.phase !== 'waiting' || heldRename(intent.key, run.moves.waiting) !== undefined) continue;
+    if (intent.phase !== 'waiting' || waitingRename(intent.key, run.moves.waiting) !== undefined) continue;
     if (run.mode.selection !== undefined && !isSelected(run.mode.selection, intent.key)) continue;
     const planned = plan.operations.some(({ key, verb }) => key === intent.key && verb === intent.verb);
     // A partial run leaves out some operations. The spec still asks for them, so their writes wait for a full run.

@@ -95,7 +95,7 @@ export async function openRun(
       if (kind === undefined) throw new Error(`Unknown kind: ${name}`);
       return kind;
     },
-    tell: ({ key, verb }, step, detail, wait) =>
+    report: ({ key, verb }, step, detail, wait) =>
       deps.onEvent?.({ type: 'progress', at: clock.now(), key, verb, step, detail, ...wait }),
   };
   const { bindings } = loaded;
@@ -151,7 +151,7 @@ function createFacts(pauses: Map<string, Pause>): RunFacts {
   let planned: ReadonlyMap<ResourceKey, string> = new Map();
   return {
     pause: (scope, request, pause) => void pauses.set(scope === 'operation' ? request.name : scope, pause),
-    heldBy: (request, spend) =>
+    pausedBy: (request, spend) =>
       pauses.get('everything') ??
       pauses.get(request.name) ??
       (spend === 'adds' ? pauses.get('spending') : undefined),

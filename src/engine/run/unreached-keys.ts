@@ -41,7 +41,7 @@ export async function unreachedKeys(run: Run): Promise<readonly UnreachedKey[]> 
 async function isUnreserved(run: Run, binding: Binding): Promise<boolean> {
   const { key, kind } = binding;
   const request = requestOf(run, { key, kind, verb: 'create', changes: [] });
-  if (request === undefined || run.intents.has(key) || run.facts.heldBy(request, 'none') !== undefined)
+  if (request === undefined || run.intents.has(key) || run.facts.pausedBy(request, 'none') !== undefined)
     return true;
   const past = await run.deps.store.intents({ key, limit: 50 });
   return (await isUnaskable(run, { request })) || past.some(isReservation);

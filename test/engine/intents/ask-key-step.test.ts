@@ -47,7 +47,7 @@ async function ask(
   const now = sentAt + ageMs;
   const made = stubRun({ ageMs });
   const run = runWith(made.run, {
-    facts: { heldBy: (_request: unknown, spend: string) => (spend === 'none' ? held : undefined) },
+    facts: { pausedBy: (_request: unknown, spend: string) => (spend === 'none' ? held : undefined) },
     gate: {
       isWaited: () => false,
       readyNext: () => void marks.push(['gate', 'next']),
@@ -107,7 +107,7 @@ describe('src/engine/intents/ask-key.ts: one step', () => {
   test('each probe is recorded before it is sent, and counted on', async () => {
     const { recorded, calls } = await ask([replayed], { intent: asking({ probes: 4 }) });
     expect(recorded[0]?.stage).toMatchObject({ phase: 'unknown', ...questioned('asking', 5) });
-    expect(calls.filter(([name]) => name === 'tell').map(([, , step]) => step)).toEqual([
+    expect(calls.filter(([name]) => name === 'report').map(([, , step]) => step)).toEqual([
       'queued',
       'checking',
     ]);
@@ -184,7 +184,7 @@ describe('src/engine/intents/ask-key.ts: one step', () => {
     expect(last).toEqual({ dueAt: sentAt + settledMs + afterMs });
     const began = 'silentMs' in more ? [] : [['i', 'silent']];
     expect(marks).toEqual([['gate', 'next'], ...began, ['i', 'due', afterMs]]);
-    const told = calls.findLast(([name]) => name === 'tell');
+    const told = calls.findLast(([name]) => name === 'report');
     expect(told?.[2]).toBe('waiting');
     expect(told?.[3]).toEqual(answered === 0 ? 'reset' : expect.stringMatching(/50[03]/));
     expect(told?.[4]).toEqual({ untilMs: sentAt + settledMs + afterMs });

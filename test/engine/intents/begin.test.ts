@@ -338,7 +338,8 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     const run = runWith(made.run, {
       kindOf: () => ({ timing: { urgency: 1 }, writes: 'writes' in given ? given.writes : writes }),
       facts: {
-        heldBy: (_request: unknown, spend: string) => (spend === 'none' && 'held' in given ? {} : undefined),
+        pausedBy: (_request: unknown, spend: string) =>
+          spend === 'none' && 'held' in given ? {} : undefined,
       },
       observe: async (of: string) => void asks.push(of),
     });
@@ -429,7 +430,7 @@ describe('src/engine/intents/next-incarnation.ts', () => {
         writes: { request: ({ subject }: { subject: { desired: object } }) => subject.desired && request },
       }),
       facts: {
-        heldBy: (_request: unknown, spend: string) => (spend === 'none' && given.held ? {} : undefined),
+        pausedBy: (_request: unknown, spend: string) => (spend === 'none' && given.held ? {} : undefined),
       },
       read: async (read: () => unknown) => {
         const seen = await read();

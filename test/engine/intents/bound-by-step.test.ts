@@ -209,10 +209,10 @@ describe('src/engine/intents/bound-by.ts: a firewall in the creation of its serv
   test('the firewall waits for the end of the creation, whose task is named', () => {
     const { run, calls } = running({ open: [creation({ taskId: 'task-1' })] });
     expect(awaitServer(run, sent())).toEqual({ now: 'again', afterMs: 5_000 });
-    expect(calls).toEqual([['tell', expect.anything(), 'task', 'task-1']]);
+    expect(calls).toEqual([['report', expect.anything(), 'task', 'task-1']]);
     const second = running();
     awaitServer(second.run, sent());
-    expect(second.calls).toEqual([['tell', expect.anything(), 'task', 'of its server']]);
+    expect(second.calls).toEqual([['report', expect.anything(), 'task', 'of its server']]);
     expect(awaitServer(running({ open: [] }).run, sent())).toBeUndefined();
   });
 });

@@ -2,12 +2,12 @@ import { describe, expect, test } from 'vitest';
 import type { Conclusive, WriteResult } from '../../../src/core/ports.ts';
 import type { Unconfirmed } from '../../../src/core/state.ts';
 import {
+  answerText,
   type Disposition,
   disposition,
   probeAnswer,
   reuseRefusal,
   type SentFacts,
-  told,
 } from '../../../src/engine/intents/outcome.ts';
 
 const pace = { requestTimeoutMs: 20_000, jitter: 0.5, waits: 2, timeScale: 0.5 };
@@ -208,9 +208,9 @@ describe('src/engine/intents/outcome.ts: the answer to a probe', () => {
 
   test('a report of an answer has its status, code, text and fields', () => {
     const invalidParams = [{ name: 'cores', reason: 'too many.' }];
-    const told1 = told(coded(422, 'no', { title: 'No.', detail: 'Not so...', invalidParams }));
+    const told1 = answerText(coded(422, 'no', { title: 'No.', detail: 'Not so...', invalidParams }));
     expect(told1).toBe('422 no · Not so... · cores: too many');
-    expect(told(said(500, { title: 'No.' }))).toBe('500 · No');
-    expect(told(said(500))).toBe('500');
+    expect(answerText(said(500, { title: 'No.' }))).toBe('500 · No');
+    expect(answerText(said(500))).toBe('500');
   });
 });

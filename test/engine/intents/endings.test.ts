@@ -224,7 +224,7 @@ describe('src/engine/intents/not-there.ts', () => {
     const changes: unknown[] = [];
     const run = runWith(made.run, {
       facts: {
-        heldBy: (_: unknown, spend: string) =>
+        pausedBy: (_: unknown, spend: string) =>
           'held' in behaviour && spend === 'none' ? { code: 'x', reason: '' } : undefined,
       },
       close: async (_intent: unknown, given: object, all: readonly unknown[]) => {
@@ -337,8 +337,8 @@ describe('src/engine/intents/capacity.ts', () => {
     expect(progress).toMatchObject({ now: 'closed', retryAfterMs: minute });
     expect(exhausted).toEqual([[]]);
     const wait = { untilMs: sentAt + minute, deadlineMs: sentAt + 24 * hour, code: 'no_gpu_capacity' };
-    const told = calls.filter(([step]) => step === 'tell');
-    expect(told).toEqual([['tell', expect.anything(), 'waiting', 'gpu_package a, b: no capacity', wait]]);
+    const told = calls.filter(([step]) => step === 'report');
+    expect(told).toEqual([['report', expect.anything(), 'waiting', 'gpu_package a, b: no capacity', wait]]);
   });
 
   test('a single preference waits under its key', async () => {

@@ -95,7 +95,7 @@ function reading({
       grace: new Set(),
       desired: { settings: { exclusive: true, unconfirmed_servers: 'retry', ...settings } },
     },
-    tell: (_of: unknown, step: string, detail: string, wait?: object) =>
+    report: (_of: unknown, step: string, detail: string, wait?: object) =>
       void told.push([step, detail, ...(wait === undefined ? [] : [wait])]),
     read: async (read: () => unknown) => {
       const result = await read();

@@ -247,7 +247,7 @@ describe('src/engine/intents/prove.ts: before a deletion', () => {
       remedies: [{ path: 'servers.a', choose: { cores: [] }, at: ['a.yaml:5:7'] }],
     });
     expect(log).not.toContain(proved);
-    expect(calls.map(([name]) => name)).toEqual(['tell']);
+    expect(calls.map(([name]) => name)).toEqual(['report']);
   });
 
   test('a refusal for the payment pauses its class', async () => {
@@ -264,8 +264,8 @@ describe('src/engine/intents/prove.ts: before a deletion', () => {
     expect(second.progress).toEqual({ now: 'again', afterMs: 5_000 });
     expect(second.log.at(-1)).toContain('answer reset (proof servers.a proof vdcsync-spare)');
     expect(second.calls.map(([name, , stage]) => [name, stage])).toEqual([
-      ['tell', 'checking'],
-      ['tell', 'waiting'],
+      ['report', 'checking'],
+      ['report', 'waiting'],
     ]);
     const last = await beforeDeletion({ answers: [lost], marked: { silent: 10 * minute } });
     expect(last.progress).toEqual({

@@ -231,15 +231,15 @@ describe('src/engine/intents/record.ts', () => {
   });
 
   test('each wait is reported with its end and the code of the refusal', async () => {
-    const tells = async (result: WriteResult, write: object, wait: object) =>
+    const reports = async (result: WriteResult, write: object, wait: object) =>
       expect((await stepOf(result, write)).calls).toContainEqual([
-        ...['tell', expect.anything(), 'waiting', expect.any(String)],
+        ...['report', expect.anything(), 'waiting', expect.any(String)],
         wait,
       ]);
     const until = expect.objectContaining({ untilMs: sentAt + 3_000, code: 'server_busy' });
-    await tells(said(409, { code: 'server_busy', retryAfterMs: 3_000 }), {}, until);
-    await tells(said(404, { code: 'gone' }), remove, { untilMs: sentAt + 50_000, code: 'gone' });
-    await tells(lost, {}, { untilMs: sentAt + 50_000 });
+    await reports(said(409, { code: 'server_busy', retryAfterMs: 3_000 }), {}, until);
+    await reports(said(404, { code: 'gone' }), remove, { untilMs: sentAt + 50_000, code: 'gone' });
+    await reports(lost, {}, { untilMs: sentAt + 50_000 });
   });
 
   test('a firewall waits for as long as the creation of its server may take', async () => {

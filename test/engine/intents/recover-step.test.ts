@@ -104,7 +104,7 @@ function running(given: Given) {
     observe: async () => world,
     facts: {
       allPaused: () => (given.paused ? {} : undefined),
-      heldBy: (_request: object, spend: string) =>
+      pausedBy: (_request: object, spend: string) =>
         given.held?.(spend, log.filter((each) => each === 'send' || each === 'probe').length)
           ? { code: 'held' }
           : undefined,
@@ -486,7 +486,7 @@ describe('src/engine/run/recover.ts', () => {
       },
     ]);
     expect(asked.at(-1)).toHaveProperty('answer.facts', {});
-    expect(calls.map(([name, , what]) => [name, what])).toContainEqual(['tell', 'queued']);
+    expect(calls.map(([name, , what]) => [name, what])).toContainEqual(['report', 'queued']);
     const later = await play({ answers: [taken, made('7')], seen: [gone, live] });
     expect(later.calls.at(-1)?.slice(2)).toEqual(['checking', 'whether 7 still exists']);
   });

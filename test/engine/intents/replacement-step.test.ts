@@ -101,7 +101,7 @@ function playing(given: Given) {
       held: () => undefined,
     },
     intents: new Map(open.map((each) => [each.key, each])),
-    facts: { heldBy: (_request: object, spend: string) => (spend === 'adds' ? given.held : undefined) },
+    facts: { pausedBy: (_request: object, spend: string) => (spend === 'adds' ? given.held : undefined) },
     cache: {
       since: (at: number) => ({
         apiNow: () => undefined,

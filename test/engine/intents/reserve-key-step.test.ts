@@ -67,7 +67,7 @@ function reserving({
     ...{ mode, desired: { projectId: 4711, digest: 'd', ...(scope === undefined ? {} : { scope }) } },
     bindings: new Map(bindings.map((each) => [each.key, each])),
     world: { subjects: new Map([[subject.key, subject]]), observed: new Map(), childrenOf: () => [] },
-    facts: { heldBy: (_request: unknown, spend: string) => (spend === 'none' ? held : undefined) },
+    facts: { pausedBy: (_request: unknown, spend: string) => (spend === 'none' ? held : undefined) },
     stopwatch: {
       since: (_id: string, _moment: string, at: number) => at,
       isMarked: () => false,

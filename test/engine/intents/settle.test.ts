@@ -52,7 +52,7 @@ function running({
       return 't';
     },
     facts: {
-      heldBy: (_request: unknown, spend: unknown) => {
+      pausedBy: (_request: unknown, spend: unknown) => {
         spends.push(spend);
         return held;
       },
@@ -296,7 +296,7 @@ describe('src/engine/intents/settle.ts', () => {
         stage === 'asking'
           ? {
               facts: {
-                heldBy: (_: unknown, spend: string) =>
+                pausedBy: (_: unknown, spend: string) =>
                   spend === 'none' ? { code: 'unauthorized', reason: '' } : undefined,
               },
             }
@@ -306,7 +306,7 @@ describe('src/engine/intents/settle.ts', () => {
     const ended = await step(intent);
     if (stage === 'asking') expect(ended).toMatchObject({ now: 'blocked', code: 'unauthorized' });
     else expect(ended).toMatchObject(progress);
-    expect(calls.find(([name]) => name === 'tell')?.[2]).toBe(told);
+    expect(calls.find(([name]) => name === 'report')?.[2]).toBe(told);
     expect(sent).toEqual([]);
   });
 
@@ -401,7 +401,7 @@ describe('src/engine/intents/settle.ts', () => {
     await send(run, intent, 't', (ms) => asked.push(ms) > 0);
     expect(asked).toEqual([minute]);
     expect(recorded[0]).toMatchObject({ stage: { phase: 'unknown' }, lost: 1 });
-    expect(calls[0]).toEqual(['tell', intent, 'sent', 'create_network key-1']);
+    expect(calls[0]).toEqual(['report', intent, 'sent', 'create_network key-1']);
     expect(stale.slice(0, 2)).toEqual(['sent', 'read again']);
   });
 });

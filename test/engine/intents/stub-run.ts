@@ -62,7 +62,7 @@ export function stubRun({
     ...{ stop: new AbortController().signal, halt: new AbortController().signal, check: async () => 't' },
     gate: { isWaited: () => false, readyNext: () => {}, run: (write: () => unknown) => write() },
     observe: async () => {},
-    ...{ tell: noted('tell'), change: noted('run.change'), mode: {}, desired: { projectId: 4711 } },
+    ...{ report: noted('report'), change: noted('run.change'), mode: {}, desired: { projectId: 4711 } },
     update: async (intent: Intent, patch: { readonly stage?: object }) => {
       recorded.push(patch);
       return { ...intent, ...patch, ...patch.stage };
@@ -72,7 +72,7 @@ export function stubRun({
     facts: {
       ...{ answered: noted('answered'), pause: noted('pause') },
       ...{ expose: noted('expose'), supersede: noted('supersede') },
-      ...{ exhaustedOf: () => [], heldBy: () => undefined, plannedMost: () => undefined },
+      ...{ exhaustedOf: () => [], pausedBy: () => undefined, plannedMost: () => undefined },
       ...('facts' in more ? (more.facts as object) : {}),
     },
   };

@@ -106,6 +106,6 @@ describe('src/engine/intents/begin.ts', () => {
     expect(turns).toMatchObject([{ signal: 'stop', exposes }]);
     expect(turns[0]?.urgency).toBe(run.kindOf('server').timing.urgency);
     expect(looks).toEqual(['servers.x']);
-    expect(calls).toEqual([['tell', intent, 'queued', 'for its turn']]);
+    expect(calls).toEqual([['report', intent, 'queued', 'for its turn']]);
   });
 });
