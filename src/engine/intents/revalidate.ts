@@ -13,6 +13,7 @@ import { confusableWith } from '../../plan/purchases.ts';
 import { isSecondHalf } from '../../plan/replacements.ts';
 import { restsOnOpenIdentity } from '../../plan/waits.ts';
 import { attributionOf, knownRegister, registerOf } from '../claims/claims.ts';
+import { isInScope } from '../claims/scope.ts';
 import type { Run } from '../run.ts';
 import { awaitEnd, keyIsFresh, type Progress, unresolved } from './endings.ts';
 import { pausedBefore } from './pauses.ts';
@@ -199,7 +200,9 @@ export async function begunEarlier(
     const last = own.find(isDone);
     // A deletion because the entry had left the spec begins nothing that its return would end.
     if (last?.verb === 'delete')
-      return isLeft || last.basis !== digestOf(null) ? [[key, keyIsFresh(run, last)] as const] : [];
+      return isLeft || last.basis !== digestOf(null)
+        ? [[key, keyIsFresh(run, last) && isInScope(run, last)] as const]
+        : [];
     const ofServer = parent === undefined ? [] : await written(parent);
     const creation = ofServer.find((each) => each.verb === 'create' && isDone(each));
     const isPart = creation?.parts?.includes(key) === true;

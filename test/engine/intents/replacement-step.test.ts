@@ -95,7 +95,11 @@ function playing(given: Given) {
   const made = stubRun({ claims: given.claims ?? [], more: given.more ?? {} });
   const ages: number[] = [];
   const run = runWith(made.run, {
-    ...{ world, desired: { settings: world.settings }, mode: { destroy: given.destroy === true } },
+    ...{
+      world,
+      desired: { projectId: 4711, settings: world.settings },
+      mode: { destroy: given.destroy === true },
+    },
     ...{
       line: (of: { key: ResourceKey }) => new Set([of.key, ...(given.line ?? [])]),
       held: () => undefined,
@@ -393,9 +397,13 @@ describe('src/engine/intents/revalidate.ts', () => {
   test('the second half of a replacement is no duplicate', async () => {
     const foreign = { ...added(web), ips: [{ id: 51, address: 'a', server_id: 9 }] };
     expect((await check(foreign, operation('create'))).reason).toContain('could be a duplicate');
-    const deleted = intentOf({ key: web, verb: 'delete', phase: 'closed', outcome: 'done', basis: 'entry' });
+    const ended = { key: web, verb: 'delete', phase: 'closed', outcome: 'done', basis: 'entry' };
+    const deleted = intentOf(ended);
     const second = operation('create', { replacement: 'delete:servers.web' });
     expect((await check({ ...foreign, past: [deleted] }, second)).reason).toBeUndefined();
+    // The key of the creation in this scope says nothing about a creation in the earlier one.
+    const elsewhere = { ...foreign, past: [intentOf(ended, 'blue')] };
+    expect((await check(elsewhere, second)).reason).toContain('could be a duplicate');
     const withAddress = {
       ...foreign,
       declared: [web, address],
