@@ -56,6 +56,12 @@ export interface Attribution {
   readonly unmanaged: Unmanaged;
 }
 
+/**
+ * Finds the holder of an observed server or address. An ignored or released object has no other holder; then a binding
+ * counts, and then an open write that made the object, or may have made it.
+ *
+ * @assumption A17
+ */
 export function attribute(
   shown: Shown,
   { claims, intents, removed = [], changed = () => false }: ClaimRecords,

@@ -16,6 +16,7 @@ import { parseDuration } from './time.ts';
  */
 export type Opening = 'open' | 'never' | number;
 
+/** @param now wall time in ms. An opening in the future is the earliest start of a window that allows the verb. */
 export function openingFor(verb: WindowVerb, windows: readonly ChangeWindow[], now: number): Opening {
   if (windows.length === 0) return 'open';
   const allowing = windows.filter(({ allow }) => allow.includes(verb));

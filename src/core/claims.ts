@@ -13,18 +13,22 @@ export interface LiveObject {
   readonly parentId?: string | undefined;
 }
 
+/** A server as a live object. @param id the live id */
 export function serverObject(id: string | number) {
   return { kind: 'server', id: String(id) } as const satisfies LiveObject;
 }
 
+/** A public address as a live object, attached or free. @param id the live id, not the IPv4 text */
 export function addressObject(id: string | number) {
   return { kind: 'ip', id: String(id) } as const satisfies LiveObject;
 }
 
+/** A network as a live object. @param id the live id */
 export function networkObject(id: string | number) {
   return { kind: 'network', id: String(id) } as const satisfies LiveObject;
 }
 
+/** @param id the UTC timestamp of the backup @param server the live id of its server @source API §2 */
 export function backupObject(id: string, server: string) {
   return { kind: 'backup', id, parentId: server } as const satisfies LiveObject;
 }
@@ -157,6 +161,7 @@ export function heldKeysOf({ holder, kind }: HeldClaim): readonly [ResourceKey, 
   return [entry ?? formerKey, ...formerKeys];
 }
 
+/** Whether an entry may take the claimed object back, or adopt it, in place of a purchase. */
 export function isHeldClaim(claim: Claim): claim is HeldClaim {
   return claim.holder.is === 'found' || claim.holder.is === 'released';
 }

@@ -19,11 +19,13 @@ export const questions = {
   ...{ ...unseen, ...candidates, ...expired, ...none },
 } as const;
 
+/** The code of an operation that vdcsync itself blocks. After a refusal, the code of the API takes its place. */
 export type BlockCode = keyof typeof questions;
 
 /** Every code of vdcsync in plans, reports and warnings. Other codes are the API's own. */
 export const codes = { ...questions, ...warnings } as const;
 
+/** A code that vdcsync itself gives to a blocked operation or a warning. */
 export type Code = keyof typeof codes;
 
 /** Codes of the API that are no codes of vdcsync. The API may have others. @source API §7 */

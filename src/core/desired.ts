@@ -141,6 +141,10 @@ export interface ExpiredEntry extends Pick<DesiredResource, 'key' | 'kind' | 'id
   readonly of: 'entry' | 'project';
 }
 
+/**
+ * `settings` of the spec, with the defaults filled in. `max_deletions` and `max_monthly_increase` limit one run. The
+ * increase is in the currency of the account; `null`: no limit.
+ */
 export interface Settings {
   readonly prune: boolean;
   readonly max_deletions: number;

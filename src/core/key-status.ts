@@ -29,6 +29,7 @@ export const keyStatuses = [
   'tainted',
 ] as const;
 
+/** The status that `status`, the page and the metrics show for a key; {@link keyStatuses} explains each value. */
 export type KeyStatus = (typeof keyStatuses)[number];
 
 /** The facts that decide a standing. */

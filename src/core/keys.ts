@@ -32,6 +32,7 @@ const { field: firewallField = ender } = factsOf(ender);
 /** The map whose entries have resources inside them: `servers`. */
 export const containers = collectionOf(kindsWith('container')[0]);
 
+/** The key of an entry in a top-level map of the spec, such as `servers.web-1`. */
 export function topLevelKey(collection: Collection, name: string): ResourceKey {
   return `${collection}.${name}` as ResourceKey;
 }
@@ -81,6 +82,7 @@ export function entryKeyOf(key: ResourceKey): ResourceKey {
   return retiredFrom(key) ?? takeApart(key).parent ?? key;
 }
 
+/** A key, and the parts that its text contains. */
 export interface ParsedKey {
   readonly key: ResourceKey;
   readonly kind: KindName;

@@ -129,6 +129,7 @@ type CollectionOf<Facts> = Facts extends { readonly collection: infer Name } ? N
 /** A top-level map of the spec that holds resources. */
 export type Collection = CollectionOf<(typeof table)[KindName]>;
 
+/** Every kind, in the order of the table. */
 export const kindNames: readonly KindName[] = namesIn(table);
 
 /** The facts of a kind of the table, whose maps are maps of the spec. */
@@ -137,6 +138,7 @@ interface FactsOfKind extends KindFacts {
   readonly namedAfter?: Collection;
 }
 
+/** `project` has no facts: only claims are on the project as a whole. */
 export function factsOf(kind: KindName | 'project'): FactsOfKind {
   return kind === 'project' ? {} : table[kind];
 }
@@ -151,4 +153,5 @@ export function kindsWith(fact: keyof KindFacts): readonly [KindName, ...KindNam
   return kindNames.filter((kind) => factsOf(kind)[fact] !== undefined) as [KindName, ...KindName[]];
 }
 
+/** The top-level maps of the spec, in the order of the kinds. */
 export const collections = kindNames.flatMap((kind) => factsOf(kind).collection ?? []);

@@ -35,9 +35,10 @@ export interface Observations {
   readonly observed: ReadonlyMap<ResourceKey, Seen>;
 }
 
-/** The facts that a refresh collects; a world derives all other answers from them. */
+/** By write, the fields of a creation whose refused values a proof shows. @assumption A73 */
 export type ProofChecks = Readonly<Partial<Record<WriteName, readonly string[]>>>;
 
+/** The facts that a refresh collects; a world derives all other answers from them. */
 export interface WorldParts extends Observations {
   readonly project: Project;
   readonly settings: Settings;
@@ -151,6 +152,7 @@ export interface Refusal {
   readonly remedies: readonly Remedy[];
 }
 
+/** The difference between a resource and its entry, with the effects of the operation that removes the difference. */
 export interface Diff {
   readonly verdict: Verdict;
   /** The API still works on the creation of the bound resource. */
@@ -189,6 +191,7 @@ export interface Accepted {
   readonly facts?: Facts;
 }
 
+/** The facts from which a kind makes a request. `observed`: `undefined` where the kind had nothing to observe. */
 export interface WriteContext<Value = EntryFields, Observed = Seen> {
   readonly subject: Subject<Value>;
   readonly observed: Observed | undefined;
@@ -329,7 +332,7 @@ export interface CreationTraits<Value = EntryFields, Before extends Preimage = P
   companions?(context: CompanionContext<Value, Before>): readonly Binding[];
 }
 
-export interface UnmanagedResource {
+interface UnmanagedResource {
   readonly id: string;
   /** An earlier state may have created it for the entry, under another name. */
   readonly alike?: boolean;

@@ -6,10 +6,15 @@ import type { Remedy } from './remedy.ts';
 
 const text = z.string();
 const operationId = typed<string & { readonly __brand: 'OperationId' }>(text);
+/** A resource key such as `servers.web-1.firewall`. The schema does not check its form. */
 export const key = typed<ResourceKey>(text);
+/** A number of things, at least 0. */
 export const count = z.int().min(0);
+/** A time in RFC 3339, in UTC. */
 export const moment = z.iso.datetime();
+/** The verb of an operation. A replacement is a `create` and a `delete`, each with the id of the other one. */
 export const verb = z.enum(['create', 'update', 'delete', 'adopt']);
+/** The kind of a resource, with the noun of the API. */
 export const kind = z.enum(kindNames);
 
 /** The schema of a value whose exact type stands elsewhere. */
@@ -57,6 +62,7 @@ export const change = z
  */
 export const traffic = z.strictObject({ opened: z.array(text), closed: z.array(text), open: z.array(text) });
 
+/** One step of a plan: plain data, so that `apply --plan` can read a saved plan again. */
 export const operation = z
   .strictObject({
     id: operationId.describe('The same step of the same resource has the same id in every plan.'),
@@ -114,6 +120,7 @@ const step = {
   about: z.array(text).optional().describe('Of a step elsewhere: ids and addresses.'),
 };
 
+/** The ways out of a blocked operation or a warning: alternatives, each with its steps. */
 export const remedies = typed<readonly Remedy[]>(
   z.array(
     z.strictObject({
@@ -138,6 +145,7 @@ export const blocked = z.strictObject({
   remedies,
 });
 
+/** A danger, a difference or a limit that blocks no operation. `key`: `null` if it concerns the whole project. */
 export const warning = z.strictObject({
   code: typed<Code>(text),
   key: key.nullable(),
@@ -145,6 +153,7 @@ export const warning = z.strictObject({
   remedies: remedies.exactOptional(),
 });
 
+/** The number of operations by verb. A replacement counts once, and a write that an earlier run has sent not at all. */
 export const summary = z.strictObject({
   create: count,
   update: count,
@@ -157,6 +166,7 @@ export const summary = z.strictObject({
   unseen: count.exactOptional().describe('Servers with declared fields that no read shows.'),
 });
 
+/** The change of the monthly bill by a plan. Amounts are decimal text in the currency of the account. */
 export const cost = z.strictObject({
   monthly: z
     .strictObject({
@@ -200,17 +210,20 @@ export const cost = z.strictObject({
   left_billed: z.array(text).describe('Resources that stay billed after the plan is applied.'),
 });
 
+/** The part of a plan that `--target` and `--exclude` select. */
 export const selection = z.strictObject({
   targets: z.array(key).describe('Keys of --target: these resources and their dependencies. Empty: all.'),
   excludes: z.array(key).describe('Keys of --exclude: not these resources, nor their dependents.'),
 });
 
+/** The least number of requests for an apply, and their least duration by the request limits. @source API §8 */
 export const effort = z.strictObject({
   writes: count,
   reads: count,
   seconds_at_least: z.number().min(0).describe('The minimum duration that follows from the request limits.'),
 });
 
+/** The answers to `plan --prove`, which sends creations with an unknown field. `writes`: all requests for them. */
 export const proofs = z.strictObject({
   writes: count,
   results: z.array(

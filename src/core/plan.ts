@@ -16,8 +16,10 @@ type Part<Name extends keyof typeof schema> = (typeof schema)[Name] extends z.Zo
 /** One step of a plan: plain data. An operation permits a write; the write is made from it later. */
 export type Operation = Part<'operation'>;
 
+/** `adopt` binds an existing resource without a write. A replacement is a `create` and a `delete`. */
 export type Verb = Operation['verb'];
 
+/** A field with its value before and after; `null`: the field or the resource does not exist at that time. */
 export type Change = Part<'change'>;
 
 /** A 402 pauses operations that `adds`, and never those that `reduces`. @source API §1.6 */
@@ -32,10 +34,12 @@ export type UndoGrade = NonNullable<Operation['undo']>;
 /** Stable across plans: the same step of the same resource has the same id. */
 export type OperationId = Operation['id'];
 
+/** The same verb and key give the same id in every plan, so that two plans can be compared. */
 export function operationId(verb: Verb, key: ResourceKey): OperationId {
   return `${verb}:${key}` as OperationId;
 }
 
+/** The incoming traffic that a firewall opens, closes, and then leaves open: ports as text, such as `tcp 443`. */
 export type Traffic = Part<'traffic'>;
 
 /** The firewall of a new server, which is exposed until this operation is done. A disabled firewall filters nothing. */
@@ -102,6 +106,7 @@ export function inFileOrder<Part extends { readonly position?: Position }>(
   });
 }
 
+/** A danger, a difference or a limit that blocks no operation. `key`: `null` if it concerns the whole project. */
 export type Warning = Part<'warning'>;
 
 /** The public JSON form, with the remedies as one more text, and whether they are needed. @param flags of the call, for the commands in that text */
@@ -144,8 +149,10 @@ export type Cost = Part<'cost'>;
 /** The cost of the current month by the journal of the state. */
 export type MonthCost = NonNullable<Cost['month']>;
 
+/** The least number of requests for an apply, and their least duration in s by the request limits. @source API §8 */
 export type Effort = Part<'effort'>;
 
+/** The number of operations by verb. A replacement counts once, and a write that an earlier run has sent not at all. */
 export type Summary = Part<'summary'>;
 
 /** The part of a plan that the operator selected. A server includes all resources inside it. */

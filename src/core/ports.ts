@@ -150,6 +150,7 @@ export type WriteResult =
   /** The write may or may not have taken effect. */
   | { readonly type: 'ambiguous'; readonly reason: string; readonly status?: number };
 
+/** Sends writes. The engine alone decides about a repetition: only its outcome table shows whether one is safe. */
 export interface WritePort {
   /**
    * Resolves once the write budget has room for one more send. `isWriteWaiting`: further writes wait behind this one,
@@ -196,6 +197,7 @@ export interface TaskWatch {
   earliest(sort: WriteName): Promise<number>;
 }
 
+/** The wait for one task of the API, from the acceptance of its write. @source API §4 rule 5 */
 export interface TaskWait {
   readonly id: TaskId;
   /** Tasks of one sort take about the same time. */
@@ -209,6 +211,12 @@ export interface TaskWait {
   readonly onNextPoll?: (afterMs: number) => void;
 }
 
+/**
+ * The end of the wait for a task. `failed`: the task may have left a resource. `lost`, `stuck`: the outcome of the
+ * write is not known, so evidence decides.
+ *
+ * @source API §3 @assumption A10 A14
+ */
 export type TaskEnd =
   | { readonly end: 'succeeded' }
   | { readonly end: 'failed'; readonly detail: string | null }

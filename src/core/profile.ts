@@ -32,6 +32,7 @@ export type UndocumentedWrite = {
   [Name in CallName]: (typeof undocumented)[Name]['method'] extends 'GET' ? never : Name;
 }[CallName];
 
+/** The operations that the `operations` of a profile may enable. @source API §4: paths and payloads are not shown */
 export const undocumentedOperations: readonly UndocumentedOperation[] = [
   ...namesIn(undocumented),
   'named_address',
@@ -43,6 +44,7 @@ export function presumedCall(name: string): UndocumentedCall | undefined {
   return operation && undocumented[operation];
 }
 
+/** The form of an undocumented operation, from the profile. A field that is left out has its presumed value. */
 export interface OperationTemplate {
   readonly method?: string | undefined;
   /** With placeholders in braces, such as `{id}` and `{server_id}`. */

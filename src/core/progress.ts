@@ -33,6 +33,7 @@ export type ProgressEvent =
  */
 export type Step = 'queued' | 'sent' | 'task' | 'failed' | 'checking' | 'waiting';
 
+/** The end of one operation in this run. `code`: of vdcsync or of the API; a successful operation has none. */
 export interface OperationResult {
   readonly key: ResourceKey;
   readonly verb: Verb;
@@ -51,6 +52,7 @@ export interface OperationResult {
   readonly exposedMs?: number;
 }
 
+/** The requests that a client has sent. The API limits reads and writes separately. @source API §8 */
 export interface RequestCounts {
   readonly reads: number;
   readonly writes: number;
@@ -62,6 +64,7 @@ export interface RequestCounts {
   readonly throttled: number;
 }
 
+/** The result of one apply, for the exit code, the output and the notifications. */
 export interface ApplyReport {
   /** `stopped`: by the operator at the terminal; `declined`: they said no to the plan. */
   readonly outcome: 'converged' | 'blocked' | 'failed' | 'stopped' | 'declined';

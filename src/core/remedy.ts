@@ -32,6 +32,7 @@ export interface Outside {
   readonly about?: readonly string[];
 }
 
+/** One step of a way out: a command, an edit of the spec, or an action outside vdcsync. */
 export type RemedyStep = CommandStep | Edit | Outside;
 
 /** A way out of a blocked operation, as data. `when`: the case in which it is right. `next`: the steps that follow. */
@@ -39,6 +40,7 @@ export type Remedy = RemedyStep & More;
 
 type More = { readonly when?: string; readonly next?: readonly RemedyStep[] };
 
+/** A remedy that begins with a command of vdcsync. The arguments are not quoted: {@link commandLine} quotes them. */
 export function run(
   command: string,
   args: readonly (string | number)[] = [],
@@ -47,6 +49,7 @@ export function run(
   return { type: 'run', command, args: args.map(String), ...more };
 }
 
+/** A remedy that begins with an edit of the spec. @param path as in {@link Edit} */
 export function edit(path: string, how: Omit<Edit, 'type' | 'path'> & More): Remedy & Edit {
   return { type: 'edit', path, ...how };
 }
@@ -81,6 +84,7 @@ export function wayToForget(
     : { ...removed, when, next: [forget] };
 }
 
+/** A remedy that begins with an action outside vdcsync. @param text an imperative, such as `pay the open invoice` */
 export function outside(text: string, more: More & Pick<Outside, 'about'> = {}): Remedy & Outside {
   return { type: 'outside', text, ...more };
 }
@@ -102,6 +106,7 @@ export const paying = 'pay the open invoice, or have the project made Active aga
 /** The way out of a 401. */
 export const newToken = 'issue a new token in the client area, and put it into VDC_TOKEN or VDC_TOKEN_FILE';
 
+/** Every step of every remedy, in the order of the remedies. Remedies are alternatives, and their steps a sequence. */
 export function stepsOf(remedies: readonly Remedy[]): readonly RemedyStep[] {
   return remedies.flatMap((remedy) => [remedy, ...(remedy.next ?? [])]);
 }
@@ -117,6 +122,7 @@ export function piecesOf(remedy: Remedy, flags = ''): readonly Piece[] {
   });
 }
 
+/** The command as an operator copies it into a shell. @param flags already quoted, with a leading space */
 export function commandLine({ command, args }: Pick<CommandStep, 'command' | 'args'>, flags = ''): string {
   return [`vdcsync ${command}${flags}`, ...args.map(shellWord)].join(' ');
 }
@@ -160,6 +166,7 @@ export interface CommandResult {
   readonly remedies: readonly Remedy[];
 }
 
+/** @param text full sentences about the effect of the command */
 export function result(text: string, remedies: readonly Remedy[] = []): CommandResult {
   return { text, remedies };
 }

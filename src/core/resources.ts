@@ -5,17 +5,24 @@
  * @source API §2
  */
 type Id<Noun extends string> = number & { readonly __noun: Noun };
+/** No path contains this id: the token decides the project, and a read of the project shows the id. @source API §1.1 */
 export type ProjectId = Id<'project'>;
+/** The answer to a creation shows the id at once. A later server may have the same id. @assumption A17 */
 export type ServerId = Id<'server'>;
+/** Of a public address. Operators know the address by its IPv4 text, so output shows the text in place of the id. */
 export type IpId = Id<'ip'>;
+/** The answer to a creation may lack this id: the list of networks shows it later. @source API §3 rule 5 */
 export type NetworkId = Id<'network'>;
+/** Of a server type. The catalogue belongs to the project: another project may lack the type. @source API §4 */
 export type ServerTypeId = Id<'server type'>;
 /** `uiso-` and 1 to 10 digits. */
 export type IsoId = string & { readonly __noun: 'iso' };
 /** `net0`, `net1`, … unique on one server. */
 export type NetworkInterfaceId = string & { readonly __noun: 'network interface' };
+/** The API may forget the id of an ended task. @assumption A10 */
 export type TaskId = string & { readonly __noun: 'task' };
 
+/** The one project that the token belongs to. @source API §1 */
 export interface Project {
   readonly id: ProjectId;
   readonly name: string;
@@ -23,6 +30,7 @@ export interface Project {
   readonly status: string;
 }
 
+/** A public IPv4 address: billed from its allocation to its release, attached or not. @source API §1.4 */
 export interface Ip {
   readonly id: IpId;
   readonly address: string;
@@ -47,6 +55,7 @@ export interface Server {
   readonly iso?: IsoId | null;
 }
 
+/** A private network. Each project has one default network, which vdcsync never deletes. @assumption A26 */
 export interface Network {
   readonly id: NetworkId;
   readonly name: string;
@@ -56,6 +65,7 @@ export interface Network {
   readonly server_count: number | null;
 }
 
+/** The attachment of a server to a network. `network_id`: `null` if the API shows none. */
 export interface NetworkInterface {
   readonly id: NetworkInterfaceId;
   readonly public: boolean;
@@ -64,8 +74,10 @@ export interface NetworkInterface {
   readonly addresses: readonly string[];
 }
 
+/** The fields of a rule, with the names of the API. The document does not show all fields. @assumption A32 A46 */
 export type FirewallRule = Readonly<Record<string, unknown>>;
 
+/** Filters the public network interface of a server. `policy_out` is only read. @source API §2 @assumption A45 */
 export interface Firewall {
   readonly enabled: boolean;
   readonly policy_in: string;
@@ -73,6 +85,7 @@ export interface Firewall {
   readonly rules: readonly FirewallRule[];
 }
 
+/** Stays billed after the deletion of its server. `size_bytes`: `null` until it is available. @source API §1.5 */
 export interface Backup {
   /** The UTC moment it was taken, as text. */
   readonly id: string;
@@ -83,6 +96,10 @@ export interface Backup {
   readonly created_at: string;
 }
 
+/**
+ * The schedule of the backups of one server. `days`: `mon` to `sun`. `hour`, `minute`: the document shows no time zone.
+ * `keep`: the number of backups that remain. `next_run`, `last_run`: RFC 3339. @source API §2
+ */
 export interface BackupPolicy {
   readonly enabled: boolean;
   readonly days: readonly string[];
@@ -101,6 +118,7 @@ export interface Iso {
   readonly reason: string | null;
 }
 
+/** Background work of the API. Only `is_terminal` ends the polls. @source API §4 rule 5 */
 export interface Task {
   readonly id: TaskId;
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed';
@@ -109,6 +127,7 @@ export interface Task {
   readonly detail: string | null;
 }
 
+/** `pricing_mode`: `sliders` (sizes), `plans` (a plan), `fixed` (a GPU package), or a later value. */
 export interface ServerType {
   readonly id: ServerTypeId;
   readonly name: string;
@@ -116,6 +135,7 @@ export interface ServerType {
   readonly gpu: boolean;
 }
 
+/** A size with graphics cards on sale. The API leaves out a withdrawn package. `key`: the value of `gpu_package`. */
 export interface GpuPackage {
   readonly key: string;
   readonly name: string;
@@ -124,6 +144,7 @@ export interface GpuPackage {
   readonly backup_price: string | null;
 }
 
+/** The catalogue of one server type. Slider and plan types have no documented prices. @assumption A39 */
 export interface ServerTypePricing {
   readonly gpu_packages: readonly GpuPackage[];
   /** Of a plan type, where they are shown. @assumption A54 */
@@ -137,6 +158,7 @@ export interface ServerPlan {
   readonly disk_gb?: number | undefined;
 }
 
+/** `type`: `os`, or `useriso` for an ISO of the project, from which no server can be created. @source API §2 */
 export interface ImageEntry {
   readonly id: string;
   readonly name: string;

@@ -272,6 +272,7 @@ export interface Sends {
 /** The durable record of a write, made before its first byte is sent. */
 export type Intent = RecordedWrite & Sends & Stage;
 
+/** An intent in one of these phases, with the fields of the phase. */
 export type InPhase<Phase extends IntentPhase> = Intent & { readonly phase: Phase };
 
 /** A change of an open intent. */
@@ -326,12 +327,14 @@ export type IntentFilter = { readonly limit: number } & (
   | { readonly outcome: IntentOutcome; readonly key?: undefined }
 );
 
+/** Lines that meet all conditions; a condition that is left out accepts every line. */
 export interface JournalFilter {
   readonly key?: ResourceKey | undefined;
   readonly event?: JournalEntry['event'] | undefined;
   readonly limit: number;
 }
 
+/** Identifies a state, and binds it to one project of one API. */
 export interface StateInfo {
   /** Random, chosen when the state is created; two states with different lineages are independent. */
   readonly lineage: string;

@@ -29,6 +29,7 @@ export function cut(text: string, most: number): string {
 /** Control, format and line characters: invisible themselves, they change the appearance of a text. */
 const unseen = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
+/** Whether the text has a control, format or line character, so that it must not be printed unchanged. */
 export function hasUnseen(text: string): boolean {
   return text.search(unseen) !== -1;
 }

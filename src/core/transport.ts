@@ -11,6 +11,7 @@ export interface HttpRequest {
   readonly body?: string;
 }
 
+/** A complete answer. Its sender may be a proxy, so `readAnswer` decides whether it is an answer of the API. */
 export interface HttpResponse {
   readonly status: number;
   /** Header names in lower case. */
@@ -18,6 +19,7 @@ export interface HttpResponse {
   readonly body: string;
 }
 
+/** The limits of one exchange. After a time-out or an abort, the request may still have an effect. */
 export interface SendOptions {
   /** Whole-exchange time-out in milliseconds of real time. */
   readonly timeoutMs: number;

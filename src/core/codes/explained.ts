@@ -16,6 +16,7 @@ export const questionClasses = {
   none: { title: 'no question: a later run continues, or another operation comes first', settles: false },
 } as const;
 
+/** The reason why a blocked operation asks the operator. {@link questionClasses} explains each class. */
 export type QuestionClass = keyof typeof questionClasses;
 
 /** All that vdcsync says about a code: in the reference, in `vdcsync explain`, and in the list of questions. */
