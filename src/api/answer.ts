@@ -33,7 +33,7 @@ export type ApiAnswer = AnswerHead &
     | { readonly sort: 'unidentified'; readonly reason: string }
   );
 
-export interface AnswerHead {
+interface AnswerHead {
   readonly status: number;
   /** An earlier answer, given again for its idempotency key. */
   readonly replayed: boolean;
@@ -146,6 +146,7 @@ function mediaTypeOf({ headers }: HttpResponse): string {
   return headerText((headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '');
 }
 
+/** Whether the value is a JSON object: neither `null` nor an array. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return value !== null && typeof value === 'object' && !Array.isArray(value);
 }

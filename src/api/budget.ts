@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.ts';
 import { lateArrivalMs, type UseMemory, UseRecord } from './token-record.ts';
 
-export interface BudgetOptions {
+interface BudgetOptions {
   /** Names the budget in the memory: a hash of base URL and token with the sort of request. */
   readonly bucket: string;
   /** Requests allowed in one window. */
@@ -42,6 +42,7 @@ export interface Slot {
  * later they are sent; then reads that only refresh old values.
  */
 const readPriorities = ['urgent', 'operation', 'evidence', 'poll', 'refresh'] as const;
+/** The precedence of a read over other reads that wait for the same budget. A poll that waits too long goes first. */
 export type ReadPriority = (typeof readPriorities)[number];
 
 /** At most this many requests wait for a slot; one more is refused, as something loops. */

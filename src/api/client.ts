@@ -13,7 +13,7 @@ import { createTaskWatch } from './tasks.ts';
 import { createTokenLevels, type TokenLevel } from './token-record.ts';
 import { createWrites } from './writes.ts';
 
-export interface ClientOptions extends Surroundings {
+interface ClientOptions extends Surroundings {
   /** For the jitter of retried reads. */
   readonly random: Random;
   readonly logger?: ApiLogger;
@@ -23,6 +23,7 @@ export interface ClientOptions extends Surroundings {
   readonly timeoutMs?: number;
 }
 
+/** The API as the engine sees it. Every request goes through the budget of the token that the request carries. */
 export interface Client {
   /** Every documented read, waiting for the budget at the given priority; `halt` gives up on all of them. */
   reads(priority: ReadPriority, halt?: AbortSignal): ReadPort;

@@ -36,6 +36,7 @@ export interface Surroundings {
   readonly tracing?: Tracing;
 }
 
+/** The surroundings of a client, and the parts that its reads, writes and tasks share. `realTimeoutMs`: real ms. */
 export interface PipelineOptions extends Surroundings {
   /** The level of a token as writes have shown it, by its name. */
   readonly level: (name: string) => Promise<TokenLevel>;

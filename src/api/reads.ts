@@ -30,7 +30,7 @@ import {
 } from './wire.ts';
 import { pathSegment } from './writes.ts';
 
-export interface ReadsOptions
+interface ReadsOptions
   extends Pick<PipelineOptions, 'baseUrl' | 'clock' | 'profile' | 'apiClock' | 'logger' | 'hidden'> {
   readonly pipeline: Pipeline;
   readonly random: Random;
@@ -45,6 +45,7 @@ const mostRetryAfterMs = 600_000;
 /** The first wait between two tries, and the longest, in ms; each is four times the last. */
 const backOff = { firstMs: 1_000, longestMs: 60_000, factor: 4 } as const;
 
+/** The reads of the client. In addition to the port, a poll can end early: each task has a signal of its own. */
 export interface Reads extends ReadPort {
   findTask(id: TaskId, signal?: AbortSignal): Promise<Task | undefined>;
 }

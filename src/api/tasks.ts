@@ -10,7 +10,7 @@ import type { Reads } from './reads.ts';
 import type { UseMemory } from './token-record.ts';
 import { guessedDurationMs } from './writes.ts';
 
-export interface TasksOptions {
+interface TasksOptions {
   readonly reads: Reads;
   /** For tasks that an urgent write waits for. */
   readonly urgentReads: Reads;

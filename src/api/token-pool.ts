@@ -7,6 +7,7 @@ import type { Budget } from './budget.ts';
 import type { ApiLogger, Call } from './call.ts';
 import type { TokenLevel } from './token-record.ts';
 
+/** The two budgets of one token, which the API counts separately. @source API §8 */
 export type Budgets = Readonly<Record<Call['bucket'], Budget>>;
 
 /** One of the tokens that requests may go out under. */
@@ -22,7 +23,7 @@ export interface PooledToken {
 /** The id that a `GET /project` under one token showed; `unknown`: no answer, or one that decides nothing. */
 export type ProjectCheck = number | 'refused' | 'unknown';
 
-export interface TokenPoolOptions {
+interface TokenPoolOptions {
   readonly baseUrl: string;
   /** Read each time, so that a token that was exchanged is used at once. */
   readonly secrets: () => string | readonly string[];
@@ -67,7 +68,7 @@ interface PoolMember extends PooledToken {
  * unchecked ──GET /project: the right one──▶ in service ──401──▶ out ──outMs──▶ unchecked
  *     └──────another project's, or 401─────▶ out
  * ```
- * Only tokens in service are used. A write needs a check that is at most `checkHoldsMs` old. If no token is in service,
+ * Only tokens in service are used. A write needs a check that is at most `checkValidMs` old. If no token is in service,
  * reads use the first token that may be right, so that their answers name the cause, and writes are not sent.
  *
  * @source API §5, §8

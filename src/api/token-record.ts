@@ -36,7 +36,7 @@ interface Block {
   readonly recorded: Promise<void>;
 }
 
-export interface UseRecordOptions {
+interface UseRecordOptions {
   readonly bucket: string;
   readonly clock: Clock;
   readonly memory: UseMemory;

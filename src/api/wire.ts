@@ -53,12 +53,14 @@ const nullable = <T extends z.ZodType>(schema: T) => optional(schema, null);
 /** A timestamp stays the text it is. */
 const timestamp = z.string().min(1);
 
+/** The status is any text, because only `Active` is documented. @assumption A20 */
 export const projectSchema: z.ZodType<Project> = z.object({
   id: numberId<ProjectId>(),
   name: z.string(),
   status: z.string(),
 });
 
+/** A row without a valid IPv4 address or without `server_id` makes the whole answer unreadable. */
 export const ipSchema: z.ZodType<Ip> =
   // `server_id` is asked for even as null: without it an attached address would read as free.
   z.object({
@@ -77,6 +79,7 @@ const shownIso = z
 /** A size in a form of its own is not understood, so it is not shown. */
 const shownSize = z.int().min(1).optional().catch(undefined);
 
+/** Sizes and drive are optional: only a profile shows them. @assumption A48 A50 */
 export const serverSchema: z.ZodType<Server> = z
   .object({
     id: numberId<ServerId>(),
@@ -94,6 +97,7 @@ export const serverSchema: z.ZodType<Server> = z
     ...given({ iso: iso_id, cores, memory_mb, disk_gb, plan_id }),
   }));
 
+/** `server_count` may be missing or `null`, and is then `null`. @assumption A47 */
 export const networkSchema: z.ZodType<Network> = z.object({
   id: numberId<NetworkId>(),
   name: z.string(),
@@ -108,6 +112,7 @@ const interfaceAddress = z
   .optional()
   .catch(undefined);
 
+/** Keeps the IPv4 addresses without their prefix, and leaves out addresses in another form. @assumption A53 */
 export const networkInterfaceSchema: z.ZodType<NetworkInterface> = z
   .object({
     id: textId<NetworkInterfaceId>(),
@@ -120,6 +125,7 @@ export const networkInterfaceSchema: z.ZodType<NetworkInterface> = z
     addresses: ips.flatMap((each) => each?.split('/')[0] ?? []).filter(isIpv4),
   }));
 
+/** Keeps every field of a rule, because a write replaces the whole rule. @assumption A32 */
 export const firewallSchema: z.ZodType<Firewall> = z.object({
   enabled: z.boolean(),
   policy_in: z.string(),
@@ -127,6 +133,7 @@ export const firewallSchema: z.ZodType<Firewall> = z.object({
   rules: z.array(z.looseObject({})),
 });
 
+/** The status is any text: values other than `creating` and `available` are not shown. @source API §2 */
 export const backupSchema: z.ZodType<Backup> = z.object({
   id: textId(),
   server_id: numberId<ServerId>(),
@@ -135,6 +142,7 @@ export const backupSchema: z.ZodType<Backup> = z.object({
   created_at: timestamp,
 });
 
+/** The values of `days` are not checked, so that an unknown day does not make the policy unreadable. */
 export const backupPolicySchema: z.ZodType<BackupPolicy> = z.object({
   enabled: z.boolean(),
   days: z.array(z.string()),
@@ -228,6 +236,7 @@ export const taskSchema: z.ZodType<Task> = z
     };
   });
 
+/** `gpu` is `false` where it is missing. `pricing_mode` is any text. */
 export const serverTypeSchema: z.ZodType<ServerType> = z.object({
   id: numberId<ServerTypeId>(),
   name: z.string(),
@@ -265,6 +274,7 @@ export const pricingSchema: z.ZodType<ServerTypePricing> = z.object({
   plans: z.array(planSchema).optional().catch(undefined),
 });
 
+/** An id is opaque text, or the id of an ISO. @source API §2 */
 export const imageEntrySchema: z.ZodType<ImageEntry> = z.object({
   id: textId(),
   name: z.string(),
