@@ -19,7 +19,7 @@ interface WantedJob extends NextReconciliation {
   readonly key: string;
 }
 
-export interface JobQueueOptions {
+interface JobQueueOptions {
   /** For the registry of pg-boss. */
   readonly instance: string;
   /** `command`: neither migrates nor supervises. */

@@ -15,6 +15,7 @@ export interface LockHolder {
   readonly since: number;
 }
 
+/** The wait for another owner. Without `clock`, a taken lock is an error at once. */
 export interface OwnerLockOptions {
   /** Wall time in ms, for those who wait. */
   readonly now: number;

@@ -4,7 +4,7 @@ import { postgresVersion } from './postgres-migrations.ts';
 import { refuseClosedStore, refuseReadOnly } from './records.ts';
 import type { Row, SqlDriver, SqlOwner, SqlValue } from './sql-driver.ts';
 
-export interface PostgresDriverDeps {
+interface PostgresDriverDeps {
   readonly connection: PostgresConnection;
   /** The row of `vdcsync.states`. */
   readonly stateId: number;

@@ -13,6 +13,7 @@ import type { Row } from './sql-driver.ts';
 import { SqlStore } from './sql-store.ts';
 import { memoryState } from './sqlite-driver.ts';
 
+/** The options of a state in PostgreSQL. Only `write` waits for another owner. */
 export interface OpenPostgresOptions extends OwnerLockOptions {
   /** `read` never creates nor changes anything, takes no lock, and works while another process writes. */
   readonly mode: 'write' | 'read';

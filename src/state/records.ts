@@ -181,6 +181,7 @@ export function infoOf(row: Row): StateInfo {
   };
 }
 
+/** The journal line in a row of either database. A line that no intent wrote has no `intentId`. */
 export function journalEntryOf({ at, key, event, intent_id: intentId, data }: Row): JournalEntry {
   return {
     at: Number(at),
@@ -212,6 +213,7 @@ type JournalData =
   | { readonly proof: ProofRecord }
   | { readonly reason: string };
 
+/** The first line of an intent, with the whole intent, so that a replay of the journal needs no other record. */
 export function begunEntry(intent: Intent): JournalEntry {
   return entry(intent.createdAt, intent, 'begun', { intent });
 }
@@ -221,6 +223,7 @@ export function updatedEntry(intent: Intent, patch: IntentPatch, at: number, not
   return entry(at, intent, eventOf(intent, patch), note === undefined ? { patch } : { patch, note });
 }
 
+/** The last line of an intent. @param at wall time in ms */
 export function closedEntry(intent: Intent, { text, ...how }: Ended, at: number): JournalEntry {
   return entry(at, intent, 'closed', { ...how, detail: text });
 }
@@ -307,10 +310,12 @@ export function refuseReadOnly(): never {
   throw new StateError('The state was opened for reading only, so nothing can be recorded in it.');
 }
 
+/** The store is used after its `close`. @throws StateError */
 export function refuseClosedStore(): never {
   throw new StateError('The state is closed already. This is a bug, please report it.');
 }
 
+/** The ids in a state mean other resources in another project. @throws StateError */
 export function refuseOtherProject(recorded: number, asked: number): never {
   throw new StateError(
     `The state belongs to project ${recorded}, not ${asked}. Use the token of project ${recorded}, ` +
@@ -318,12 +323,14 @@ export function refuseOtherProject(recorded: number, asked: number): never {
   );
 }
 
+/** The ids in a state mean nothing to another API, such as the emulator. @throws StateError */
 export function refuseOtherService(recorded: string, asked: string): never {
   throw new StateError(
     `The state belongs to the API \`${recorded}\`, not to \`${asked}\`. Name another state with --state.`,
   );
 }
 
+/** A key has at most one open intent. @throws StateError */
 export function refuseSecondIntent(open: Intent, asked: Intent): never {
   throw new StateError(
     `${asked.key} has an open write (${open.verb}, ${open.phase}, id ${open.id}). A new write (${asked.verb}) must wait for its end.`,
@@ -331,6 +338,7 @@ export function refuseSecondIntent(open: Intent, asked: Intent): never {
   );
 }
 
+/** @throws StateError if the patch would close the intent: an end must also change bindings in one transaction */
 export function checkPatch(intent: Intent, { stage }: IntentPatch): void {
   if ((stage as Stage | undefined)?.phase === 'closed') {
     throw new StateError(
@@ -346,6 +354,7 @@ export function refuseSecondHolder(object: string, by: ResourceKey | null): neve
   );
 }
 
+/** The id of an intent is never used again, also after its end. @throws StateError */
 export function refuseUsedId(id: string): never {
   throw new StateError(`There is an intent ${id} already. This is a bug, please report it.`);
 }

@@ -1,6 +1,7 @@
 /** One row of an answer, by its columns. */
 export type Row = Readonly<Record<string, unknown>>;
 
+/** A value that SQLite and PostgreSQL store alike. JSON is stored as text. */
 export type SqlValue = string | number | null;
 
 /**

@@ -22,7 +22,7 @@ import {
   stateFailure,
 } from './sqlite-file.ts';
 
-export interface OpenSqliteOptions extends OwnerLockOptions {
+interface OpenSqliteOptions extends OwnerLockOptions {
   /** `read` never creates nor changes anything, and works while another process writes. */
   readonly mode: 'write' | 'read';
   /** Wall time in ms: when a new state was born, and since when it is owned. */
@@ -80,7 +80,7 @@ function realPath(path: string): string {
   return existsSync(path) ? realpathSync(path) : resolve(path);
 }
 
-export interface MemoryStateOptions {
+interface MemoryStateOptions {
   /** Wall time in ms. */
   readonly createdAt: number;
   readonly lineage: string;
