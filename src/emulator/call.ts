@@ -68,6 +68,7 @@ export interface Route {
 /** The fields of a body that has been read. */
 export type Fields = Readonly<Record<string, unknown>>;
 
+/** The operation that a method and path name, and the texts of the placeholders in its path. */
 export interface RoutedCall {
   readonly route: Route;
   readonly params: Readonly<Record<string, string>>;

@@ -31,4 +31,5 @@ export function hex(holder: Dice, length: number): string {
   return text.slice(0, length);
 }
 
+/** The ends of a range of whole numbers, both included. */
 export type Range = readonly [least: number, most: number];

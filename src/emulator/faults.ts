@@ -89,6 +89,7 @@ const actionSchema = z.discriminatedUnion('do', [
   z.strictObject({ do: z.literal('standing'), standing: z.enum(['active', 'suspended', 'unpaid']) }),
 ]);
 
+/** One rule of a faults file, as {@link FaultRule} describes. */
 export const faultSchema = z.strictObject({
   when: conditionSchema,
   // biome-ignore lint/suspicious/noThenProperty: the file format says when … then, and it is not a function
@@ -96,6 +97,7 @@ export const faultSchema = z.strictObject({
 });
 
 type FaultCondition = Readonly<z.infer<typeof conditionSchema>>;
+/** The action of a rule on one request: `do` names the fault. */
 export type FaultAction = Readonly<z.infer<typeof actionSchema>>;
 type FaultedCall = { method: string; path: string; operation: string | null };
 

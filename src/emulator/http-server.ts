@@ -28,6 +28,7 @@ export interface ServeOptions extends Partial<Omit<EmulatorOptions, 'faults' | '
   readonly faults?: readonly FaultRule[] | string;
 }
 
+/** An emulator that listens. The caller must close it. `tokens`: the secrets, which the world does not keep. */
 export interface RunningEmulator {
   /** Ends in `/v1`. */
   readonly baseUrl: string;

@@ -5,6 +5,7 @@ import type { Readings } from './readings.ts';
 import type { ProjectSeed } from './seed.ts';
 import type { Durations, World } from './world.ts';
 
+/** The world of an emulator, its clock, and its deviations from the default behaviour. */
 export interface EmulatorOptions {
   /** The caller's clock, the one that also times the caller's requests. */
   readonly clock: Clock;
@@ -25,6 +26,7 @@ export interface EmulatorOptions {
   readonly world?: World;
 }
 
+/** The facts about a request that only its HTTP connection shows. */
 export interface HandleOptions {
   /** The address the request came from; control is answered to loopback alone. Absent in process. */
   readonly remote?: string;

@@ -4,6 +4,7 @@ import type { HttpResponse } from '../core/transport.ts';
 /** The stand-in for the document's {docs_url}. */
 const DOCS_URL = 'https://docs.vdc.example';
 
+/** A field that the service refuses, by its path in the body or its name in the query. `@source API §7` */
 export interface InvalidParam {
   name: string;
   reason: string;

@@ -2,6 +2,7 @@ import { seedServerTypes } from './catalogue.ts';
 import { seedTokens } from './tokens.ts';
 import { FIRST_IDS, newNetwork, type Project, WORLD_FORMAT, type World } from './world.ts';
 
+/** A project that a new world begins with. Only its default network exists. */
 export interface ProjectSeed {
   readonly id: number;
   readonly name: string;

@@ -144,6 +144,7 @@ export function addNetwork(world: World, project: Project, effect: NewNetwork): 
   if (execution !== undefined) execution.id = String(id);
 }
 
+/** The network that a creation task adds to the list of its project when the task ends. `@source API §3.5` */
 export type NewNetwork = TaskEffect & { kind: 'create_network' };
 
 function dropNetwork(project: Project, id: number): void {

@@ -12,8 +12,10 @@ const ofType = (reason: string) => ({
   error: ({ input }: { readonly input?: unknown }) => (input === undefined ? 'is required' : reason),
 });
 
+/** Accepts only `true` and `false`. `@source API §4.3` */
 export const flag = z.boolean(ofType('must be true or false'));
 
+/** Both ends are included. A text of digits is refused. `@source API §4.3` */
 export function integer(least: number, most = Number.MAX_SAFE_INTEGER) {
   return z
     .int({ ...ofType('must be an integer'), abort: true })
@@ -36,10 +38,12 @@ export function text(least = 0, most = Number.POSITIVE_INFINITY) {
     });
 }
 
+/** The values are compared after trimming. */
 export function oneOf(...values: readonly string[]) {
   return text().refine((value) => values.includes(value), `must be one of ${values.join(', ')}`);
 }
 
+/** Accepts no single value in place of a list. */
 export function list<Each extends z.ZodType>(each: Each) {
   return z.array(each, ofType('must be an array'));
 }

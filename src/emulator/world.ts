@@ -27,6 +27,7 @@ export interface World {
   faultHits: Record<string, { fitted: number; acted: number }>;
 }
 
+/** Identifies a data file as a world of the emulator. */
 export const WORLD_FORMAT = 'vdcsync-emulator-world';
 
 /** The first id of each sort in a new world. The default network of each project has one. */
@@ -45,6 +46,7 @@ interface SshKey {
   name: string;
 }
 
+/** A type in the catalogue. `packages` are for `fixed` types, and `plans` for `plans` types. `@source API §2` */
 export interface ServerType {
   id: number;
   name: string;
@@ -58,6 +60,7 @@ export interface ServerType {
   images: { id: string; name: string }[];
 }
 
+/** A size with graphics cards on sale. Prices are monthly; a `withdrawn` package is in no list. `@source API §2` */
 export interface GpuPackage {
   key: string;
   name: string;
@@ -73,6 +76,7 @@ export interface GpuPackage {
   withdrawn: boolean;
 }
 
+/** A size on sale, for the types whose `pricingMode` is `plans`. */
 export interface Plan {
   id: number;
   name: string;
@@ -97,6 +101,7 @@ export interface MeterReading {
 /** `unpaid`: the owner has an unpaid invoice. */
 export type KeyStatus = 'active' | 'suspended' | 'unpaid';
 
+/** A project with all its resources. `answers`: those stored under idempotency keys. `goneServers`: deleted ids. */
 export interface Project {
   id: number;
   name: string;
@@ -120,6 +125,7 @@ export interface Project {
   meter?: MeterReading[];
 }
 
+/** `cores`, `memoryMb`, `diskGb`: null if the package has the sizes. `nextCard`: the number of the next interface. */
 export interface Server {
   id: number;
   name: string;
@@ -141,6 +147,7 @@ export interface Server {
   isoInDrive: string | null;
 }
 
+/** `ips`: IPv4 addresses, of the public network interface. */
 export interface NetworkInterface {
   id: string;
   public: boolean;
@@ -150,6 +157,7 @@ export interface NetworkInterface {
   hidden: boolean;
 }
 
+/** Without rules and disabled on a new server. It filters the public network interface alone. `@source API §2` */
 export interface Firewall {
   enabled: boolean;
   policyIn: string;
@@ -157,6 +165,7 @@ export interface Firewall {
   rules: Record<string, unknown>[];
 }
 
+/** `days`: `mon` to `sun`. The time of day is in UTC. `keep`: the most scheduled backups of the server. */
 export interface BackupPolicy {
   enabled: boolean;
   days: string[];
@@ -167,6 +176,7 @@ export interface BackupPolicy {
   lastRunMs: number | null;
 }
 
+/** `serverId` null: attached to nothing, and still billed. `@source API §1.4` */
 export interface Ip {
   id: number;
   address: string;
@@ -177,6 +187,7 @@ export interface Ip {
   primary: boolean;
 }
 
+/** `deleting`: its deletion task is running. */
 export interface Network {
   id: number;
   name: string;
@@ -185,6 +196,7 @@ export interface Network {
   deleting: boolean;
 }
 
+/** `failure`: the reason of a failed download. `@source API §2` */
 export interface Iso {
   id: string;
   name: string;
@@ -193,6 +205,7 @@ export interface Iso {
   failure: string | null;
 }
 
+/** `id`: the UTC timestamp of the backup. No read shows `sizeBytes` before the backup is available. `@source API §2` */
 export interface Backup {
   id: string;
   serverId: number;
@@ -203,6 +216,7 @@ export interface Backup {
   scheduled: boolean;
 }
 
+/** `outcome` and `leaves` are fixed at the start. `done`: the task has had its effect. `stuck`: the task never ends. */
 export interface Task {
   id: string;
   kind: TaskKind;
@@ -227,6 +241,7 @@ export interface Task {
  */
 export type Leaves = 'nothing' | 'everything' | 'address' | 'later';
 
+/** The change of the world at the end of a task, with the values that a failed task needs to undo its work. */
 export type TaskEffect =
   | { kind: 'create_server'; serverId: number; newIpId: number | null }
   | { kind: 'delete_server'; serverId: number }
@@ -264,6 +279,7 @@ export interface StoredAnswer {
   text: string;
 }
 
+/** Of one project. `expiresMs` null: no expiry. `@source API §5` */
 export interface Token {
   name: string;
   projectId: number;
@@ -276,6 +292,7 @@ export interface Token {
   refusedOperations: string[];
 }
 
+/** The requests in the present window of one budget. `window`: its number, counted from the epoch. `@source API §8` */
 export interface Bucket {
   window: number;
   used: number;

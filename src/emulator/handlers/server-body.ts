@@ -6,6 +6,7 @@ import { flag, integer, list, object, readBody, text } from '../validate.ts';
 import type { GpuPackage, Server, ServerType } from '../world.ts';
 import { findType } from './server-types.ts';
 
+/** `public_ipv4` of the body: absent, `{new: true}`, `{reuse: true}`, or a named address. `@source API §4` */
 export type PublicAddress =
   | { kind: 'none' }
   | { kind: 'new' }
