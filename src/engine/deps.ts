@@ -35,6 +35,7 @@ export interface EngineDeps {
   readonly tracing?: Tracing;
 }
 
+/** The decisions of the caller about one apply: the plan, the applied part of it, and the end of the run. */
 export interface ApplyOptions {
   /** Called with each plan that has operations no earlier question covered. `false` ends the run. */
   readonly approve: (plan: Plan) => Promise<boolean>;
@@ -76,6 +77,7 @@ export interface Repeating {
   readonly onRefresh?: (world: World) => void;
 }
 
+/** The options of a plan that no apply follows, with the meaning that they have in {@link ApplyOptions}. */
 export interface PlanOptions {
   readonly destroy?: boolean;
   readonly selection?: Selection;

@@ -20,6 +20,7 @@ export class BilledHistory {
   }
 }
 
+/** Reads the whole journal, which takes time: see {@link BilledHistory}. */
 export async function readBilled(store: StateStore): Promise<BilledTime> {
   const journal = await store.journal({ limit: mostLines });
   return billedTime(journal, await store.intents({ limit: mostLines }));

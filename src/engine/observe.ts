@@ -21,6 +21,7 @@ import type { Project } from '../core/resources.ts';
 import type { Binding, StateInfo } from '../core/state.ts';
 import { createWorld } from '../core/world.ts';
 
+/** The spec and the state, whose resources a refresh observes, and the ports of its reads. */
 export interface ObserveInput {
   readonly desired: Desired;
   readonly bindings: ReadonlyMap<ResourceKey, Binding>;
@@ -87,6 +88,7 @@ export function refuseOtherProject({ projectId }: Desired, { id, name }: Project
 
 type Parts = Omit<WorldParts, 'settings' | 'expiry' | 'profile' | 'proofChecks' | 'apiNow' | 'now'>;
 
+/** A world from parts of one or several refreshes: `now` and `apiNow` are of this call, and not of the reads. */
 export function worldOf({ desired, profile, proofChecks, read }: ObserveInput, parts: Parts): World {
   const { project, ips, networks, servers, catalogue, subjects, observed } = parts;
   const { settings } = desired;
@@ -234,6 +236,7 @@ export interface ReadCache {
   refresh(name: string, port: ReadPort): Promise<boolean>;
 }
 
+/** An answer about the inside of a server in the cache, for a caller that refreshes the oldest answers first. */
 export interface KeptAnswer {
   readonly name: string;
   /** The server's live id. */

@@ -41,6 +41,7 @@ const ownTime: ReadonlySet<Moment> = new Set(['begun', 'sent', 'ended', 'not_see
 /** The outcome table has no longer wait. */
 const mostMs = 20 * 60_000;
 
+/** @param timeScale how many times faster than real time `clock` runs; the longest wait is multiplied by this factor */
 export function createStopwatch(clock: Clock, timeScale: number): Stopwatch {
   const marks = new Map<string, Map<Moment, number>>();
   const bornAt = clock.monotonic();

@@ -25,7 +25,7 @@ export interface WriteGate {
   settle(firewall: ResourceKey): void;
 }
 
-export interface WriteOptions {
+interface WriteOptions {
   readonly urgency: number;
   readonly signal?: AbortSignal | undefined;
   /** Called shortly before the turn, so that `work` finds fresh reads. */
@@ -69,6 +69,7 @@ export interface GateBudget {
 
 const noBudget: GateBudget = { roomMs: () => 0, writeIntervalMs: () => 0 };
 
+/** @param budget left out: the gate only runs one work at a time, without regard to the request limits */
 export function createWriteGate(
   clock: Pick<Clock, 'monotonic' | 'sleep'>,
   budget: GateBudget = noBudget,

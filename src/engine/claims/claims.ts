@@ -83,6 +83,7 @@ function linesOf({ lines }: Run): Pick<Register, 'line' | 'held'> {
   return { line: (entry) => lines().of(entry), held: (key) => lines().returning().get(key) };
 }
 
+/** The holders by the last refresh. @param removed deletions that reads may not show yet @assumption A9 */
 export function attributionOf(run: Run, removed: readonly Intent[] = []): Attribution {
   const [claims, intents] = [[...run.claims.values()], [...run.intents.values()]];
   return attribute(run.world, { claims, intents, removed, changed: (key) => identityChanged(run, key) });

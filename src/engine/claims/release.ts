@@ -145,6 +145,7 @@ interface LeftBackups {
   readonly at: number;
 }
 
+/** Groups the leftover backups by their server. `key` and `at` are those of the first claim of the server. */
 export function leftBackups(claims: Iterable<Claim>): readonly LeftBackups[] {
   const left = [...claims].flatMap(({ id, parentId = '', at, holder }) =>
     holder.is === 'leftover' ? [{ id, server: parentId, key: holder.formerKey, at }] : [],

@@ -46,6 +46,7 @@ export interface Stopped {
   readonly remedies?: readonly Remedy[];
 }
 
+/** The same intent continues after this time in ms; 0: without a wait. */
 export function again(afterMs: number): Again {
   return { now: 'again', afterMs };
 }
@@ -191,10 +192,12 @@ export async function unbrokenRow(
   return end === -1 ? past : past.slice(0, end);
 }
 
+/** Reports a warning to the output of this run. The state does not record it. */
 export function warn(run: Run, key: ResourceKey, code: Code, message: string): void {
   run.deps.onEvent?.({ type: 'warning', at: run.deps.clock.now(), warning: { code, key, message } });
 }
 
+/** A duration for a message, in whole minutes. */
 export function minutes(ms: number): string {
   return `${Math.round(ms / 60_000)} min`;
 }
@@ -286,6 +289,7 @@ export const conflicting: KeyQuestion = { ...unasked, stage: 'taken', conflict: 
 /** Another request may have used the key. @assumption A4 */
 export const doubtedKey: Unconfirmed = { why: 'conflict', question: unasked };
 
+/** For an intent without an unconfirmed send: a question that no probe has asked yet. */
 export function questionOf(intent: Intent): KeyQuestion {
   return partsOf(intent).unconfirmed?.question ?? unasked;
 }

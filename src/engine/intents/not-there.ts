@@ -220,6 +220,7 @@ export async function lifeOf(run: Run, intent: Intent, made: Made, { task }: Con
   return look(run, intent, made);
 }
 
+/** `undefined`: the write ended in its request, or the field is missing. @source API §4 rule 5 @assumption A34 */
 export function taskOf(task: Conclusive['task']): TaskId | undefined {
   return typeof task === 'object' && task !== null ? task.id : undefined;
 }

@@ -382,6 +382,7 @@ export interface ReuseRefusal {
   readonly code: string;
 }
 
+/** The form in which this API refuses a used key: a later refusal of this form has the same meaning. @assumption A4 */
 export function reuseRefusal(result: Conclusive): ReuseRefusal {
   return { status: result.status, code: codeOf(result) };
 }
@@ -389,6 +390,7 @@ export function reuseRefusal(result: Conclusive): ReuseRefusal {
 /** The longest time that the origin behind a gateway may work on a request. */
 export const gatewayMs = 15 * minute;
 
+/** The answer for a message: status, code, and the reasons of the API, such as `409 ip_in_use · …`. */
 export function answerText({ status, code, title, detail, invalidParams }: Conclusive): string {
   const fields = (invalidParams ?? []).map(({ name, reason }) => `${name}: ${reason}`);
   const said = [detail ?? title, ...fields].flatMap((each) => each?.replace(/(?<!\.)\.$/, '') || []);

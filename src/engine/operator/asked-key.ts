@@ -58,6 +58,7 @@ export async function refuseOther(run: Run, intent: Intent, answer: Conclusive):
   throw existing(intent, idIn(run, intent, answer));
 }
 
+/** The error for an operator who declares a resource absent that exists. @param id `undefined`: not in the answer */
 export function existing({ key, kind }: Intent, id: string | undefined): NotAbsentError {
   const what = id === undefined ? 'its creation was accepted' : `it is ${nounOf(kind)} ${id}`;
   return new NotAbsentError(`${key} exists: its idempotency key shows that ${what}.`, [
@@ -65,6 +66,7 @@ export function existing({ key, kind }: Intent, id: string | undefined): NotAbse
   ]);
 }
 
+/** The live id in an answer to the write. The answer to the creation of a network has none. @source API §3 rule 5 */
 export function idIn(run: Run, { kind, request, preimage }: Intent, answer: Conclusive): string | undefined {
   return run.kindOf(kind).writes.accept(answer, request, preimage).id;
 }

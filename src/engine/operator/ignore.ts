@@ -209,6 +209,7 @@ function waysToRelease(run: Run, key: ResourceKey, id: string): readonly Remedy[
   ];
 }
 
+/** The remedy that releases the resource of the key. @param when the case in which it is right, for the operator */
 export function forgetting({ world: { subjects, settings } }: Run, key: ResourceKey, when: string): Remedy {
   const isDeclared = subjects.get(key)?.desired !== undefined;
   return wayToForget(key, { isDeclared, when, prune: settings.prune });

@@ -224,6 +224,7 @@ function dependentsOf(
   return dependents;
 }
 
+/** The result of the last turn of an operation. @param requestId of the last answer to the key */
 export function resultOf(
   run: Run,
   { key, verb }: Pick<Operation, 'key' | 'verb'>,

@@ -282,6 +282,7 @@ export function isSuperseded(run: Run, { key, verb }: Operation): boolean {
   return verb === 'create' && run.facts.supersededBy(key) !== undefined;
 }
 
+/** Creations that this run leaves out: the API gave the id of their resource to another key. @assumption A17 */
 export function supersededOf(run: Run, { operations }: Plan): readonly OperationResult[] {
   return operations
     .filter((each) => isSuperseded(run, each))

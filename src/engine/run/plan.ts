@@ -274,6 +274,7 @@ export interface ShownPlan {
   readonly undecided: ReadonlySet<OperationId>;
 }
 
+/** The change `oldest` of a new backup shows the later deletion of an old copy, which has no operation in this plan. */
 export function shownBy({ operations, blocked }: Plan): ShownPlan {
   const copies = operations.flatMap(({ key, changes }) =>
     changes.flatMap(({ path, from }) =>
