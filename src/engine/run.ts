@@ -100,7 +100,8 @@ export interface RunState {
   begin(intent: Intent): Promise<void>;
   update(intent: Intent, patch: IntentPatch): Promise<Intent>;
   close(intent: Intent, ended: Ended, changes: readonly StateChange[]): Promise<void>;
-  change(changes: readonly StateChange[]): Promise<void>;
+  /** In turn. A function sees the bindings after all changes before, also those of other keys in work. */
+  change(changes: readonly StateChange[] | (() => readonly StateChange[])): Promise<void>;
 }
 
 /** Keys that the spec has renamed, until the state records the new names. */

@@ -78,10 +78,15 @@ export function createRunState(options: StateOptions): Omit<RunMemory, 'view' | 
     });
   }
 
-  async function change(asked: readonly StateChange[]): Promise<void> {
-    const changes = whole(asked);
-    await store.change(stored(changes), clock.now());
-    follow(changes);
+  let changed: Promise<void> = Promise.resolve();
+  function change(asked: readonly StateChange[] | (() => readonly StateChange[])): Promise<void> {
+    const made = changed.then(async () => {
+      const changes = whole(typeof asked === 'function' ? asked() : asked);
+      await store.change(stored(changes), clock.now());
+      follow(changes);
+    });
+    changed = made.catch(() => undefined);
+    return made;
   }
 
   const state: RunState = {

@@ -2,7 +2,6 @@ import { objectName, type Recovered } from '../../core/claims.ts';
 import type { Subject, World } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { Operation } from '../../core/plan.ts';
-import type { StateChange } from '../../core/state.ts';
 import { makerOf, ownerOf } from '../claims/claims.ts';
 import { exchanging, passingOn } from '../claims/release.ts';
 import { companionsOf, movedFrom, recoveredIf } from '../intents/bound-by.ts';
@@ -31,15 +30,21 @@ export async function adopt(run: Run, operation: Operation): Promise<Turn> {
   const maker = makerOf(run, binding);
   if (maker !== undefined)
     return { now: 'blocked', code: 'bound_already', reason: `${id} was created for ${maker.key}` };
-  const owner = ownerOf(run, binding);
-  const left = exchanging(run, subject.key, 'file', id);
-  // The spec gives another name to a resource whose previous entry is gone, or that retires.
-  const bound =
-    owner === undefined
-      ? [{ type: 'bind', binding } as const, ...(await cameWith(run, subject, id, world))]
-      : passingOn(run, owner, binding);
+  const created = await creationOf(run, subject);
   await run.deps.store.claimProject(run.desired.projectId);
-  await run.state.change([...left, ...recoveredIf(recoveredBy(run, subject), bound)]);
+  await run.state.change(() => {
+    const owner = ownerOf(run, binding);
+    const left = exchanging(run, subject.key, 'file', id);
+    // The spec gives another name to a resource whose previous entry is gone, or that retires.
+    const bound =
+      owner === undefined
+        ? [
+            { type: 'bind', binding } as const,
+            ...(created ? companionsOf(run, created, id, { addresses: addressesOf(id, world) }) : []),
+          ]
+        : passingOn(run, owner, binding);
+    return [...left, ...recoveredIf(recoveredBy(run, subject), bound)];
+  });
   return { now: 'closed', outcome: 'done', detail: '' };
 }
 
@@ -80,23 +85,16 @@ function recoveredBy(run: Run, { kind, desired, parent }: Subject): Recovered | 
 }
 
 /**
- * The resources that came with a creation of an earlier state, such as an address that the spec does not ask for.
- * @assumption A22
+ * The creation of an earlier state, whose key showed the resource. Further resources may have come with it, such as an
+ * address that the spec does not ask for. @assumption A22
  */
-async function cameWith(
-  run: Run,
-  { key, kind, desired }: Subject,
-  id: string,
-  world: World,
-): Promise<StateChange[]> {
-  if (desired?.held?.by !== 'found') return [];
+async function creationOf(run: Run, { key, kind, desired }: Subject) {
+  if (desired?.held?.by !== 'found') return undefined;
   // The write that found the resource has the request of the creation. The catalogue may have changed since then.
   const past = await run.deps.store.intents({ key, limit: 50 });
   const request = past.find(({ verb }) => verb === 'create')?.request;
-  if (request === undefined) return [];
   const entry = { value: desired.value, protect: desired.protect };
-  const made = { key, kind, request, preimage: {}, entry };
-  return companionsOf(run, made, id, { addresses: addressesOf(id, world) });
+  return request && { key, kind, request, preimage: {}, entry };
 }
 
 function addressesOf(server: string, world: World) {

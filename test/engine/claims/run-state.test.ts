@@ -67,6 +67,16 @@ function state({
 const sent = (calls: readonly (readonly unknown[])[]) => (calls[0]?.at(-2) ?? []) as readonly StateChange[];
 
 describe('src/engine/claims/run-state.ts', () => {
+  test('changes are made in turn, and a function sees the bindings after the earlier ones', async () => {
+    const { run, calls } = state();
+    const server = bind(bound('servers.a', 'server', '7'));
+    await Promise.all([
+      run.state.change([bind(bound('ips.a', 'ip', '1'))]),
+      run.state.change(() => (run.bindings.has(key('ips.a')) ? [server] : [])),
+    ]);
+    expect(calls.at(-1)?.[1]).toEqual([server]);
+  });
+
   test('a change is stored first, and then applied in memory', async () => {
     const { run, calls, changed } = state({
       bindings: [bound('ips.a', 'ip', '1')],
