@@ -117,7 +117,7 @@ export interface RunMoves {
   keep(): Promise<void>;
 }
 
-export interface RunLines {
+interface RunLines {
   /** Every key under which the resource of an entry may have been bought, its own key first. */
   of(entry: Pick<DesiredResource, 'key' | 'moved'>): ReadonlySet<ResourceKey>;
   /** The objects that entries take back from the next plan on. */
@@ -191,6 +191,7 @@ export interface Move {
   readonly orphans?: true;
 }
 
+/** The renames that happen now, and the renames that wait until open writes are settled. */
 export interface Moves {
   readonly moves: readonly Move[];
   readonly held: readonly WaitingMove[];

@@ -33,6 +33,10 @@ interface StateOptions {
   readonly onChange: (key: ResourceKey) => void;
 }
 
+/**
+ * The bindings, claims, open intents and renames of a run. They follow each durable change without another read of the
+ * state.
+ */
 export function createRunState(options: StateOptions): Omit<RunMemory, 'view' | 'world'> {
   const { asked, desired, cache, bindings, claims, intents, flaggedBy, onChange } = options;
   const { store, clock, kinds } = options.deps;
