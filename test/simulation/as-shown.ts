@@ -81,9 +81,13 @@ export function checkAsShown(
     stage.fail('I14', `planned by the dry run, but neither done nor reported: ${less.join(', ')}`);
 }
 
-/** A warning shows a rename, with the replaced server, the resources inside, and the network interfaces in the network. */
+/**
+ * A warning shows a rename, or a retiring server that gets its key back, with the replaced server, the resources inside,
+ * and the network interfaces in the network.
+ */
 function renamedIn({ warnings }: Plan): (id: OperationId) => boolean {
-  const moved = new Set(warnings.flatMap(({ code, key }) => (code === 'moved' ? [key] : [])));
+  const isShown = (code: string) => code === 'moved' || code === 'replacement_reverted';
+  const moved = new Set(warnings.flatMap(({ code, key }) => (isShown(code) ? [key] : [])));
   return (id) => {
     const key = id.slice('adopt:'.length) as ResourceKey;
     if (id !== operationId('adopt', key)) return false;
