@@ -1,12 +1,11 @@
 import { partsOf } from '../../core/intent.ts';
-import type { WriteResult } from '../../core/ports.ts';
 import type { Intent, KeyQuestion } from '../../core/state.ts';
 import type { Run } from '../run.ts';
 import { inWriteSlot } from './begin.ts';
 import { again, block, goOn, keyIsFresh, type Progress, questionOf, sinceSentMs } from './endings.ts';
 import { tryNextIncarnation } from './next-incarnation.ts';
 import { answerText } from './outcome.ts';
-import { asked, isReservedElsewhere, pauseIfRefused, probeKey } from './probe-key.ts';
+import { asked, isReservedElsewhere, type KeyAnswer, probeKey } from './probe-key.ts';
 import { record } from './record.ts';
 
 const second = 1000;
@@ -52,7 +51,7 @@ async function askNow(run: Run, intent: Intent): Promise<Progress> {
   if (held.is !== 'untold') run.stopwatch.mark(intent.id, 'silent');
   switch (held.is) {
     case 'untold':
-      return withoutAnswer(run, asking, held.result);
+      return withoutAnswer(run, asking, held);
     case 'accepted':
       run.cache.forget(run.kindOf(asking.kind).writes.stale(asking.request));
       return record(run, asking, held.answer);
@@ -81,8 +80,11 @@ export function decided(run: Run, intent: Intent, stage: KeyQuestion['stage']): 
 }
 
 /** The key is asked again later. After a refusal for the token, the scope or the payment, a later run asks. */
-async function withoutAnswer(run: Run, intent: Intent, result: WriteResult): Promise<Progress> {
-  const refusal = await pauseIfRefused(run, intent, result);
+async function withoutAnswer(
+  run: Run,
+  intent: Intent,
+  { result, refusal }: Extract<KeyAnswer, { readonly is: 'untold' }>,
+): Promise<Progress> {
   if (refusal !== undefined) return { now: 'blocked', ...refusal };
   return result.type === 'answer'
     ? later(run, intent, answerText(result), result.retryAfterMs)

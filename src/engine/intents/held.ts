@@ -5,7 +5,7 @@ import type { Run } from '../run.ts';
 import { inWriteSlot, sendFenced } from './begin.ts';
 import { questionOf, sentNow } from './endings.ts';
 import { probeAnswer, type ReuseRefusal } from './outcome.ts';
-import { asked, pauseIfRefused, probeKey } from './probe-key.ts';
+import { asked, probeKey } from './probe-key.ts';
 import { spendOf } from './record.ts';
 
 /** The most turns in which a key without an answer is asked. A later run asks again. */
@@ -52,7 +52,6 @@ export async function answerUnder(run: Run, intent: Intent): Promise<Held> {
     case 'open':
       return 'unaskable';
     case 'untold':
-      await pauseIfRefused(run, intent, held.result);
       return 'unknown';
     case 'taken':
       return run.facts.pausedBy(asking.request, spendOf(run, asking)) === undefined

@@ -27,8 +27,16 @@ export type KeyAnswer =
   | { readonly is: 'accepted'; readonly answer: Conclusive }
   /** The API does not store refusals, so no probe is sent. */
   | { readonly is: 'open' }
-  /** Nothing: the result is about the connection, the token, the budget or the state of the project. */
-  | { readonly is: 'untold'; readonly result: WriteResult };
+  /**
+   * Nothing: the result is about the connection, the token, the budget or the state of the project. `refusal`: it pauses
+   * a class of writes.
+   */
+  | { readonly is: 'untold'; readonly result: WriteResult; readonly refusal: Refusal | undefined };
+
+interface Refusal {
+  readonly code: string;
+  readonly reason: string;
+}
 
 /**
  * Probes the key of a creation until an answer is conclusive, each probe recorded before it is sent. Returns the intent
@@ -43,7 +51,9 @@ export async function probeKey(
   number: 1 | 2 = 1,
 ): Promise<{ readonly held: KeyAnswer; readonly asking: Intent }> {
   const behaviour = await calibrated(run, intent);
-  if ('type' in behaviour) return { held: { is: 'untold', result: behaviour }, asking: intent };
+  const untold = async (result: WriteResult) =>
+    ({ is: 'untold', result, refusal: await pauseIfRefused(run, intent, result) }) as const;
+  if ('type' in behaviour) return { held: await untold(behaviour), asking: intent };
   if (!behaviour.storesRefusals) return { held: { is: 'open' }, asking: intent };
   let asking = intent;
   for (let probe = 1; probe <= mostFresh; probe++) {
@@ -51,11 +61,11 @@ export async function probeKey(
     asking = await run.state.update(asking, { stage: asked(asking, question) });
     run.report(intent, 'checking', `the idempotency key: probe ${question.probes}`);
     const result = await sendFenced(run, { ...intent.request, probe: number }, intent.idempotencyKey);
-    if (result.type !== 'answer') return { held: { is: 'untold', result }, asking };
+    if (result.type !== 'answer') return { held: await untold(result), asking };
     if (result.status < 300) return { held: { is: 'accepted', answer: result }, asking };
     const shows = probeAnswer(result, behaviour.reuse);
     if (shows === 'fenced') return { held: { is: 'fenced', earlier: probe === 1 }, asking };
-    if (shows === 'nothing') return { held: { is: 'untold', result }, asking };
+    if (shows === 'nothing') return { held: await untold(result), asking };
     if (shows === 'taken') break;
   }
   // The API stores refusals of bodies. If it stored none of these refusals, it checks bodies first, and the key holds
@@ -90,7 +100,7 @@ export async function pauseIfRefused(
   run: Run,
   intent: Pick<Intent, 'kind' | 'verb' | 'request'>,
   result: WriteResult,
-): Promise<{ readonly code: string; readonly reason: string } | undefined> {
+): Promise<Refusal | undefined> {
   const scope = result.type === 'answer' ? pauses[result.status] : undefined;
   if (result.type !== 'answer' || scope === undefined) return undefined;
   const refusal = { code: result.code ?? `http_${result.status}`, reason: answerText(result) };
