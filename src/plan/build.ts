@@ -179,7 +179,7 @@ function blockedBy(
     ([draft]) => waitingRename(draft.subject.key, waitingMoves) === undefined,
   );
   const renames = waitingMoves.map(({ blocked }) => blocked);
-  return [...open, ...renames, ...objectedTo(new Map(others), inFlight)];
+  return [...open, ...renames, ...objectedTo(new Map(others), inFlight, world)];
 }
 
 /** An adopted server that is still being created after the time that a creation may take. */

@@ -206,7 +206,10 @@ function leftOut(world: World, kind: Subject['kind']): ResourceKey[] {
  * would create it again and delete the existing resource.
  */
 export function perhapsRenamed(drafts: readonly Draft[]): Warning[] {
-  const leaving = byLikeness(drafts.filter(isLeaving));
+  const declared = new Set(drafts.flatMap(({ subject }) => (subject.desired ? [subject.key] : [])));
+  const isGoing = (draft: Draft) =>
+    isLeaving(draft) && !declared.has(retiredFrom(draft.subject.key) ?? draft.subject.key);
+  const leaving = byLikeness(drafts.filter(isGoing));
   if (leaving.size === 0) return [];
   const fresh = byLikeness(drafts.filter(isFresh));
   return [...fresh].flatMap(([likeness, keys]) => {

@@ -1,5 +1,6 @@
 import { type Opening, openingFor } from '../core/calendar.ts';
 import { namedAddress, type WindowVerb } from '../core/desired.ts';
+import { partsOf } from '../core/intent.ts';
 import { entryKeyOf, type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
 import type { ResourceKind, Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress, type KindName } from '../core/kind-facts.ts';
@@ -185,11 +186,14 @@ export function renameWaits(draft: Draft, { waitingMoves }: GuardInput): Objecti
 export function objectedTo(
   objections: ReadonlyMap<Draft, Blocked>,
   inFlight: ReadonlyMap<ResourceKey, Intent>,
+  world: World,
 ): Blocked[] {
   const creations = [...objections.values()].filter(({ verb }) => verb === 'create');
   const unmade = new Set(creations.map(({ key }) => key));
   return [...objections].flatMap(([draft, objection]) =>
-    inFlight.has(draft.subject.key) ? [] : [waitsForAddress(draft, objection, inFlight, unmade) ?? objection],
+    inFlight.has(draft.subject.key)
+      ? []
+      : [waitsForAddress(draft, objection, inFlight, { unmade, world }) ?? objection],
   );
 }
 
@@ -241,8 +245,13 @@ function waitsForAddress(
   { subject, kind }: Draft,
   objection: Blocked,
   inFlight: ReadonlyMap<ResourceKey, Intent>,
-  unmade: ReadonlySet<ResourceKey>,
+  { unmade, world }: { readonly unmade: ReadonlySet<ResourceKey>; readonly world: World },
 ): Blocked | undefined {
+  if (objection.code === 'ip_in_use') {
+    const holder = world.ip(world.idOf(subject.key) ?? '')?.server_id;
+    const creation = [...inFlight.values()].find((each) => partsOf(each).answer?.id === String(holder));
+    return creation && dependencyBlocked(objection, creation.key, { open: creation, state: '' });
+  }
   if (objection.code !== 'address_not_the_only_free_one') return undefined;
   const open = [...inFlight.values()].find((each) => isAddress(each.kind) && each.verb === 'create');
   const { desired } = subject;

@@ -138,7 +138,10 @@ function billedOf(facts: ProjectFacts, addresses: readonly AddressView[] | null)
   ];
   const ending = new Set(ended.map(({ key }) => key));
   const bound = bindings.filter(({ key }) => !ending.has(key) || facts.world?.observed.has(key) !== false);
-  const bought = [...bound, ...arriving, ...adopting]
+  // The creation of a resource may still be open that another key is bound to.
+  const each = Map.groupBy([...bound, ...arriving, ...adopting], objectName);
+  const bought = [...each.values()]
+    .flatMap(([first]) => first ?? [])
     .filter(({ kind }) => factsOf(kind).counted)
     .map(({ id, kind, key, boundAt }) => billed(id, nounOf(kind), key, boundAt));
   const recorded = bindings

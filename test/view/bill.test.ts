@@ -123,6 +123,11 @@ describe('src/view/bill.ts: the billed resources', () => {
     ],
     ['a bound address without its address', { bindings: [a] }, [`51: address 51 ips.a ${at(1_000)}`]],
     ['a creation that was answered', { intents: [created] }, [`7: server 7 servers.w ${at(2_000)}`]],
+    [
+      'one server of a creation that another key is bound to',
+      { intents: [{ ...created, key: 'servers.v' }], bindings: [w] },
+      [own],
+    ],
     ['a creation without an answer', { intents: [intent('servers.w', 'server')] }, []],
     ['an update that was answered', { intents: [{ ...created, verb: 'update' }] }, []],
     [

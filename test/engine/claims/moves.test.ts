@@ -46,6 +46,9 @@ describe('src/engine/claims/moves.ts', () => {
     expect(warnings.filter(({ code }) => code === 'perhaps_renamed').map(warnedBy)).toEqual([
       expect.stringContaining('moved: {from: servers.a}'),
     ]);
+    // The entry is still in the spec, so it was not renamed.
+    const both = file('a', 2).replace('servers: {', `servers: {b: {${sliders}, replace: allowed}, `);
+    expect((await world.plan(both)).warnings.map(({ code }) => code)).not.toContain('perhaps_renamed');
   });
 
   test('a renamed ISO is reported, and so is a renamed network with a server on it', async () => {
