@@ -46,7 +46,7 @@ export async function violation(
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
     writeFileSync(join(folder, 'src', file), text);
     const said = await run(folder, [...stories, '--threads', '1', '--no-shrink']);
-    return /^(((seed|guided) \d+|.+: replaced .+): (I\d+|error) .*|.*no end after.*)$/m.exec(said)?.[0];
+    return /^(((seed|guided) \d+|.+: replaced .+): (I\d+|bill|error) .*|.*no end after.*)$/m.exec(said)?.[0];
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
