@@ -249,7 +249,9 @@ function waitsForAddress(
 ): Blocked | undefined {
   if (objection.code === 'ip_in_use') {
     const holder = world.ip(world.idOf(subject.key) ?? '')?.server_id;
-    const creation = [...inFlight.values()].find((each) => partsOf(each).answer?.id === String(holder));
+    const creation = [...inFlight.values()].find(
+      (each) => factsOf(each.kind).container && partsOf(each).answer?.id === String(holder),
+    );
     return creation && dependencyBlocked(objection, creation.key, { open: creation, state: '' });
   }
   if (objection.code !== 'address_not_the_only_free_one') return undefined;
