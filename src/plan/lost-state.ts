@@ -68,7 +68,9 @@ export function besideUnidentified(
   const { register, world } = input;
   if (diff.verdict.verdict !== 'create' || desired === undefined || !isBare(desired)) return undefined;
   if (isSecondHalf(input, key)) return undefined;
-  const used = unidentifiedKeys(register, world).find((each) => each !== key);
+  // The key of the lost resource is not the one of an unidentified server before it.
+  const isLost = diff.verdict.lost !== undefined;
+  const used = unidentifiedKeys(register, world).find((each) => each !== key || isLost);
   if (used === undefined) return undefined;
   const shown = world
     .serverSubjects()

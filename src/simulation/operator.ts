@@ -99,6 +99,15 @@ async function settle(operator: Operator, blocked: Blocked, by: Give): Promise<v
     await by(operator, { do: 'resolve', key, as: { type: 'retry' } });
     return;
   }
+  // The client area shows the server of the key that no read shows, if there is one.
+  if (intent === undefined && blocked.code === 'unlisted_servers') {
+    const id = apiId(stage.executionsOf(key).findLast((each) => stage.history.isLive(each)));
+    await by(
+      operator,
+      id === undefined ? { do: 'resolve', key, as: { type: 'absent' } } : { do: 'adopt', key, id },
+    );
+    return;
+  }
   // The answer about another key of the line may have ended the write.
   const lineOf = (its: ResourceKey) => stage.file.lines.nameOf(its);
   if (intent === undefined && bindings.some((each) => lineOf(each.key) === lineOf(key))) return;

@@ -428,6 +428,12 @@ describe('src/plan/lost-state.ts', () => {
     );
   });
 
+  test('a server that is gone is not created again next to an unidentified server of its key', () => {
+    const own = { claims: [unidentified('servers.bare')] };
+    const lost = { verdict: 'create', lost: 'the project no longer has server 7' };
+    expect(ask(besideUnidentified, 'servers.bare', own, lost)).toContain('key of servers.bare for a server');
+  });
+
   test('unidentified servers are reported', () => {
     const unlistedWorld = { listsServers: () => false } as never;
     const claims = [claim('server', '1', { is: 'found', key: 'servers.web' }), unidentified('servers.web')];
