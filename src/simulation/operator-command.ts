@@ -127,6 +127,15 @@ export function apiId(made: Execution | undefined): string | undefined {
   return made?.id?.split('/').at(-1);
 }
 
+/**
+ * The id of the resource that this spec made under the key, if it still exists and only the state has lost it. Of
+ * several, it is the offered one, otherwise the last one.
+ */
+export function ownId(stage: StoryStage, key: ResourceKey, offered?: string): string | undefined {
+  const live = stage.executionsOf(key).filter((each) => stage.history.isLive(each));
+  return apiId(live.find((each) => apiId(each) === offered) ?? live.at(-1));
+}
+
 /** The arguments of each command of that name. */
 export function runs(remedies: readonly Remedy[], command: string): readonly (readonly string[])[] {
   return stepsOf(remedies).flatMap((step) =>

@@ -8,7 +8,7 @@ import type { Binding, Intent } from '../core/state.ts';
 import type { Execution } from '../emulator/world.ts';
 import type { Resolution } from '../engine/deps.ts';
 import { cleanUp, releaseReported } from './client-area.ts';
-import { apiId, type Give, give, type Operator, runs, wordOf } from './operator-command.ts';
+import { apiId, type Give, give, type Operator, ownId, runs, wordOf } from './operator-command.ts';
 import { editEntries, editSettings, valid } from './operator-edits.ts';
 import type { OperatorAnswer } from './parts.ts';
 import { isSort } from './resource-history.ts';
@@ -101,7 +101,7 @@ async function settle(operator: Operator, blocked: Blocked, by: Give): Promise<v
   }
   // The client area shows the server of the key that no read shows, if there is one.
   if (intent === undefined && blocked.code === 'unlisted_servers') {
-    const id = apiId(stage.executionsOf(key).findLast((each) => stage.history.isLive(each)));
+    const id = ownId(stage, key);
     await by(
       operator,
       id === undefined ? { do: 'resolve', key, as: { type: 'absent' } } : { do: 'adopt', key, id },

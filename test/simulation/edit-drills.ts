@@ -4,7 +4,7 @@ import type { SpecModel, Story } from '../../src/simulation/story.ts';
 import type { EntryPlace, OperatorAction, TimedAction } from './actions/operator-action.ts';
 import { generateReadings, weighted } from './generator.ts';
 import type { EditedSection } from './lines.ts';
-import { leftBehindDrillOf, secondHalfDrillOf, size, twiceLostDrillOf } from './server-drills.ts';
+import { leftBehindDrillOf, replacedBy, secondHalfDrillOf, size, twiceLostDrillOf } from './server-drills.ts';
 
 const entries = {
   servers: { web: size },
@@ -223,11 +223,6 @@ function passedOnDrillOf(dice: Chance): Omit<Story, 'seed'> {
 
 /** In the middle of a replacement the state is put back, or lost, and the entry is renamed. */
 function renamedDrillOf(dice: Chance): Omit<Story, 'seed'> {
-  const of = { section: 'servers', place: 0 } as const;
-  const edited = (image: string): OperatorAction => ({
-    ...{ do: 'change_fields', of, all: false },
-    fields: { image, replace: 'allowed' },
-  });
   const address = dice.pick([{}, {}, {}, { public_ipv4: { new: true } }]);
   const settings = { prune: true, max_deletions: 10, unmanaged: dice.pick(['ask', 'ask', 'ignore']) };
   const spec: SpecModel = {
@@ -237,7 +232,7 @@ function renamedDrillOf(dice: Chance): Omit<Story, 'seed'> {
   return {
     ...{ state: 'memory', readings: {}, specs: [spec], faults: [], incidents: [] },
     actions: [
-      { when: 'at_rest', what: edited('ubuntu-24.04') },
+      { when: 'at_rest', what: replacedBy('ubuntu-24.04') },
       {
         when: {
           boundary: dice.pick(['write:after', 'write:after', 'closeIntent:after'] as const),
@@ -247,10 +242,10 @@ function renamedDrillOf(dice: Chance): Omit<Story, 'seed'> {
           ? { do: 'lose_the_state' }
           : { do: 'put_state_back', changes: dice.pick([2, 3, 3, 3, 4, 5]) },
       },
-      ...(dice.happens(0.1) ? [{ when: 'at_once', what: edited('debian-13') } as const] : []),
+      ...(dice.happens(0.1) ? [{ when: 'at_once', what: replacedBy('debian-13') } as const] : []),
       { when: 'at_once', what: renamed(dice, 'servers') },
       ...(dice.happens(0.5)
-        ? [{ when: 'at_rest', what: edited(dice.pick(['ubuntu-24.04', 'almalinux-10'])) } as const]
+        ? [{ when: 'at_rest', what: replacedBy(dice.pick(['ubuntu-24.04', 'almalinux-10'])) } as const]
         : []),
     ],
     pausesMs: [dice.pick([1_000, 60_000, 90 * 60_000])],

@@ -6,6 +6,14 @@ import { generateReadings } from './generator.ts';
 
 export const size = { server_type: 'sliders-1', cores: 2, memory_mb: 4096, disk_gb: 40, image: 'debian-13' };
 
+/** The first server is replaced because of its image. */
+export function replacedBy(image: string): OperatorAction {
+  return {
+    ...{ do: 'change_fields', of: { section: 'servers', place: 0 }, all: false },
+    fields: { image, replace: 'allowed' },
+  };
+}
+
 /**
  * A server, perhaps replaced before, gets another key, and a new entry gets its own. Then the renamed server goes, or the
  * state is lost, before or after a run has seen the edits.
@@ -67,19 +75,15 @@ export function leftBehindDrillOf(dice: Chance): Omit<Story, 'seed'> {
 /** A new state finds what an earlier one has replaced. Its resource goes, and then a copy of the new state comes back. */
 export function twiceLostDrillOf(dice: Chance): Omit<Story, 'seed'> {
   const of = { section: 'servers', place: 0 } as const;
-  const edited = (image: string): OperatorAction => ({
-    ...{ do: 'change_fields', of, all: false },
-    fields: { image, replace: 'allowed' },
-  });
   const renamed: readonly OperatorAction[] = [
     { do: 'rename', of, to: 0, moved: true, name: dice.pick(['as_it_is', 'kept']) },
     { do: 'drop_moved', place: 0 },
   ];
   const actions: readonly OperatorAction[] = [
     ...(dice.happens(0.5) ? renamed : []),
-    edited('ubuntu-24.04'),
+    replacedBy('ubuntu-24.04'),
     { do: 'lose_the_state' },
-    dice.pick([edited('almalinux-10'), { do: 'remove', sort: 'server', place: 0 }]),
+    dice.pick([replacedBy('almalinux-10'), { do: 'remove', sort: 'server', place: 0 }]),
     { do: 'put_state_back', changes: dice.between(4, 24) },
   ];
   const spec: SpecModel = {

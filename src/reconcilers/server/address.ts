@@ -43,7 +43,8 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
   const id = world.idOf(ipKey);
   const live = id === undefined ? undefined : world.ip(id);
   const holder = live?.server_id ?? null;
-  const isOwn = String(holder) === world.subjects.get(key)?.binding?.id;
+  const subject = world.subjects.get(key);
+  const isOwn = String(holder) === subject?.binding?.id;
   if (holder !== null && !isOwn && leavingHolder(key, world) === undefined) {
     const owner = world.keyOf(serverObject(holder));
     if (owner !== undefined && isGivenAway(ipKey, owner, world)) {
@@ -57,14 +58,13 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
       code: 'address_in_use',
       reason: `${ipKey} (${live?.address}) is attached to ${called}`,
       remedies: () => [
-        ...(owner === undefined ? [bindingBy(world.subjects.get(key)?.desired, adopt)] : []),
+        ...(owner === undefined ? [bindingBy(subject?.desired, adopt)] : []),
         edit(key, { choose: { public_ipv4: [] }, when: 'to use another address' }),
         outside(`delete ${called} first`, { about: [String(holder)] }),
       ],
     };
   }
   if (world.profile.operations.named_address !== undefined) return undefined;
-  const subject = world.subjects.get(key);
   const goesFirst = subject && world.settings.prune ? releasedFirst(subject, world) : [];
   const isGoing = ({ id }: Ip) => goesFirst.some((each) => each === world.keyOf(addressObject(id)));
   const isInTheWay = (each: Ip) =>

@@ -4,13 +4,13 @@ import { type ResourceKey, takeApart } from '../../../src/core/keys.ts';
 import type { Blocked } from '../../../src/core/plan.ts';
 import { stepsOf } from '../../../src/core/remedy.ts';
 import { expectContinuation, freeId, settleOutcome } from '../../../src/simulation/operator.ts';
-import { type Operator, runs } from '../../../src/simulation/operator-command.ts';
+import { type Operator, ownId, runs } from '../../../src/simulation/operator-command.ts';
 import { valid } from '../../../src/simulation/operator-edits.ts';
 import type { OperatorAnswer } from '../../../src/simulation/parts.ts';
 import { isSort } from '../../../src/simulation/resource-history.ts';
 import { entryOf } from '../../../src/simulation/spec-file.ts';
 import { clearRules, eject, leave, releaseFree } from './client-area.ts';
-import { give, ownId, releaseOnce } from './command.ts';
+import { give, releaseOnce } from './command.ts';
 import { correctedIdentity, edit, without } from './edits.ts';
 
 /** Answers each block of a story, also by edits of the spec, and in the client area. */

@@ -2,13 +2,11 @@ import { ConfigError } from '../../../src/core/errors.ts';
 import type { ResourceKey } from '../../../src/core/keys.ts';
 import { stepsOf } from '../../../src/core/remedy.ts';
 import {
-  apiId,
   type Give,
   type Operator,
   remediesOf,
   runCommand,
 } from '../../../src/simulation/operator-command.ts';
-import type { StoryStage } from '../../../src/simulation/stage.ts';
 import { withoutEntry } from '../edited-file.ts';
 
 /** Gives the command again where an error names a way to release the resource first, or to adopt the one that exists. */
@@ -44,13 +42,4 @@ async function freed(operator: Operator, said: unknown): Promise<boolean> {
 export async function releaseOnce(operator: Operator, key: ResourceKey): Promise<void> {
   const { bindings } = await operator.stage.readState(operator.controller);
   if (bindings.some((each) => each.key === key)) await give(operator, { do: 'forget', key });
-}
-
-/**
- * The id of the resource that this spec made under the key, if it still exists and only the state has lost it. Of
- * several, it is the offered one, otherwise the last one.
- */
-export function ownId(stage: StoryStage, key: ResourceKey, offered?: string): string | undefined {
-  const live = stage.executionsOf(key).filter((each) => stage.history.isLive(each));
-  return apiId(live.find((each) => apiId(each) === offered) ?? live.at(-1));
 }
