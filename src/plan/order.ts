@@ -2,6 +2,7 @@ import { comesWithServer, type ResourceKey, retiredFrom, retiringKey, takeApart 
 import type { ResourceKind, Subject, World } from '../core/kind.ts';
 import { factsOf, type KindName } from '../core/kind-facts.ts';
 import { type Operation, type OperationId, operationId, type Selection } from '../core/plan.ts';
+import type { Binding } from '../core/state.ts';
 import { predecessorHolding } from '../core/world.ts';
 import type { ReplacementTurn } from './replacements.ts';
 
@@ -143,7 +144,7 @@ export function restsOn(
 
 /**
  * The keys that must be gone before the operation can start: the resources that use a
- * resource that is deleted, and the old address under a key that a new address will take.
+ * resource that is deleted, and the old address under a key that the address of another server will take.
  */
 export function obstacles(
   { key, verb, kind }: Pick<Operation, 'key' | 'verb' | 'kind'>,
@@ -152,15 +153,19 @@ export function obstacles(
 ): readonly ResourceKey[] {
   const subject = world.subjects.get(key);
   if (subject === undefined) return [];
-  if (verb !== 'create' && verb !== 'delete') return [];
-  const others = kinds.get(kind)?.order?.goneBefore?.(subject, verb, world) ?? [];
-  if (verb === 'delete') return others;
+  if (verb === 'update') return [];
+  if (verb === 'delete') return kinds.get(kind)?.order?.goneBefore?.(subject, verb, world) ?? [];
   // The address of a server that is replaced retires with it, and needs no place under the key.
   const { takesAgain } = kinds.get(kind)?.creation ?? {};
-  const isOutliving = (child: Subject) =>
-    child.binding !== undefined && comesWithServer(child) && takesAgain?.(subject, child.key, world) !== true;
-  const outliving = world.isThere(key) ? [] : world.childrenOf(key).filter(isOutliving);
-  return [...outliving.map((child) => child.key), ...failedBefore(key, world), ...others];
+  const live = world.idOf(key);
+  const isInside = ({ parentId = live }: Binding) => world.isThere(key) && parentId === live;
+  const outliving = world.childrenOf(key).flatMap((child) => {
+    if (child.binding === undefined || !comesWithServer(child) || isInside(child.binding)) return [];
+    return takesAgain?.(subject, child.key, world) === true ? [] : [child.key];
+  });
+  if (verb === 'adopt') return outliving;
+  const others = kinds.get(kind)?.order?.goneBefore?.(subject, verb, world) ?? [];
+  return [...outliving, ...failedBefore(key, world), ...others];
 }
 
 /** The remains of a failed creation, next to the server that it should have replaced. They are gone before another creation. */

@@ -5,7 +5,7 @@ import type { WriteRequest } from '../../core/ports.ts';
 import type { Because, Intent, IntentOutcome, StateChange } from '../../core/state.ts';
 import { isNone, unmanagedFor } from '../../plan/unmanaged.ts';
 import { answeredCreation, registerOf } from '../claims/claims.ts';
-import { usedUp } from '../claims/scope.ts';
+import { incarnationsBeyond, usedUp } from '../claims/scope.ts';
 import { answeredWithServer } from '../claims/unidentified.ts';
 import { decided } from '../intents/ask-key.ts';
 import { beginIntent, inWriteSlot, preimageOf } from '../intents/begin.ts';
@@ -109,8 +109,11 @@ async function lookUpOne(
   const request = sent?.[0] ?? answered ?? requestOf(run, operation, world);
   if (request === undefined || run.facts.pausedBy(request, 'none') !== undefined) return undefined;
   const begun = { world, question: unasked, recovers: own, ahead };
+  const resumed = run.intents.get(key);
+  // A process ended while it asked about the next incarnation of a key that holds another answer.
+  const isAhead = resumed !== undefined && (await incarnationsBeyond(run, resumed)) > 0;
   const intent =
-    run.intents.get(key) ??
+    resumed ??
     (await beginIntent(run, operation, request, {
       ...begun,
       numbered: later === undefined ? undefined : { incarnation: String(later) },
@@ -182,7 +185,7 @@ async function lookUpOne(
         return undefined;
     }
   }
-  return held === 'refused' || held === 'fenced' ? 'next' : undefined;
+  return isAhead || held === 'refused' || held === 'fenced' ? 'next' : undefined;
 }
 
 /** The question of an earlier run, whose process ended before the answer was used. */

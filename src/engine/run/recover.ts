@@ -152,8 +152,13 @@ export async function isNextProven(run: Run, key: ResourceKey): Promise<boolean>
 
 /** Whether this state has used the key, or has asked it to the end. */
 async function isProven(run: Run, key: ResourceKey): Promise<boolean> {
-  // A question to an API whose keys cannot be asked says nothing about an earlier write.
-  const last = await lastCreation(run, key, ({ because }) => because !== 'unaskable');
+  const present = (await incarnationOf(run, key)).incarnation;
+  // A question to an API whose keys cannot be asked says nothing about an earlier write, nor does one about a later key.
+  const last = await lastCreation(
+    run,
+    key,
+    ({ because }, { incarnation }) => because !== 'unaskable' && Number(incarnation) <= present,
+  );
   if (last === undefined) return false;
   const { because, outcome } = partsOf(last);
   if (because === 'unused' || because === 'reported_absent') return true;

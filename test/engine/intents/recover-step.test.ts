@@ -545,6 +545,7 @@ describe('src/engine/run/recover.ts', () => {
     ['was used by an update', [past('ips.a', { verb: 'update' })], false],
     ['is used', [past('ips.a', { phase: 'sending' })], false],
     ['was asked, and is unused', [past('ips.a', { because: 'unused', sends: 0 })], true],
+    ['has an unused next one', [past('ips.a', { because: 'unused', sends: 0, incarnation: '1' })], false],
     ['was declared absent', [past('ips.a', { because: 'reported_absent', sends: 0 })], true],
     ['was given up', [past('ips.a', { outcome: 'void' })], false],
     ['another state has reserved', [past('ips.a', foreign)], false],
