@@ -222,17 +222,18 @@ function attached(draft: Draft, { world }: GuardInput): Objection | undefined {
  * One entry cannot adopt the resource of another entry, nor replace a resource that another entry names. An address
  * that was created with a server may get its own entry.
  */
-function boundElsewhere({ subject, diff }: Draft, { world }: GuardInput): Objection | undefined {
-  const { verdict } = diff;
-  if (verdict.verdict === 'replace') return namedElsewhere(subject, world);
+function boundElsewhere({ subject, diff: { verdict } }: Draft, input: GuardInput): Objection | undefined {
+  if (verdict.verdict === 'replace') return namedElsewhere(subject, input.world);
   if (verdict.verdict !== 'adopt' || subject.parent !== undefined) return undefined;
   const { key, kind } = subject;
+  const made = input.openIntents.find((each) => partsOf(each).answer?.id === verdict.target)?.key;
   const idOf = ({ binding, desired }: Subject) => binding?.id ?? (desired?.held && desired.id);
-  const owner = world
+  const owner = input.world
     .subjectsOf(kind)
-    .find((each) => each.key !== key && idOf(each) === verdict.target && each.parent === undefined);
+    .filter((each) => each.key !== key && each.parent === undefined)
+    .find((each) => idOf(each) === verdict.target || each.key === made);
   if (owner?.desired === undefined) return undefined;
-  const how = owner.binding === undefined ? 'taken back by' : 'already bound to';
+  const how = made ? 'being created for' : owner.binding === undefined ? 'taken back by' : 'already bound to';
   return {
     reason: `${nounOf(kind)} ${verdict.target} is ${how} ${owner.key}, which is in the spec too`,
     remedies: [

@@ -28,7 +28,11 @@ export function inFlightWarning(intent: Intent): Warning[] {
   if (intent.phase === 'blocked') return [];
   const detail = intent.detail === undefined || intent.detail === '' ? '' : ` (${intent.detail})`;
   const known = intent.phase === 'accepted' ? 'is not finished' : 'is unconfirmed';
-  const message = `an open write (${intent.verb}) of an earlier run ${known}${detail}. The next apply finishes that write first, and does not carry it out twice`;
+  const next =
+    intent.replaces === undefined
+      ? ''
+      : `. Then ${nounOf(intent.kind)} ${intent.replaces} is deleted, which it replaces`;
+  const message = `an open write (${intent.verb}) of an earlier run ${known}${detail}. The next apply finishes that write first, and does not carry it out twice${next}`;
   return [{ code: 'in_flight', key: intent.key, message }];
 }
 

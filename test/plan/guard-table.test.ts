@@ -276,12 +276,18 @@ describe('src/plan/guards.ts: one guard each', () => {
   ]);
 
   const appNames = (fields: object): Given => ({ ...ofWeb, ...says('servers.app', fields) });
+  const makes = (id: string): Given => ({
+    ...says('ips.b', {}),
+    input: { openIntents: [{ key: 'ips.b', kind: 'ip', verb: 'create', phase: 'accepted', answer: { id } }] },
+  });
   const takenBack = { id: '1', held: { by: 'released' } };
   rows('bound_already', [
     ['a resource that another entry has', 'ips.a', adopt('51'), has('ips.b', '51'), 'held'],
     ['a resource that another entry names by its id', web, replace, appNames({ id: '1' }), 'held'],
     ['replacement of a resource that another entry takes back', web, replace, appNames(takenBack), 'passes'],
     ['replacement of an unnamed resource', web, replace, { bindings: [bound(web, '1')] }, 'passes'],
+    ['a resource that is created for another entry', 'ips.a', adopt('51'), makes('51'), 'held'],
+    ['a resource, while another one is created', 'ips.a', adopt('51'), makes('52'), 'passes'],
     ['a resource that the entry has itself', 'ips.a', adopt('51'), has('ips.a', '51'), 'passes'],
     ['another resource', 'ips.a', adopt('51'), has('ips.b', '52'), 'passes'],
     ['another kind', 'ips.a', adopt('51'), has('networks.n', '51'), 'passes'],
