@@ -1,7 +1,13 @@
 import * as z from 'zod';
 import { keyStatuses } from '../src/core/key-status.ts';
 import { collections } from '../src/core/kind-facts.ts';
-import { blocked, change, position, remedies, warning } from '../src/core/plan-schema.ts';
+import {
+  blockedSchema,
+  changeSchema,
+  positionSchema,
+  remediesSchema,
+  warningSchema,
+} from '../src/core/plan-schema.ts';
 
 const text = z.string();
 const moment = z.iso.datetime();
@@ -62,7 +68,12 @@ export const explainSchema = z.union([
       format_version: format,
       key: text,
       declared: z
-        .strictObject({ position, managed: z.boolean(), protect: z.boolean(), entry: z.unknown() })
+        .strictObject({
+          position: positionSchema,
+          managed: z.boolean(),
+          protect: z.boolean(),
+          entry: z.unknown(),
+        })
         .nullable()
         .describe('The entry in the spec.'),
       file_read: z.boolean(),
@@ -71,10 +82,12 @@ export const explainSchema = z.union([
         .nullable(),
       observed_at: moment.nullable().describe('Time of the refresh; null if the API was not read.'),
       offline: text.nullable().describe('The reason why the API was not read.'),
-      planned: z.array(z.strictObject({ verb: text, changes: z.array(change), reason: text.optional() })),
+      planned: z.array(
+        z.strictObject({ verb: text, changes: z.array(changeSchema), reason: text.optional() }),
+      ),
       open_writes: z.array(z.strictObject(write)),
-      blocked: z.array(blocked),
-      warnings: z.array(warning),
+      blocked: z.array(blockedSchema),
+      warnings: z.array(warningSchema),
       past_writes: z.array(z.strictObject({ ...write, outcome: text, closed_at: moment })),
     })
     .describe('Of a key.'),
@@ -173,7 +186,7 @@ export const errorSchema = z.strictObject({
   code: text.nullable().describe("The API's own code, or that of a broken connection."),
   status: z.int().nullable(),
   request_id: text.nullable(),
-  remedies,
+  remedies: remediesSchema,
   exit_code: z.int(),
 });
 
@@ -188,7 +201,7 @@ export const doctorSchema = z.strictObject({
       level: z.enum(['ok', 'info', 'unknown', 'warning', 'error']),
       message: text,
       advice: text.nullable().describe('The next step, as one text.'),
-      remedies,
+      remedies: remediesSchema,
     }),
   ),
 });
@@ -215,7 +228,7 @@ export const rehearsalSchema = z.strictObject({
   requests: z.strictObject({ reads: count, writes: count, polls: count, probes: count, throttled: count }),
   operations: z.array(z.strictObject({ id: text, start_ms: count, end_ms: count, outcome: text })),
   cost: z.looseObject({}).describe('As in a plan.'),
-  blocked: z.array(blocked),
+  blocked: z.array(blockedSchema),
   failures: z.array(z.strictObject({ name: text, rule: text.nullable(), message: text.nullable() })),
   notes: z.array(text),
 });
@@ -237,5 +250,5 @@ export const settledSchema = z.strictObject({
   format_version: format,
   key: text.nullable().describe('null for `ignore`.'),
   message: text,
-  remedies,
+  remedies: remediesSchema,
 });

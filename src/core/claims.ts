@@ -191,7 +191,7 @@ export interface Claim extends LiveObject {
   /** Wall time in ms. */
   readonly at: number;
   /** When a list first lacked the object, wall time in ms. */
-  readonly missedAt?: number;
+  readonly firstMissingAt?: number;
 }
 
 /**

@@ -94,7 +94,7 @@ export interface Seen {
   /** The live id; `undefined` where the resource does not exist. */
   readonly id: string | undefined;
   /** The network interfaces of the server; `undefined` where the server does not exist. */
-  readonly cards?: readonly NetworkInterface[] | undefined;
+  readonly interfaces?: readonly NetworkInterface[] | undefined;
   /** The live resources with the name of the entry, of a kind whose names are unique. */
   readonly sameName?: readonly { readonly id: number | string; readonly name: string }[];
   /** The ids of live resources that no key is bound to, of a kind whose list no other part of a world holds. */

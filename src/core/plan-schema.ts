@@ -7,15 +7,15 @@ import type { Remedy } from './remedy.ts';
 const text = z.string();
 const operationId = typed<string & { readonly __brand: 'OperationId' }>(text);
 /** A resource key such as `servers.web-1.firewall`. The schema does not check its form. */
-export const key = typed<ResourceKey>(text);
+export const keySchema = typed<ResourceKey>(text);
 /** A number of things, at least 0. */
-export const count = z.int().min(0);
+export const countSchema = z.int().min(0);
 /** A time in RFC 3339, in UTC. */
-export const moment = z.iso.datetime();
+export const timeSchema = z.iso.datetime();
 /** The verb of an operation. A replacement is a `create` and a `delete`, each with the id of the other one. */
-export const verb = z.enum(['create', 'update', 'delete', 'adopt']);
+export const verbSchema = z.enum(['create', 'update', 'delete', 'adopt']);
 /** The kind of a resource, with the noun of the API. */
-export const kind = z.enum(kindNames);
+export const kindSchema = z.enum(kindNames);
 
 /** The schema of a value whose exact type stands elsewhere. */
 export function typed<Type>(schema: z.ZodType): z.ZodType<Type> {
@@ -34,14 +34,14 @@ export type Fixed<Value> = unknown extends Value
 const decimal = z.string().regex(/^-?\d+(\.\d+)?$/);
 
 /** A place in the spec. */
-export const position = z
-  .strictObject({ file: text, line: count, column: count })
+export const positionSchema = z
+  .strictObject({ file: text, line: countSchema, column: countSchema })
   .describe('Place of the entry in the spec. Absent if the spec does not have it.');
 
 const id = z.union([z.string(), z.int()]);
 
 /** One changed field, in every result that has some. */
-export const change = z
+export const changeSchema = z
   .strictObject({
     path: text.describe('Field of the resource, dotted.'),
     from: z.unknown().describe('Value before; null if the resource or field does not exist yet.'),
@@ -60,27 +60,31 @@ export const change = z
  * - `everything`, or `everything else` than the other entries
  * - one of these after `unknown: `, if a value decides that the API's document does not show: the traffic may be open
  */
-export const traffic = z.strictObject({ opened: z.array(text), closed: z.array(text), open: z.array(text) });
+export const trafficSchema = z.strictObject({
+  opened: z.array(text),
+  closed: z.array(text),
+  open: z.array(text),
+});
 
 /** One step of a plan: plain data, so that `apply --plan` can read a saved plan again. */
-export const operation = z
+export const operationSchema = z
   .strictObject({
     id: operationId.describe('The same step of the same resource has the same id in every plan.'),
-    key,
-    kind,
-    verb,
-    changes: z.array(change),
+    key: keySchema,
+    kind: kindSchema,
+    verb: verbSchema,
+    changes: z.array(changeSchema),
     needs: z.array(operationId).describe('Ids of operations that must be done first.'),
     spend: z.enum(['adds', 'reduces', 'none']).describe('`adds` is paused while the project cannot pay.'),
     risk: z.enum(['safe', 'billed', 'destructive']),
     replacement: operationId.exactOptional().describe('Id of the other half of a replacement.'),
     reason: text.exactOptional().describe('The reason, if the changes do not show it.'),
-    traffic: traffic
+    traffic: trafficSchema
       .exactOptional()
       .describe(
         'Of a firewall: the traffic that it opens and closes, and all traffic that it then allows. Of a new public server without a firewall: everything.',
       ),
-    position: position.exactOptional(),
+    position: positionSchema.exactOptional(),
     open: z
       .literal(true)
       .exactOptional()
@@ -121,7 +125,7 @@ const step = {
 };
 
 /** The ways out of a blocked operation or a warning: alternatives, each with its steps. */
-export const remedies = typed<readonly Remedy[]>(
+export const remediesSchema = typed<readonly Remedy[]>(
   z.array(
     z.strictObject({
       ...step,
@@ -132,42 +136,42 @@ export const remedies = typed<readonly Remedy[]>(
 ).describe('The remedies as data.');
 
 /** One blocked operation, in every result that has some. */
-export const blocked = z.strictObject({
-  key,
-  verb,
+export const blockedSchema = z.strictObject({
+  key: keySchema,
+  verb: verbSchema,
   code: text.describe('Stable and machine-readable.'),
   reason: text,
-  position: position.exactOptional(),
-  starts_at: moment.exactOptional().describe('When the window opens that the operation waits for.'),
+  position: positionSchema.exactOptional(),
+  starts_at: timeSchema.exactOptional().describe('When the window opens that the operation waits for.'),
   since: text.exactOptional().describe('When a run first found the operation blocked with this code.'),
   decision: z.boolean().describe('False: the operation continues without a manual decision.'),
   resolve: text.describe('The remedies as one text, separated by ` | `.'),
-  remedies,
+  remedies: remediesSchema,
 });
 
 /** A danger, a difference or a limit that blocks no operation. `key`: `null` if it concerns the whole project. */
-export const warning = z.strictObject({
+export const warningSchema = z.strictObject({
   code: typed<Code>(text),
-  key: key.nullable(),
+  key: keySchema.nullable(),
   message: text,
-  remedies: remedies.exactOptional(),
+  remedies: remediesSchema.exactOptional(),
 });
 
 /** The number of operations by verb. A replacement counts once, and a write that an earlier run has sent not at all. */
-export const summary = z.strictObject({
-  create: count,
-  update: count,
-  replace: count,
-  delete: count,
-  adopt: count,
-  blocked: count,
-  in_progress: count.exactOptional().describe('Keys with an open write of an earlier run.'),
-  unchanged: count,
-  unseen: count.exactOptional().describe('Servers with declared fields that no read shows.'),
+export const summarySchema = z.strictObject({
+  create: countSchema,
+  update: countSchema,
+  replace: countSchema,
+  delete: countSchema,
+  adopt: countSchema,
+  blocked: countSchema,
+  in_progress: countSchema.exactOptional().describe('Keys with an open write of an earlier run.'),
+  unchanged: countSchema,
+  unseen: countSchema.exactOptional().describe('Servers with declared fields that no read shows.'),
 });
 
 /** The change of the monthly bill by a plan. Amounts are decimal text in the currency of the account. */
-export const cost = z.strictObject({
+export const costSchema = z.strictObject({
   monthly: z
     .strictObject({
       currency: text.nullable(),
@@ -187,7 +191,7 @@ export const cost = z.strictObject({
       run_rate: decimal.describe('Monthly price of everything that is billed now.'),
       forecast: decimal.describe('Cost of the whole month if nothing changes.'),
       incomplete: z
-        .array(key)
+        .array(keySchema)
         .describe(
           'Keys of resources whose cost in the month is not fully known. `vdcsync bill` has the reasons.',
         ),
@@ -205,30 +209,32 @@ export const cost = z.strictObject({
     ),
   unknown: z.array(text).describe('Resources without a known price. They are not counted as zero.'),
   unpriced: z
-    .array(key)
+    .array(keySchema)
     .describe('Keys of resources that the plan buys, or makes dearer, at an unknown price.'),
   left_billed: z.array(text).describe('Resources that stay billed after the plan is applied.'),
 });
 
 /** The part of a plan that `--target` and `--exclude` select. */
-export const selection = z.strictObject({
-  targets: z.array(key).describe('Keys of --target: these resources and their dependencies. Empty: all.'),
-  excludes: z.array(key).describe('Keys of --exclude: not these resources, nor their dependents.'),
+export const selectionSchema = z.strictObject({
+  targets: z
+    .array(keySchema)
+    .describe('Keys of --target: these resources and their dependencies. Empty: all.'),
+  excludes: z.array(keySchema).describe('Keys of --exclude: not these resources, nor their dependents.'),
 });
 
 /** The least number of requests for an apply, and their least duration by the request limits. @source API §8 */
-export const effort = z.strictObject({
-  writes: count,
-  reads: count,
+export const effortSchema = z.strictObject({
+  writes: countSchema,
+  reads: countSchema,
   seconds_at_least: z.number().min(0).describe('The minimum duration that follows from the request limits.'),
 });
 
 /** The answers to `plan --prove`, which sends creations with an unknown field. `writes`: all requests for them. */
-export const proofs = z.strictObject({
-  writes: count,
+export const proofsSchema = z.strictObject({
+  writes: countSchema,
   results: z.array(
     z.strictObject({
-      key,
+      key: keySchema,
       outcome: z.enum(['accepted', 'refused', 'unanswered', 'not_sent']),
       unproven: z.array(text).describe('Fields that the API may check in a creation alone.'),
     }),
@@ -240,29 +246,29 @@ export const planSchema = z
   .strictObject({
     format_version: z.literal(1),
     project: z.strictObject({ id: z.int(), name: text, status: text }),
-    selection: selection
+    selection: selectionSchema
       .exactOptional()
       .describe('The selected part of the plan. Absent for a complete plan.'),
-    observed_at: moment.describe('Time of the refresh.'),
+    observed_at: timeSchema.describe('Time of the refresh.'),
     digest: z
       .string()
       .regex(/^sha256:[0-9a-f]{64}$/)
       .describe('Digest of the operations and the spec. Equal digests mean the same plan.'),
-    summary,
+    summary: summarySchema,
     new_state: z
       .literal(true)
       .exactOptional()
       .describe(
         'The state is new. An apply finds a resource that an earlier state created in the last 24 hours by its idempotency key.',
       ),
-    operations: z.array(operation),
-    blocked: z.array(blocked).describe('Operations that need a manual decision, or that wait.'),
-    warnings: z.array(warning),
-    more_warnings: count
+    operations: z.array(operationSchema),
+    blocked: z.array(blockedSchema).describe('Operations that need a manual decision, or that wait.'),
+    warnings: z.array(warningSchema),
+    more_warnings: countSchema
       .exactOptional()
       .describe('How many warnings are left out: a plan shows at most 500.'),
-    cost,
-    effort,
-    proofs: proofs.exactOptional().describe('The answers of the API to `plan --prove`.'),
+    cost: costSchema,
+    effort: effortSchema,
+    proofs: proofsSchema.exactOptional().describe('The answers of the API to `plan --prove`.'),
   })
   .describe('A plan of vdcsync, as `vdcsync plan --format json` prints it and `apply --plan` takes it.');

@@ -9,9 +9,7 @@ import type { ApiProfile } from './profile.ts';
 import { resolveText } from './remedy.ts';
 
 /** A part of the public JSON form. */
-type Part<Name extends keyof typeof schema> = (typeof schema)[Name] extends z.ZodType
-  ? Fixed<z.infer<(typeof schema)[Name]>>
-  : never;
+type Part<Name extends string> = Fixed<z.infer<(typeof schema)[`${Name}Schema` & keyof typeof schema]>>;
 
 /** One step of a plan: plain data. An operation permits a write; the write is made from it later. */
 export type Operation = Part<'operation'>;
@@ -162,7 +160,7 @@ export type Selection = Part<'selection'>;
  * A plan is a value, and its JSON form is public. `new_state`: an earlier state may have created a resource of the plan.
  * An apply then finds the resource by its idempotency key. A plan asks no key, because that is a write.
  */
-export interface Plan extends Omit<Part<'planSchema'>, 'blocked' | 'more_warnings'> {
+export interface Plan extends Omit<Part<'plan'>, 'blocked' | 'more_warnings'> {
   readonly blocked: readonly Blocked[];
 }
 

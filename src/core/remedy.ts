@@ -41,7 +41,7 @@ export type Remedy = RemedyStep & More;
 type More = { readonly when?: string; readonly next?: readonly RemedyStep[] };
 
 /** A remedy that begins with a command of vdcsync. The arguments are not quoted: {@link commandLine} quotes them. */
-export function run(
+export function command(
   command: string,
   args: readonly (string | number)[] = [],
   more: More = {},
@@ -76,9 +76,9 @@ export function wayToForget(
     prune,
   }: { readonly isDeclared: boolean; readonly when: string; readonly prune: boolean },
 ): Remedy {
-  if (!isDeclared || takeApart(key).parent !== undefined) return run('forget', [key], { when });
+  if (!isDeclared || takeApart(key).parent !== undefined) return command('forget', [key], { when });
   const removed = edit(key, { entry: 'remove' });
-  const forget = run('forget', [key]);
+  const forget = command('forget', [key]);
   return prune
     ? { ...setting('prune', false), when, next: [removed, forget] }
     : { ...removed, when, next: [forget] };
@@ -176,7 +176,7 @@ export function waysWithBackups(server: string): readonly Remedy[] {
   return [
     outside('in the client area, delete the backups that you do not need', {
       when: 'to end this report',
-      next: [run('ignore', [server])],
+      next: [command('ignore', [server])],
     }),
   ];
 }
@@ -188,7 +188,7 @@ export function waysWithIdle(id: string, address: string): readonly Remedy[] {
       set: { [`spare-${id}`]: { id: Number(id) } },
       when: 'to let vdcsync manage the address, under a name of your choice',
     }),
-    run('ignore', [address], { when: 'if it is not of this spec: it stays billed' }),
+    command('ignore', [address], { when: 'if it is not of this spec: it stays billed' }),
     outside('release it in the client area, if no user needs it'),
   ];
 }
@@ -197,6 +197,6 @@ export function waysWithIdle(id: string, address: string): readonly Remedy[] {
 export function waysWithIgnored(): readonly Remedy[] {
   return [
     outside('put the entry of a released resource back into the spec'),
-    run('ignore', ['--undo', 'ID'], { when: 'with the id of an ignored server, or an address' }),
+    command('ignore', ['--undo', 'ID'], { when: 'with the id of an ignored server, or an address' }),
   ];
 }

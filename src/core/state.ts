@@ -177,10 +177,10 @@ export type Stage =
       /** An earlier send under the key. */
       readonly unconfirmed?: Unconfirmed;
       /**
-       * The reason of a wait. `key_doubted`: another request may have used the key, so the key is asked before the write is
+       * The reason of a wait. `key_maybe_used`: another request may have used the key, so the key is asked before the write is
        * given up. @assumption A4
        */
-      readonly because?: 'no_capacity' | 'key_doubted';
+      readonly because?: 'no_capacity' | 'key_maybe_used';
     }
   | {
       readonly phase: 'unknown';

@@ -52,7 +52,7 @@ export function createWorld(parts: WorldParts): World {
   const keyOf: World['keyOf'] = (object) => keysById().get(objectName(object));
 
   function attachmentsOf({ kind, key }: Subject): (readonly [string, ResourceKey])[] {
-    const interfaces = factsOf(kind).container ? observed.get(key)?.cards : undefined;
+    const interfaces = factsOf(kind).container ? observed.get(key)?.interfaces : undefined;
     const networks = (interfaces ?? []).flatMap((each) =>
       each.public || each.network_id === null ? [] : [String(each.network_id)],
     );
@@ -76,8 +76,8 @@ export function createWorld(parts: WorldParts): World {
       return (
         parts.servers !== undefined &&
         serverSubjects().every(({ key }) => {
-          const { id, cards } = observed.get(key) ?? {};
-          return id === undefined || cards === undefined || listed.has(id);
+          const { id, interfaces } = observed.get(key) ?? {};
+          return id === undefined || interfaces === undefined || listed.has(id);
         })
       );
     }),
@@ -148,7 +148,7 @@ function seen(world: World, key: ResourceKey, firewall: ResourceKey): string | u
   // A server that was bound after the refresh is new.
   if (server === undefined) return isPublicByFile(world, key) ? isExposed : undefined;
   if (server.id === undefined) return undefined;
-  const isPublic = world.ipsOf(server.id).length > 0 || (server.cards ?? []).some((each) => each.public);
+  const isPublic = world.ipsOf(server.id).length > 0 || (server.interfaces ?? []).some((each) => each.public);
   const wall = world.observed.get(firewall);
   // While a rename waits, no entry has this key, so its firewall is not read.
   const { desired, binding } = world.subjects.get(firewall) ?? {};

@@ -70,10 +70,13 @@ export function parseMutation(input: unknown): Mutation {
 }
 
 /** The contents of a new server. */
-export function newContents(): Pick<Server, 'cards' | 'nextCard' | 'firewall' | 'policy' | 'isoInDrive'> {
+export function newContents(): Pick<
+  Server,
+  'interfaces' | 'nextInterface' | 'firewall' | 'policy' | 'isoInDrive'
+> {
   return {
-    cards: [],
-    nextCard: 0,
+    interfaces: [],
+    nextInterface: 0,
     firewall: { enabled: false, policyIn: 'drop', policyOut: 'accept', rules: [] },
     policy: { enabled: false, days: [], hour: 0, minute: 0, keep: 7, nextRunMs: null, lastRunMs: null },
     isoInDrive: null,
@@ -87,8 +90,14 @@ const PUBLIC_NETWORK_ID = 1;
 export function attach(server: Server, ip: Ip, hidden = false): void {
   ip.serverId = server.id;
   ip.primary = true;
-  server.cards.push({ id: 'net0', public: true, networkId: PUBLIC_NETWORK_ID, ips: [ip.address], hidden });
-  server.nextCard = 1;
+  server.interfaces.push({
+    id: 'net0',
+    public: true,
+    networkId: PUBLIC_NETWORK_ID,
+    ips: [ip.address],
+    hidden,
+  });
+  server.nextInterface = 1;
 }
 
 /** An address that is attached to nothing. */
@@ -125,7 +134,7 @@ export function mutate(world: World, mutation: Mutation, nowMs: number): unknown
       byId(project.networks, mutation.id, 'network');
       project.networks = project.networks.filter((network) => network.id !== mutation.id);
       for (const server of project.servers) {
-        server.cards = server.cards.filter((each) => each.public || each.networkId !== mutation.id);
+        server.interfaces = server.interfaces.filter((each) => each.public || each.networkId !== mutation.id);
       }
       break;
     case 'delete_iso':
@@ -230,7 +239,7 @@ function deleteIp(project: Project, id: number): void {
   project.ips = project.ips.filter((candidate) => candidate !== ip);
   for (const server of project.servers) {
     if (server.id === ip.serverId)
-      server.cards = server.cards.filter((each) => !each.ips.includes(ip.address));
+      server.interfaces = server.interfaces.filter((each) => !each.ips.includes(ip.address));
   }
 }
 

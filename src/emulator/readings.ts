@@ -60,7 +60,7 @@ const VALUES = {
   /** `@assumption A26` */
   defaultNetworkDelete: [409, 422],
   /** `@assumption A27` */
-  duplicateCards: ['allowed', 409],
+  duplicateInterfaces: ['allowed', 409],
   /** `@assumption A28` */
   publicCardAt: ['creation', 'taskDone'],
   /** `@assumption A31` */

@@ -109,7 +109,7 @@ function readyServer(project: Project, serverId: number): void {
   if (server === undefined || server.status !== 'creating') return;
   server.status = 'active';
   server.power = true;
-  for (const networkInterface of server.cards) networkInterface.hidden = false;
+  for (const networkInterface of server.interfaces) networkInterface.hidden = false;
 }
 
 function failServer(
@@ -122,7 +122,7 @@ function failServer(
   if (server === undefined) return;
   if (task.leaves === 'everything') {
     server.status = 'error';
-    for (const networkInterface of server.cards) networkInterface.hidden = false;
+    for (const networkInterface of server.interfaces) networkInterface.hidden = false;
     return;
   }
   removeServer(world, project, effect.serverId);
@@ -164,7 +164,8 @@ function endDownload(
 
 function removeInterface(project: Project, serverId: number, interfaceId: string): void {
   for (const server of project.servers) {
-    if (server.id === serverId) server.cards = server.cards.filter((each) => each.id !== interfaceId);
+    if (server.id === serverId)
+      server.interfaces = server.interfaces.filter((each) => each.id !== interfaceId);
   }
 }
 

@@ -82,7 +82,7 @@ export function networkView(
 
 /** The servers that have an interface in the network, including servers in deletion. */
 export function serversOn(project: Project, networkId: number): Server[] {
-  return project.servers.filter((server) => isOn(server.cards, networkId));
+  return project.servers.filter((server) => isOn(server.interfaces, networkId));
 }
 
 function seenServersOn(project: Project, networkId: number, readings: Readings): number {

@@ -40,7 +40,7 @@ export function seenInterfaces(project: Project, server: Server, readings: Readi
     const open = appearsLater(task) || (!task.done && readings.interfaceAt === 'taskDone');
     return open && effect.kind === 'add_card' && effect.serverId === server.id ? [effect.cardId] : [];
   });
-  return server.cards.filter((each) => !each.hidden && !adding.includes(each.id));
+  return server.interfaces.filter((each) => !each.hidden && !adding.includes(each.id));
 }
 
 /** Does the list of networks hold it? `@assumption A62` */

@@ -99,13 +99,13 @@ export interface MeterReading {
 }
 
 /** `unpaid`: the owner has an unpaid invoice. */
-export type KeyStatus = 'active' | 'suspended' | 'unpaid';
+export type Standing = 'active' | 'suspended' | 'unpaid';
 
 /** A project with all its resources. `answers`: those stored under idempotency keys. `goneServers`: deleted ids. */
 export interface Project {
   id: number;
   name: string;
-  standing: KeyStatus;
+  standing: Standing;
   /** The address pool of the project's own location. */
   pool: string;
   servers: Server[];
@@ -140,8 +140,8 @@ export interface Server {
   gpuPackage: string | null;
   sshKeys: number[];
   createdMs: number;
-  cards: NetworkInterface[];
-  nextCard: number;
+  interfaces: NetworkInterface[];
+  nextInterface: number;
   firewall: Firewall;
   policy: BackupPolicy;
   isoInDrive: string | null;

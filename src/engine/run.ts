@@ -194,7 +194,7 @@ export interface Move {
 /** The renames that happen now, and the renames that wait until open writes are settled. */
 export interface Moves {
   readonly moves: readonly Move[];
-  readonly held: readonly WaitingMove[];
+  readonly waiting: readonly WaitingMove[];
 }
 
 /** A rename that cannot be carried out yet. */

@@ -9,7 +9,7 @@ import {
   type Plan,
   type Warning,
 } from '../core/plan.ts';
-import { run } from '../core/remedy.ts';
+import { command } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
 import { exposedServers } from '../core/world.ts';
@@ -186,7 +186,7 @@ function blockedBy(
 function overdue({ subject: { key, binding }, kind, diff }: Draft, now: number): Blocked[] {
   if (!diff.pending || binding === undefined || now - binding.boundAt <= kind.timing.deadlineMs) return [];
   const reason = `${nounOf(kind.name)} ${binding.id} is still being created, after the time that vdcsync allows for it`;
-  return [{ key, verb: 'create', code: 'stuck', reason, remedies: [run('apply')] }];
+  return [{ key, verb: 'create', code: 'stuck', reason, remedies: [command('apply')] }];
 }
 
 /** `missing`: the number of changes outside the selection. */

@@ -12,7 +12,7 @@ import {
 } from '../core/keys.ts';
 import type { Subject, Verdict, World } from '../core/kind.ts';
 import { factsOf } from '../core/kind-facts.ts';
-import { edit, outside, paying, type Remedy, run, setting, settleFirst } from '../core/remedy.ts';
+import { command, edit, outside, paying, type Remedy, setting, settleFirst } from '../core/remedy.ts';
 import { restoring } from '../core/restoring.ts';
 import type { Intent } from '../core/state.ts';
 import { capitalised } from '../core/text.ts';
@@ -173,13 +173,13 @@ function unprotecting(draft: Draft, world: World, destroy: boolean): Remedy {
   const own = entryKeyOf(draft.subject.key);
   const owner = expiredEntry({ key: own }, world)?.key ?? own;
   const set = { protect: false };
-  const record = run('apply', ['--target', owner]);
+  const record = command('apply', ['--target', owner]);
   const isInFile =
     subjects.get(owner)?.desired !== undefined || expiredEntry({ key: owner }, world) !== undefined;
-  if (isInFile && !destroy) return edit(owner, { set, next: [run('apply')], when: 'to have it deleted' });
-  if (destroy) return edit(owner, { set, next: [record, run('destroy')] });
+  if (isInFile && !destroy) return edit(owner, { set, next: [command('apply')], when: 'to have it deleted' });
+  if (destroy) return edit(owner, { set, next: [record, command('destroy')] });
   const prune = settings.prune ? [] : [edit('settings', { set: { prune: true } })];
-  const next = [record, edit(owner, { entry: 'remove' }), ...prune, run('apply')];
+  const next = [record, edit(owner, { entry: 'remove' }), ...prune, command('apply')];
   return edit(owner, { entry: 'restore', set, next, when: 'to have it deleted' });
 }
 
@@ -214,7 +214,7 @@ function attached(draft: Draft, { world }: GuardInput): Objection | undefined {
   if (holder === null || world.keyOf(serverObject(holder)) !== undefined) return undefined;
   return {
     reason: `${live?.address} is still attached to server ${holder}`,
-    remedies: [run('apply', [], { when: 'once the address is detached' }), keeping(draft, world)],
+    remedies: [command('apply', [], { when: 'once the address is detached' }), keeping(draft, world)],
   };
 }
 
@@ -334,7 +334,7 @@ function notActive(draft: Draft, { world, kinds }: GuardInput): Objection | unde
   return {
     reason: `the project is ${status}: ${goes} would be deleted, and the API would refuse to create it again`,
     remedies: [],
-    permit: outside(paying, { next: [run('apply')] }),
+    permit: outside(paying, { next: [command('apply')] }),
   };
 }
 
@@ -350,7 +350,7 @@ function dearerThanPlanned(draft: Draft, input: GuardInput): Objection | undefin
   if (limit === null || planned === undefined || isSecondHalf(input, key)) return undefined;
   if (Number(mostOf(draft)) <= Number(planned)) return undefined;
   const reason = `the price is higher than in the plan that settings.max_monthly_increase (${limit}) was checked for`;
-  return { reason, remedies: [run('apply')] };
+  return { reason, remedies: [command('apply')] };
 }
 
 /** The impact of a deletion, so that the operator knows it before permitting it. @source API §1.4, §1.5 */

@@ -12,7 +12,7 @@ import {
   type Selection,
   type Verb,
 } from '../core/plan.ts';
-import { type Edit, edit, outside, type Remedy, type RemedyStep, run, setting } from '../core/remedy.ts';
+import { command, type Edit, edit, outside, type Remedy, type RemedyStep, setting } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import { capitalised } from '../core/text.ts';
 import { once } from '../core/work.ts';
@@ -117,7 +117,7 @@ function withoutForeign(draft: Draft, { world, register }: JudgeInput): Draft {
   const reason = `${parent} asks for an address of its own, and holds ${address}, which this spec does not manage`;
   const remedies = [
     edit(parent, { set: { public_ipv4: { reuse: true } }, when: 'to leave the address unchanged' }),
-    run('adopt', [key, verdict.target], {
+    command('adopt', [key, verdict.target], {
       when: `to manage ${address}, which is then deleted with the server`,
     }),
   ];
@@ -243,7 +243,7 @@ function maxDeletions(going: readonly Draft[], { world, destroy, deletedBefore }
       code: 'max_deletions',
       reason: `${counts} in one run${alongside} ${verb} more than settings.max_deletions (${limit}). ${capitalised(impactOf(draft, world))}`,
       remedies: destroy
-        ? [run('destroy', ['--max-deletions', deletions])]
+        ? [command('destroy', ['--max-deletions', deletions])]
         : [undoing, setting('max_deletions', deletions, 'if all these deletions are intended')],
     },
   ]);

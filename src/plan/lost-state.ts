@@ -5,7 +5,7 @@ import { nounOf, type ResourceKey } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
 import { factsOf } from '../core/kind-facts.ts';
 import type { Warning } from '../core/plan.ts';
-import { type Remedy, run, setting, settleFirst } from '../core/remedy.ts';
+import { command, type Remedy, setting, settleFirst } from '../core/remedy.ts';
 import type { Draft } from './draft.ts';
 import type { GuardInput, Objection } from './objections.ts';
 import { adoptedById, ignoringAll, isConflict, mayDuplicate } from './purchases.ts';
@@ -28,7 +28,7 @@ export function perhapsEarlier({ subject, kind, diff }: Draft, input: GuardInput
   return {
     reason: `the state ${register.isNew ? 'is new' : 'may be an old copy'}, and the project already has unmanaged ${what}, which may be ${key} under an earlier name: a creation could be a duplicate`,
     remedies: [
-      run('adopt', [key, id], { when: `if ${what} belongs to this spec` }),
+      command('adopt', [key, id], { when: `if ${what} belongs to this spec` }),
       setting('unmanaged', 'ignore', ignoringAll),
     ],
   };
@@ -51,10 +51,10 @@ export function unlistedServers(draft: Draft, input: GuardInput): Objection | un
   return {
     reason: `the state is new, and network ${network} counts ${servers} ${which} may be ${subject.key}${hidden}`,
     remedies: [
-      run('adopt', [subject.key, 'ID'], {
+      command('adopt', [subject.key, 'ID'], {
         when: `if ${subject.key} already exists: ID is its id in the client area`,
       }),
-      run('ignore', ['ID'], { when: 'if that server does not belong to this spec' }),
+      command('ignore', ['ID'], { when: 'if that server does not belong to this spec' }),
       setting('unmanaged', 'ignore', ignoringAll),
     ],
   };
@@ -83,9 +83,9 @@ export function besideUnidentified(
       ...(binding === undefined
         ? []
         : [
-            run('adopt', [binding.key, 'ID'], {
+            command('adopt', [binding.key, 'ID'], {
               when: `if server ${binding.id} is ${key}, and server ID is ${binding.key}`,
-              next: [run('adopt', [key, binding.id])],
+              next: [command('adopt', [key, binding.id])],
             }),
           ]),
       noOther(used),
@@ -124,7 +124,9 @@ function unidentifiedText(key: ResourceKey): string {
 }
 
 function noOther(key: ResourceKey): Remedy {
-  return run('resolve', [key, '--absent'], { when: 'if the client area shows no other server of this spec' });
+  return command('resolve', [key, '--absent'], {
+    when: 'if the client area shows no other server of this spec',
+  });
 }
 
 /** The servers of a lost state that may be billed, and that only the client area shows. */
@@ -134,8 +136,8 @@ export function unidentifiedWarnings(register: Register, world: World): Warning[
     key,
     message: `${unidentifiedText(key)}. If it exists, it is billed`,
     remedies: [
-      run('adopt', ['KEY', 'ID'], { when: 'if the client area shows it, and KEY is its entry' }),
-      run('ignore', ['ID'], { when: 'if it does not belong to this spec', next: [noOther(key)] }),
+      command('adopt', ['KEY', 'ID'], { when: 'if the client area shows it, and KEY is its entry' }),
+      command('ignore', ['ID'], { when: 'if it does not belong to this spec', next: [noOther(key)] }),
       noOther(key),
     ],
   }));
@@ -159,7 +161,7 @@ export function takenBefore(
   return {
     reason: `the state is new, and ${server.key} is older. The image may be older too: no list shows images`,
     remedies: [
-      run('adopt', [key, 'ID'], { when: 'if the client area shows the image' }),
+      command('adopt', [key, 'ID'], { when: 'if the client area shows the image' }),
       setting('unmanaged', 'ignore', 'to take a new image'),
     ],
   };

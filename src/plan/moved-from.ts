@@ -4,7 +4,7 @@ import { nounOf, type ResourceKey, retiredFrom, takeApart } from '../core/keys.t
 import type { Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress } from '../core/kind-facts.ts';
 import type { Warning } from '../core/plan.ts';
-import { edit, run, settleFirst } from '../core/remedy.ts';
+import { command, edit, settleFirst } from '../core/remedy.ts';
 import type { Binding } from '../core/state.ts';
 import { nearMiss } from '../core/suggest.ts';
 import { capitalised } from '../core/text.ts';
@@ -137,7 +137,7 @@ export function perhapsMadeAs(
   return {
     reason: `\`moved\` names ${from}, which an earlier state may have bound. If that ${noun} exists, a creation is a duplicate`,
     remedies: [
-      bindingBy(desired, run('adopt', [key, id ?? 'ID'], { when })),
+      bindingBy(desired, command('adopt', [key, id ?? 'ID'], { when })),
       edit(key, { remove: ['moved'], when: `if ${key} is a new resource` }),
     ],
   };

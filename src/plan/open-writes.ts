@@ -5,7 +5,7 @@ import type { ResourceKey } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
 import { factsOf } from '../core/kind-facts.ts';
 import type { Blocked, Operation } from '../core/plan.ts';
-import { edit, outside, type Remedy, run, setting } from '../core/remedy.ts';
+import { command, edit, outside, type Remedy, setting } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
 
@@ -107,7 +107,7 @@ export function waysOut(intent: Intent, { taken = false, world }: Known = {}): r
   // The operator may have given a candidate to another entry since.
   const candidates = seen.filter((id) => [key, recovers].includes(world?.keyOf({ kind, id }) ?? key));
   const say = (answer: 'absent' | 'retry' | 'abandon', when: string) =>
-    run('resolve', [key, `--${answer}`], { when });
+    command('resolve', [key, `--${answer}`], { when });
   // A deletion has no entry to correct. If its resource still exists, the deletion is given up and requested again.
   if (verb === 'delete') {
     return [
@@ -127,7 +127,7 @@ export function waysOut(intent: Intent, { taken = false, world }: Known = {}): r
   const isConflict = isAskedAgain && partsOf(intent).blocked?.code === 'key_conflict';
   const reverted = outside('write the values with which the resource was created', {
     when: 'if the entry was edited since',
-    next: [run('apply')],
+    next: [command('apply')],
   });
   return [
     ...(refused ? [correction(desired, partsOf(intent).blocked?.parameters)] : []),
@@ -154,7 +154,10 @@ export function adoption(
   { world, when }: { readonly world: World | undefined; readonly when: string },
 ): Remedy {
   // A key of the line is asked for the entry that has another key by now.
-  return bindingBy(world?.subjects.get(recovers)?.desired, run('resolve', [key, '--adopt', id], { when }));
+  return bindingBy(
+    world?.subjects.get(recovers)?.desired,
+    command('resolve', [key, '--adopt', id], { when }),
+  );
 }
 
 /**

@@ -5,7 +5,7 @@ import { partsOf } from '../core/intent.ts';
 import { nounOf, type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress } from '../core/kind-facts.ts';
-import { edit, giveScope, outside, type Remedy, run, setting, settleFirst } from '../core/remedy.ts';
+import { command, edit, giveScope, outside, type Remedy, setting, settleFirst } from '../core/remedy.ts';
 import type { Binding, Intent } from '../core/state.ts';
 import { type Draft, draftOne, isToBeMade } from './draft.ts';
 import type { GuardInput, Objection, PlanFacts } from './objections.ts';
@@ -38,7 +38,7 @@ export function unmanaged(draft: Draft, input: GuardInput, { matches }: PlanFact
       ? `the state is new, and the project already has ${what}: a creation could be a duplicate${unseen(subject, world)}`
       : `this state did not create ${what}. Another copy of the state may have created it; creating one more could be a duplicate`,
     remedies: [
-      run('adopt', [key, id ?? 'ID'], {
+      command('adopt', [key, id ?? 'ID'], {
         when: `if ${key} ${id === undefined ? one : `is ${ip === undefined ? `server ${id}` : `address ${ip.address} (id ${ip.id})`}`}`,
       }),
       ...(isAddress(kind) ? adoptions(found.servers, input) : []),
@@ -59,7 +59,7 @@ function adoptions([server, another]: readonly number[], input: GuardInput): Rem
     if (openIntents.some((open) => open.key === key)) return false;
     return isNew && draftOne(kinds, world, each).diff.verdict.verdict === 'blocked';
   });
-  return waiting.map(({ key }) => run('adopt', [key, server], { when: `if server ${server} is ${key}` }));
+  return waiting.map(({ key }) => command('adopt', [key, server], { when: `if server ${server} is ${key}` }));
 }
 
 /**
@@ -94,8 +94,8 @@ export function earlierOpen(draft: Draft, input: GuardInput): Objection | undefi
       open === undefined ? `is bound to ${nounOf(kind)} ${bound?.id}` : `has an open write (${open.verb})`;
     const back =
       open === undefined && bound !== undefined && retiredFrom(each) === key
-        ? run('adopt', [key, bound.id], { when: `to give ${key} its retiring ${nounOf(kind)} back` })
-        : run('apply');
+        ? command('adopt', [key, bound.id], { when: `to give ${key} its retiring ${nounOf(kind)} back` })
+        : command('apply');
     return {
       reason: `${each}, an earlier key of ${key}, ${what}: another creation could be a duplicate`,
       remedies: open?.phase === 'blocked' ? settleFirst(each) : [back],
@@ -143,7 +143,7 @@ function answeredWith({ key, kind }: DesiredResource, id: string, { settings }: 
     return {
       code: 'key_conflict',
       reason: `an idempotency key of ${key} was used for ${nounOf(kind)} ${id}`,
-      remedies: [run('apply')],
+      remedies: [command('apply')],
     };
   return answeredWithIgnored({ key, kind }, id, 'which `unmanaged: ignore` ignores');
 }
@@ -157,8 +157,8 @@ function answeredWithIgnored(
   const what = `${nounOf(kind)} ${id}`;
   const isGone = world !== undefined && isAddress(kind) && world.ip(id) === undefined;
   const reason = `an idempotency key of ${key} was used for ${what}, ${why}${isGone ? '. No read shows it' : ''}`;
-  const later = run('apply', [], { when: 'an hour later: another read then confirms that it is gone' });
-  const adopt = run('adopt', [key, id], { when: `if ${what} is ${key}` });
+  const later = command('apply', [], { when: 'an hour later: another read then confirms that it is gone' });
+  const adopt = command('adopt', [key, id], { when: `if ${what} is ${key}` });
   return { code: 'key_conflict', reason, remedies: isGone ? [later] : [adopt, giveScope()] };
 }
 
@@ -177,11 +177,11 @@ function answeredWithBound(
     code: 'key_conflict',
     reason,
     remedies: [
-      run('adopt', [other, id], { when: `if ${what} is ${other}: vdcsync then creates ${key}` }),
+      command('adopt', [other, id], { when: `if ${what} is ${other}: vdcsync then creates ${key}` }),
       edit(other, {
         entry: 'remove',
         when: `if ${what} is ${key}, which then takes it back`,
-        next: [run('apply'), restored],
+        next: [command('apply'), restored],
       }),
       giveScope(),
     ],
@@ -198,7 +198,7 @@ function takenBackSoon({ subjects }: World, key: ResourceKey): Objection | undef
   if (taker === undefined) return undefined;
   return {
     reason: `${key} is the earlier name of ${taker}, which takes its resource back`,
-    remedies: [run('apply')],
+    remedies: [command('apply')],
   };
 }
 
@@ -222,7 +222,7 @@ function besideReleased(
     code: 'unmanaged_resources',
     reason: `${described(found)} was ${left.holder.is === 'found' ? `created under the idempotency key of ${left.holder.key}` : `released from ${heldKeysOf(left)[0]} before`}, and may still exist: a creation could be a duplicate`,
     remedies: [
-      run('adopt', [key, left.id], { when: `if ${key} shall be ${described(found)}` }),
+      command('adopt', [key, left.id], { when: `if ${key} shall be ${described(found)}` }),
       { ...ignoring(found), when: notOurs(found) },
     ],
   };
@@ -275,13 +275,13 @@ export function besideUnresolved(
     reason: `the creation of ${other.key} is unconfirmed, and this creation could be confused with it`,
     remedies: [
       ...(factsOf(kind).container && isConflict(other) ? [adoptedById(key, kind)] : []),
-      outside(`resolve ${other.key} first`, { next: [run('apply')] }),
+      outside(`resolve ${other.key} first`, { next: [command('apply')] }),
     ],
   };
 }
 
 export function adoptedById(key: ResourceKey, kind: Subject['kind']): Remedy {
-  return run('adopt', [key, 'ID'], { when: `if ${nounOf(kind)} ID in the client area is ${key}` });
+  return command('adopt', [key, 'ID'], { when: `if ${nounOf(kind)} ID in the client area is ${key}` });
 }
 
 /** `isKnown`: the state knows that nothing of the line of the key exists. */

@@ -1,6 +1,6 @@
 import { nounOf } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
-import { type Remedy, run } from '../core/remedy.ts';
+import { command, type Remedy } from '../core/remedy.ts';
 import type { Binding } from '../core/state.ts';
 
 /** For a message: the resource that no operator has confirmed. */
@@ -22,5 +22,5 @@ export function isStated({ desired, binding }: Subject): boolean {
 /** Confirms that the entry means the resource. */
 export function confirming({ key, id, recovered }: Pick<Binding, 'key' | 'id' | 'recovered'>): Remedy {
   const when = recovered === 'taken' ? `if ${key} means ${id}` : `if only this spec manages ${id}`;
-  return run('adopt', [key, id], { when });
+  return command('adopt', [key, id], { when });
 }

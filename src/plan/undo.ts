@@ -9,7 +9,7 @@ import type { ResourceKind } from '../core/kind.ts';
 import { factsOf, type KindName } from '../core/kind-facts.ts';
 import { gradeIn, type Operation, type Selection, type Undoable, type UndoGrade } from '../core/plan.ts';
 import type { ApiProfile } from '../core/profile.ts';
-import { edit, run as runs, settleFirst } from '../core/remedy.ts';
+import { command, edit, settleFirst } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 
 /** The way back from a run: an ordinary plan of the spec with the entries that the run changed as they were before. */
@@ -95,7 +95,7 @@ function refuseKept(
     throw new ConfigError(
       `the spec renames ${parent} to ${renamed.key}, and no apply has recorded that. Undo the run ${run} before you rename the entry, or change the spec after the rename`,
       false,
-      [...(field === undefined ? [] : [edit(renamed.key, { remove: [field], when })]), runs('apply')],
+      [...(field === undefined ? [] : [edit(renamed.key, { remove: [field], when })]), command('apply')],
     );
   }
   const id = bound.get(parent);
@@ -230,7 +230,7 @@ class Past {
     throw new ConfigError(
       `a later run changed ${key} too (${later.verb}): undo that run first, or change the spec and apply`,
       false,
-      [runs('history', [key], { when: 'to find the later run' })],
+      [command('history', [key], { when: 'to find the later run' })],
     );
   }
 
@@ -273,7 +273,7 @@ function refuseOpen(run: string, writes: readonly Intent[]): void {
   throw new ConfigError(
     `the outcome of a write of the run ${run} is not known (${open.verb} ${open.key})`,
     false,
-    open.phase === 'blocked' ? settleFirst(open.key) : [runs('apply', [], { when: 'to finish the run' })],
+    open.phase === 'blocked' ? settleFirst(open.key) : [command('apply', [], { when: 'to finish the run' })],
   );
 }
 

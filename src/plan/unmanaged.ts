@@ -20,7 +20,7 @@ import { partsOf } from '../core/intent.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress } from '../core/kind-facts.ts';
-import { type CommandStep, type Remedy, run } from '../core/remedy.ts';
+import { type CommandStep, command, type Remedy } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Binding, Intent } from '../core/state.ts';
 
@@ -90,8 +90,8 @@ export function isQuiet(holder: Attributed | Holder): boolean {
 export function observedInterfaces({ observed, serverSubjects }: World): ServerInterfaces {
   return new Map(
     serverSubjects().flatMap(({ key }) => {
-      const { id, cards } = observed.get(key) ?? {};
-      return id === undefined || cards === undefined ? [] : [[id, cards] as const];
+      const { id, interfaces } = observed.get(key) ?? {};
+      return id === undefined || interfaces === undefined ? [] : [[id, interfaces] as const];
     }),
   );
 }
@@ -175,7 +175,7 @@ function isBeside({ servers }: Unmanaged): (ip: Unmanaged['addresses'][number]) 
 /** The command that marks all of them as not managed by this spec. */
 export function ignoring(found: Unmanaged): Remedy & CommandStep {
   const free = found.addresses.filter(isBeside(found));
-  return run('ignore', [...found.servers, ...free.map(({ address }) => address)]);
+  return command('ignore', [...found.servers, ...free.map(({ address }) => address)]);
 }
 
 /**

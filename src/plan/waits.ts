@@ -5,7 +5,7 @@ import { entryKeyOf, type ResourceKey, retiredFrom, takeApart } from '../core/ke
 import type { ResourceKind, Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress, type KindName } from '../core/kind-facts.ts';
 import { type Blocked, type Operation, operationId } from '../core/plan.ts';
-import { edit, run, settleFirst } from '../core/remedy.ts';
+import { command, edit, settleFirst } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import { moment } from '../core/time.ts';
 import { exposedServers } from '../core/world.ts';
@@ -284,7 +284,7 @@ function dependencyBlocked(
     verb: replacement === undefined ? verb : 'update',
     code: 'dependency_blocked',
     reason: `waits for ${waitsFor}, which ${which}`,
-    remedies: isOpen ? [run('apply')] : opening === undefined ? settleFirst(waitsFor) : [],
+    remedies: isOpen ? [command('apply')] : opening === undefined ? settleFirst(waitsFor) : [],
     ...(isOpen || opening === undefined ? {} : { starts_at: opening }),
   };
 }

@@ -14,7 +14,7 @@ import {
 import type { Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress } from '../core/kind-facts.ts';
 import type { Operation, Warning } from '../core/plan.ts';
-import { edit, outside, type Remedy, run } from '../core/remedy.ts';
+import { command, edit, outside, type Remedy } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
 import type { Intent } from '../core/state.ts';
 import { type Draft, keeping } from './draft.ts';
@@ -144,7 +144,7 @@ export function unmanagedWarnings(world: World, register: Register, destroy: boo
     ? `the state is new, and the project has unmanaged resources: ${what}`
     : `the project has new unmanaged resources: ${what}`;
   const remedies = [
-    run('adopt', ['KEY', 'ID'], { when: 'for each resource that belongs to this spec' }),
+    command('adopt', ['KEY', 'ID'], { when: 'for each resource that belongs to this spec' }),
     { ...ignoring(unmanaged), when: notOurs(unmanaged) },
   ];
   const absent = perhapsAbsent(unmanaged, declaredAbsent);
@@ -165,7 +165,9 @@ export function countedAlone({ unlisted, isNew, declaredAbsent }: Register, { se
     ...(isNew ? ['created with a state that is now lost'] : []),
   ];
   const message = `network "${unlisted.network}" has ${count} that the API does not list${may.length === 0 ? '' : `: possibly ${may.join(', or ')}`}`;
-  return [{ code: 'unlisted_servers', key: null, message, remedies: [run('explain', ['unlisted_servers'])] }];
+  return [
+    { code: 'unlisted_servers', key: null, message, remedies: [command('explain', ['unlisted_servers'])] },
+  ];
 }
 
 /**
@@ -292,7 +294,7 @@ export function freeBeside(world: World, operations: readonly Operation[], regis
     const at = left.findIndex((ip) => instead(buyer, ip, world, free) !== undefined);
     const [ip] = at < 0 ? [] : left.splice(at, 1);
     if (ip === undefined) return [];
-    const theirs = run('ignore', [ip.address], { when: 'if that address does not belong to this spec' });
+    const theirs = command('ignore', [ip.address], { when: 'if that address does not belong to this spec' });
     return [
       {
         code: 'address_free',
@@ -315,7 +317,7 @@ function instead(buyer: Subject, ip: Ip, world: World, free: readonly Ip[]): rea
   const entry = idleEntry(ip, world);
   if (isAddress(buyer.kind))
     return entry === undefined
-      ? [run('adopt', [buyer.key, ip.id], { when: 'to use that address instead' })]
+      ? [command('adopt', [buyer.key, ip.id], { when: 'to use that address instead' })]
       : undefined;
   const isNameable = world.freeIps().length === 1 || world.profile.operations.named_address !== undefined;
   const byName = entry !== undefined && isNameable;

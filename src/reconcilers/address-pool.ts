@@ -4,7 +4,7 @@ import { type Json, member } from '../core/json.ts';
 import { childKey, entryKeyOf, type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Warning } from '../core/plan.ts';
-import { edit, outside, run } from '../core/remedy.ts';
+import { command, edit, outside } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
 import { expiredEntry } from '../core/world.ts';
 import { findType } from './prices.ts';
@@ -54,7 +54,7 @@ export function uncheckedPool({ key, desired, binding }: Subject<IpEntry>, { id,
   if (said === undefined || !isAdopted(applied) || member(applied, 'believed') === said) return [];
   const message = `vdcsync did not buy ${address}, and no read shows whether the address belongs to server type ${said}`;
   const remedies = [
-    run('adopt', [key, id], { when: 'if the client area shows that server type' }),
+    command('adopt', [key, id], { when: 'if the client area shows that server type' }),
     edit(key, { remove: ['server_type_id'], when: 'if the server type is another one, or not known' }),
   ];
   return [{ code: 'address_unchecked', key, message, remedies }];

@@ -4,7 +4,7 @@ import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Warning } from '../core/plan.ts';
 import type { WriteRequest } from '../core/ports.ts';
-import { edit, outside, run } from '../core/remedy.ts';
+import { command, edit, outside } from '../core/remedy.ts';
 import type { Firewall, ServerId } from '../core/resources.ts';
 import type { Binding } from '../core/state.ts';
 import { firewallCautions, firewallErrors } from './firewall/checks.ts';
@@ -181,11 +181,11 @@ function noPublicInterface(subject: Subject, world: World): Diff {
     ? ' yet: its creation has not ended, or it lacks the `public_ipv4` of its entry'
     : '';
   const reason = `a firewall filters only the public network interface, and the API refuses to enable it without one. The server has none${why}`;
-  const ended = { when: 'if its creation has ended', next: [run('apply')] };
+  const ended = { when: 'if its creation has ended', next: [command('apply')] };
   return blocking('update', 'firewall_no_public_iface', reason, [
     ...(isExpected
       ? [
-          run('apply', [], { when: `once the creation of ${parent} has ended` }),
+          command('apply', [], { when: `once the creation of ${parent} has ended` }),
           outside(`attach an address to ${parent} in the client area`, ended),
         ]
       : [edit(parent, { choose: { public_ipv4: [] } })]),

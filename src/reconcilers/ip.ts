@@ -5,7 +5,7 @@ import { given, member } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import type { Preimage } from '../core/preimage.ts';
-import { edit, run } from '../core/remedy.ts';
+import { command, edit } from '../core/remedy.ts';
 import type { Ip } from '../core/resources.ts';
 import { isIpv4 } from '../core/text.ts';
 import {
@@ -306,8 +306,8 @@ function diffLeaving(subject: Subject<IpEntry>, live: Ip, world: World): Diff {
     const user = holder ?? `server ${server}, which this spec does not manage`;
     return blocking('delete', 'ip_in_use', `${live.address} is attached to ${user}`, [
       ...((subject.desired ?? subject.parent) === undefined ? [edit(subject.key, { entry: 'restore' })] : []),
-      run('apply', [], { when: 'once the address is detached' }),
-      run('forget', [subject.key], { when: 'to keep it, no longer managed and still billed' }),
+      command('apply', [], { when: 'once the address is detached' }),
+      command('forget', [subject.key], { when: 'to keep it, no longer managed and still billed' }),
     ]);
   }
   const changes = toNothing({ address: live.address });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { bindingBy } from '../core/desired.ts';
 import { given, member } from '../core/json.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
-import { edit, run } from '../core/remedy.ts';
+import { command, edit } from '../core/remedy.ts';
 import type { Iso } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
 import { drivesWith, isLeaving, isoId, letsGo } from './drive-content.ts';
@@ -127,7 +127,7 @@ export const iso: ResourceKind<IsoEntry, IsoObserved> = {
     const changes = fromNothing({ name: desired.value.name, url: desired.value.url });
     const taken = takenName(subject, observed?.sameName ?? [], world);
     if (taken !== undefined) {
-      const adopt = run('adopt', [subject.key, taken.id], { when: 'if that ISO belongs to this spec' });
+      const adopt = command('adopt', [subject.key, taken.id], { when: 'if that ISO belongs to this spec' });
       const ways = [bindingBy(desired, adopt), asAnother(subject, taken, 'to add another ISO')];
       return nameExists(subject, taken, taken.id, { world, ways });
     }
@@ -245,7 +245,7 @@ function inDrive({ key, desired }: Subject, { id }: Iso, world: World): Diff | u
   if (drive === undefined) return undefined;
   const verb = desired === undefined ? 'delete' : 'update';
   return blocking(verb, 'iso_in_use', `${key} is in the drive of ${drive.parent}`, [
-    edit(drive.parent ?? key, { set: { iso: null }, next: [run('apply')] }),
+    edit(drive.parent ?? key, { set: { iso: null }, next: [command('apply')] }),
   ]);
 }
 

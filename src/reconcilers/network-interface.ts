@@ -29,12 +29,12 @@ type NetworkInterfaceEntry = { readonly network: ResourceKey };
 
 interface NetworkInterfaceObserved {
   readonly id: string | undefined;
-  readonly cards: readonly NetworkInterface[];
+  readonly interfaces: readonly NetworkInterface[];
 }
 
 interface NetworkInterfaceBefore extends Preimage {
   /** The ids of the network interfaces of the server. */
-  readonly cards?: readonly string[];
+  readonly interfaces?: readonly string[];
 }
 
 export const networkInterfacesSchema = z
@@ -63,7 +63,7 @@ export const networkInterface: ResourceKind<
     recordedPrice: (_binding, prices) => priceOfInterface(prices),
     priceNow({ desired, binding }, observed, world) {
       const network = desired && world.idOf(desired.value.network);
-      const there = observed?.cards.some(
+      const there = observed?.interfaces.some(
         ({ id, network_id }) => id === binding?.id || String(network_id) === network,
       );
       return there ? priceOfInterface(world) : undefined;
@@ -79,7 +79,7 @@ export const networkInterface: ResourceKind<
       const isIn = (networkInterface: NetworkInterface) =>
         network === undefined || String(networkInterface.network_id) === network;
       const live = interfaces?.find((each) => each.id === binding?.id && isIn(each));
-      return interfaces && { id: live?.id, cards: interfaces };
+      return interfaces && { id: live?.id, interfaces };
     }),
 
   diff(subject, observed, world) {
@@ -88,7 +88,7 @@ export const networkInterface: ResourceKind<
     if (desired === undefined && removable) return diffLeaving(subject, observed, world);
     if (desired === undefined || !desired.managed) return unchanged;
     const networkId = world.idOf(desired.value.network);
-    const there = observed?.cards.find(
+    const there = observed?.interfaces.find(
       ({ network_id }) => network_id !== null && String(network_id) === networkId,
     );
     if (there !== undefined) {
@@ -121,7 +121,7 @@ export const networkInterface: ResourceKind<
       inside: ['findNetworkInterfaces'],
     }),
 
-    preimage: async ({ observed }) => ({ cards: (observed?.cards ?? []).map(({ id }) => id) }),
+    preimage: async ({ observed }) => ({ interfaces: (observed?.interfaces ?? []).map(({ id }) => id) }),
 
     accept: (answer) => given({ id: idIn(answer.data) }),
 
@@ -132,7 +132,7 @@ export const networkInterface: ResourceKind<
         const id = String(intent.request.path.id);
         return doneIf(!interfaces.some((each) => each.id === id), id);
       }
-      const before = recordedIds(intent.preimage.cards);
+      const before = recordedIds(intent.preimage.interfaces);
       const network = member(intent.request.body, 'network_id');
       const networkInterface = interfaces.find(
         ({ id, network_id }) => id === intent.answer?.id || (network_id === network && !before.has(id)),
@@ -156,7 +156,7 @@ function diffLeaving(
   world: World,
 ): Diff {
   if (binding === undefined || observed === undefined) return unchanged;
-  const networkInterface = observed.cards.find(({ id }) => id === binding.id);
+  const networkInterface = observed.interfaces.find(({ id }) => id === binding.id);
   if (networkInterface === undefined) {
     const reason = `the server no longer has network interface ${binding.id}`;
     return { verdict: { verdict: 'release', gone: true, reason } };

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { bindingBy } from '../core/desired.ts';
 import { given } from '../core/json.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
-import { edit, type Remedy, run } from '../core/remedy.ts';
+import { command, edit, type Remedy } from '../core/remedy.ts';
 import type { Network } from '../core/resources.ts';
 import { grouped } from '../core/world.ts';
 import { diffLeaving, interfacesLeaving, obstacleOf } from './network/in-use.ts';
@@ -252,7 +252,7 @@ function waysWithTaken(
   taken: Network,
 ): readonly Remedy[] {
   const { key, desired } = subject;
-  const adopt = (when: string) => bindingBy(desired, run('adopt', [key, taken.id], { when }));
+  const adopt = (when: string) => bindingBy(desired, command('adopt', [key, taken.id], { when }));
   const others = [
     edit(key, { set: { managed: false }, when: 'to use that network unchanged' }),
     asAnother(subject, taken, 'to create another network'),

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { member } from '../core/json.ts';
 import { type ResourceKey, takeApart, topLevelKey } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
-import { edit, outside, run } from '../core/remedy.ts';
+import { command, edit, outside } from '../core/remedy.ts';
 import { blocking, fromNothing, idIn, unchanged } from './verdicts.ts';
 
 /**
@@ -161,7 +161,7 @@ function stays({ key, binding }: Subject): Diff {
   const message = `its entry has left the spec. Server image ${binding.id} stays, and may be billed: the API does not document how to delete it`;
   const remedies = [
     edit(key, { entry: 'restore' }),
-    outside('delete the image in the client area', { next: [run('forget', [key])] }),
+    outside('delete the image in the client area', { next: [command('forget', [key])] }),
   ];
   return { ...unchanged, warnings: [{ code: 'no_longer_declared', key, message, remedies }] };
 }

@@ -254,7 +254,7 @@ async function observeOne(
   const backups = leaves && interfaces !== undefined ? (await read.findBackups(id))?.length : undefined;
   const shown = (await read.findServer?.(id)) ?? listed.get(id);
   const alive = interfaces !== undefined || addresses.length > 0 || shown !== undefined;
-  return { id: alive ? String(id) : undefined, cards: interfaces, addresses, shown, backups };
+  return { id: alive ? String(id) : undefined, interfaces: interfaces, addresses, shown, backups };
 }
 
 function isAlive(observed: ServerObserved | undefined): observed is ServerObserved {
@@ -306,8 +306,8 @@ function identityOf(
 }
 
 /** The addresses on its public network interfaces; a list of addresses may end early. @assumption A8 */
-function publicAddresses({ cards = [] }: ServerObserved): readonly string[] {
-  return cards.filter((each) => each.public).flatMap(({ addresses }) => addresses);
+function publicAddresses({ interfaces = [] }: ServerObserved): readonly string[] {
+  return interfaces.filter((each) => each.public).flatMap(({ addresses }) => addresses);
 }
 
 /** The identity of a server must be certain before a replacement deletes it, as before a deletion. */

@@ -2,7 +2,7 @@ import { bindingBy, type DesiredResource } from '../core/desired.ts';
 import { nounOf, type ResourceKey, takeApart } from '../core/keys.ts';
 import type { Diff, Seen, Subject, World } from '../core/kind.ts';
 import type { Change } from '../core/plan.ts';
-import { edit, type Remedy, run } from '../core/remedy.ts';
+import { command, edit, type Remedy } from '../core/remedy.ts';
 import { restoring } from '../core/restoring.ts';
 import { blocking } from './verdicts.ts';
 
@@ -127,7 +127,7 @@ export function nameTaken(
     const unbound = holder === undefined ? others.filter((each) => each.holder === undefined) : [];
     return blocking('update', 'name_exists', reason, [
       ...unbound.map((each) =>
-        bindingBy(desired, run('adopt', [key, each.id], { when: `if ${noun} ${each.id} is ${key}` })),
+        bindingBy(desired, command('adopt', [key, each.id], { when: `if ${noun} ${each.id} is ${key}` })),
       ),
       edit(key, { choose: { name: [] }, when: 'to use another name' }),
       ...(changes.length === 0 ? [] : [restoring(changes, key)]),

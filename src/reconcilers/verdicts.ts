@@ -8,7 +8,7 @@ import type { ResourceKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
 import type { Change, Verb } from '../core/plan.ts';
 import type { ReadPort } from '../core/ports.ts';
-import { edit, idInFile, outside, type Remedy, run, wayToForget } from '../core/remedy.ts';
+import { command, edit, idInFile, outside, type Remedy, wayToForget } from '../core/remedy.ts';
 import type { Ip, ServerId } from '../core/resources.ts';
 import { restoring } from '../core/restoring.ts';
 import type { Binding } from '../core/state.ts';
@@ -136,7 +136,7 @@ function diffBound(compared: Compared, binding: Binding): Diff | undefined {
   if (named !== undefined && named !== binding.id) {
     const reason = `${key} is bound to ${noun} ${binding.id}, but the spec has \`id: ${named}\``;
     return blocking('update', 'id_conflict', reason, [
-      run('adopt', [key, named], { when: `if no other entry is bound to ${named}` }),
+      command('adopt', [key, named], { when: `if no other entry is bound to ${named}` }),
       edit(key, { set: { id: idInFile(binding.id) } }),
     ]);
   }
@@ -156,7 +156,7 @@ function diffBound(compared: Compared, binding: Binding): Diff | undefined {
   if (binding.tainted === undefined || desired === undefined) return undefined;
   const reason = `a failed write left ${noun} ${binding.id}, which may not work: ${binding.tainted}`;
   return blocking('create', 'tainted', reason, [
-    run('adopt', [key, binding.id], { when: `if ${noun} ${binding.id} works` }),
+    command('adopt', [key, binding.id], { when: `if ${noun} ${binding.id} works` }),
     outside(`delete ${noun} ${binding.id} in the client area`, { about: [binding.id] }),
   ]);
 }
@@ -164,15 +164,15 @@ function diffBound(compared: Compared, binding: Binding): Diff | undefined {
 /** The decisions that an operator can take about a live resource that may not be the bound one. */
 export function whoseItIs({ key, desired }: Subject, id: string): readonly Remedy[] {
   return [
-    run('adopt', [key, id], { when: 'if this is still the same resource' }),
-    run('resolve', [key, '--absent'], {
+    command('adopt', [key, id], { when: 'if this is still the same resource' }),
+    command('resolve', [key, '--absent'], {
       when: 'if the bound resource is gone, and another resource has its id',
     }),
-    run('adopt', ['KEY', id], {
+    command('adopt', ['KEY', id], {
       when: 'if the resource belongs to another entry: KEY is the key of that entry',
     }),
     ...(desired === undefined
-      ? [run('forget', [key], { when: 'to keep the resource unchanged, and no longer managed' })]
+      ? [command('forget', [key], { when: 'to keep the resource unchanged, and no longer managed' })]
       : []),
   ];
 }

@@ -286,7 +286,7 @@ export class ResourceHistory {
     const isReported = ips.some(
       (ip) => ip.serverId === server.id && (seenIp(this.#project(), ip, readings)?.serverId ?? null) !== null,
     );
-    return (behind || server.cards.length === 0) && !isReported;
+    return (behind || server.interfaces.length === 0) && !isReported;
   }
 
   /** An operator has made a foreign object this spec's. */
@@ -364,6 +364,6 @@ function isPartLive(project: Project, { kind, id }: Execution): boolean {
   }
   return project.servers.some(
     (each) =>
-      String(each.id) === server && each.cards.some((networkInterface) => networkInterface.id === part),
+      String(each.id) === server && each.interfaces.some((networkInterface) => networkInterface.id === part),
   );
 }

@@ -239,7 +239,7 @@ function isThere(
     case 'network_interface': {
       const network = bindings.find((each) => each.key === (value as { readonly network: string }).network);
       const interfaces =
-        server?.cards.filter((each) => !each.public && String(each.networkId) === network?.id) ?? [];
+        server?.interfaces.filter((each) => !each.public && String(each.networkId) === network?.id) ?? [];
       return network === undefined || interfaces.length > 0;
     }
     case 'firewall':

@@ -4,7 +4,7 @@ import { StateError } from '../core/errors.ts';
 import { effectOf, inStage } from '../core/intent.ts';
 import type { Json } from '../core/json.ts';
 import type { ResourceKey } from '../core/keys.ts';
-import { run } from '../core/remedy.ts';
+import { command } from '../core/remedy.ts';
 import type {
   Because,
   Binding,
@@ -111,7 +111,7 @@ const holder = z.discriminatedUnion('is', [
   }),
 ]);
 
-const claim = z.looseObject({ ...liveObject, holder, at: number, missedAt: number.optional() });
+const claim = z.looseObject({ ...liveObject, holder, at: number, firstMissingAt: number.optional() });
 
 const unconfirmed = z.looseObject({
   why: text,
@@ -334,7 +334,7 @@ export function refuseOtherService(recorded: string, asked: string): never {
 export function refuseSecondIntent(open: Intent, asked: Intent): never {
   throw new StateError(
     `${asked.key} has an open write (${open.verb}, ${open.phase}, id ${open.id}). A new write (${asked.verb}) must wait for its end.`,
-    { remedies: [run('status', [], { when: 'to see that write' })] },
+    { remedies: [command('status', [], { when: 'to see that write' })] },
   );
 }
 
@@ -363,7 +363,7 @@ export function refuseUsedId(id: string): never {
 export function openIntent(id: string, intent: Intent | undefined): Intent {
   if (intent === undefined) {
     throw new StateError(`The state has no intent ${id}.`, {
-      remedies: [run('history', [], { when: 'to see its writes' })],
+      remedies: [command('history', [], { when: 'to see its writes' })],
     });
   }
   if (intent.phase === 'closed') {

@@ -3,11 +3,19 @@ import type { Claim } from '../core/claims.ts';
 import { keyStatuses } from '../core/key-status.ts';
 import { kindsWith } from '../core/kind-facts.ts';
 import * as plan from '../core/plan-schema.ts';
-import { count, type Fixed, key, kind, moment, typed, verb } from '../core/plan-schema.ts';
+import {
+  countSchema,
+  type Fixed,
+  keySchema,
+  kindSchema,
+  timeSchema,
+  typed,
+  verbSchema,
+} from '../core/plan-schema.ts';
 import { conditions } from './condition.ts';
 
 const text = z.string();
-const maybe = moment.nullable();
+const maybe = timeSchema.nullable();
 
 export const commitSchema = z.strictObject({
   id: text,
@@ -15,15 +23,20 @@ export const commitSchema = z.strictObject({
   subject: text,
   author: text,
   url: text.nullable().describe('The page of the commit, if the address of the repository shows it.'),
-  committed_at: moment,
+  committed_at: timeSchema,
 });
 
-export const diagnosticSchema = z.strictObject({ file: text, line: count, column: count, message: text });
+export const diagnosticSchema = z.strictObject({
+  file: text,
+  line: countSchema,
+  column: countSchema,
+  message: text,
+});
 
 const billed = z.strictObject({
   id: text,
   what: text,
-  key: key.nullable(),
+  key: keySchema.nullable(),
   since: maybe.describe('When vdcsync first recorded or saw this; null if it did not.'),
 });
 
@@ -31,7 +44,7 @@ const found = typed<IgnoredObject>(
   z.strictObject({ kind: z.enum(kindsWith('bought')), id: text, addresses: z.array(text) }),
 );
 
-const budget = z.strictObject({ used: count, limit: count });
+const budget = z.strictObject({ used: countSchema, limit: countSchema });
 const price = z.strictObject({ currency: text.nullable(), known: text });
 
 const spec = z.strictObject({
@@ -45,21 +58,21 @@ const spec = z.strictObject({
 });
 
 const counts = z.strictObject({
-  blocked: count.describe('Keys that need a manual decision.'),
-  waiting: count.describe('Keys with an operation that waits, and that needs no decision.'),
-  pending: count.describe('Operations of the plan that have not begun, and that are not blocked.'),
-  in_flight: count.describe('Entries of `in_flight`.'),
-  open_writes: count.describe('Writes whose outcome or task is open, blocked ones included.'),
-  exposed: count.describe('Entries of `exposed`.'),
-  leaking: count.describe(
+  blocked: countSchema.describe('Keys that need a manual decision.'),
+  waiting: countSchema.describe('Keys with an operation that waits, and that needs no decision.'),
+  pending: countSchema.describe('Operations of the plan that have not begun, and that are not blocked.'),
+  in_flight: countSchema.describe('Entries of `in_flight`.'),
+  open_writes: countSchema.describe('Writes whose outcome or task is open, blocked ones included.'),
+  exposed: countSchema.describe('Entries of `exposed`.'),
+  leaking: countSchema.describe(
     'Billed addresses that no server uses and that no entry asks for, and backups of deleted servers.',
   ),
-  standings: z.record(z.enum(keyStatuses), count).describe('Managed resources by their status.'),
+  standings: z.record(z.enum(keyStatuses), countSchema).describe('Managed resources by their status.'),
 });
 
 const resource = z.strictObject({
-  key,
-  kind,
+  key: keySchema,
+  kind: kindSchema,
   id: text.nullable().describe('The live id; null if no id is known.'),
   standing: z.enum(keyStatuses),
   presence: z
@@ -72,7 +85,7 @@ const resource = z.strictObject({
   detail: text.nullable().describe('The type of a server, or the range of a network.'),
   addresses: z.array(text).describe('Public addresses; those of the last run if the API was not read.'),
   exposed_since: maybe.describe('Since when the daemon has seen the server exposed.'),
-  linked: z.array(key).describe('Of a server: its networks, and the addresses that are resources.'),
+  linked: z.array(keySchema).describe('Of a server: its networks, and the addresses that are resources.'),
   bound_at: maybe,
   observed_at: maybe.describe('The time of the read that the status rests on; null without a read.'),
 });
@@ -80,9 +93,9 @@ const resource = z.strictObject({
 const address = z.strictObject({
   id: text,
   address: text,
-  key: key.nullable(),
+  key: keySchema.nullable(),
   server_id: text.nullable(),
-  server: key.nullable().describe('The key of the server; null for a server that is not managed.'),
+  server: keySchema.nullable().describe('The key of the server; null for a server that is not managed.'),
   use: z
     .enum(['attached', 'idle', 'unconfirmed', 'ignored'])
     .describe('`unconfirmed`: an open write may have bought the address.'),
@@ -92,15 +105,15 @@ const address = z.strictObject({
 });
 
 const flight = z.strictObject({
-  key,
-  verb,
+  key: keySchema,
+  verb: verbSchema,
   step: z
     .enum(['queued', 'sent', 'task', 'failed', 'checking', 'waiting'])
     .nullable()
     .describe('The current step in this process; null for a write of an earlier run.'),
   phase: text.nullable().describe('The phase of the recorded write; null before the write is recorded.'),
   detail: text.nullable().describe('Why the write waits, or why its outcome is not known.'),
-  since: moment,
+  since: timeSchema,
   usual_end: maybe.describe('When the step usually ends.'),
   deadline: maybe.describe('When vdcsync stops waiting.'),
   request_id: text.nullable(),
@@ -108,16 +121,16 @@ const flight = z.strictObject({
 });
 
 const write = z.strictObject({
-  key,
-  verb,
-  kind,
+  key: keySchema,
+  verb: verbSchema,
+  kind: kindSchema,
   phase: text,
   outcome: text.nullable(),
   detail: text.nullable(),
   queued_at: maybe.describe(
     'When the write was ready; null if it did not wait for its turn or the request limit.',
   ),
-  since: moment,
+  since: timeSchema,
   last_sent_at: maybe,
   closed_at: maybe,
   public: z.boolean().describe('Whether it creates a server with a public address.'),
@@ -126,10 +139,10 @@ const write = z.strictObject({
 
 const reconciliation = z.strictObject({
   triggers: z.array(text),
-  started_at: moment,
-  ended_at: moment,
+  started_at: timeSchema,
+  ended_at: timeSchema,
   outcome: text,
-  operations: count,
+  operations: countSchema,
   commit: text.nullable(),
 });
 
@@ -140,23 +153,27 @@ const daemon = z.strictObject({
   error: text.nullable().describe('The error of the last reconciliation.'),
   waiting_for: text.nullable().describe('The owner of the state that this process waits for.'),
   reconciling: z.boolean(),
-  reconciliations: count.describe('Since the daemon started.'),
+  reconciliations: countSchema.describe('Since the daemon started.'),
   last_reconciliations: z.array(reconciliation).describe('The last ones, newest first.'),
   next_reconciliation_at: maybe,
-  oldest_read_seconds: count.describe('The age of the oldest answer about a server.'),
-  pauses: z.array(z.strictObject({ scope: text, code: text, reason: text, since: moment, probe_at: maybe })),
-  back_off: z.array(z.strictObject({ key, failures: count, until: moment, code: text, reason: text })),
+  oldest_read_seconds: countSchema.describe('The age of the oldest answer about a server.'),
+  pauses: z.array(
+    z.strictObject({ scope: text, code: text, reason: text, since: timeSchema, probe_at: maybe }),
+  ),
+  back_off: z.array(
+    z.strictObject({ key: keySchema, failures: countSchema, until: timeSchema, code: text, reason: text }),
+  ),
   requests: z
     .strictObject({
       window_seconds: z.number().min(0),
       reads: budget,
       writes: budget,
       since_start: z.strictObject({
-        reads: count,
-        writes: count,
-        polls: count,
-        probes: count,
-        throttled: count,
+        reads: countSchema,
+        writes: countSchema,
+        polls: countSchema,
+        probes: countSchema,
+        throttled: countSchema,
       }),
     })
     .nullable(),
@@ -177,7 +194,7 @@ export const projectViewSchema = z.strictObject({
       location: text,
       exists: z.boolean(),
       lineage: text,
-      serial: count,
+      serial: countSchema,
       changed_at: maybe,
     })
     .nullable()
@@ -191,21 +208,23 @@ export const projectViewSchema = z.strictObject({
   plan: z
     .strictObject({
       digest: text,
-      summary: plan.summary,
-      cost: plan.cost,
+      summary: plan.summarySchema,
+      cost: plan.costSchema,
       awaits_approval: z.boolean().describe('Whether its operations wait for the approval of the operator.'),
     })
     .nullable()
     .describe('The last plan; null if there is none.'),
-  operations: z.array(plan.operation).describe('The operations of the last plan.'),
-  blocked: z.array(plan.blocked),
-  warnings: z.array(plan.warning),
-  more_warnings: count.optional().describe('How many warnings are left out: an output has at most 500.'),
+  operations: z.array(plan.operationSchema).describe('The operations of the last plan.'),
+  blocked: z.array(plan.blockedSchema),
+  warnings: z.array(plan.warningSchema),
+  more_warnings: countSchema
+    .optional()
+    .describe('How many warnings are left out: an output has at most 500.'),
   differs: z
     .array(text)
     .describe('Differences between project and spec, one line each, as in log and notifications.'),
   exposed: z
-    .array(key)
+    .array(keySchema)
     .nullable()
     .describe(
       'Servers with a public address, a declared firewall, and no firewall in force; null if the API was not read.',
@@ -228,7 +247,7 @@ export const projectViewSchema = z.strictObject({
     .nullable()
     .describe('Billed addresses that an open write may have bought. They do not count as idle.'),
   unconfirmed_creations: z
-    .array(key)
+    .array(keySchema)
     .describe('Keys of open creations that may have created a billed resource whose id is not known.'),
   unmanaged: z
     .array(found)
@@ -238,7 +257,7 @@ export const projectViewSchema = z.strictObject({
     .array(found)
     .describe('Ignored resources. They are billed as long as they exist. `vdcsync ignore --undo` ends this.'),
   left_backups: z
-    .array(z.strictObject({ server_id: text, key, backups: z.array(text), since: moment }))
+    .array(z.strictObject({ server_id: text, key: keySchema, backups: z.array(text), since: timeSchema }))
     .describe('Backups of deleted servers. They count as billed until `vdcsync ignore SERVER_ID`.'),
   writes: z.array(write).describe('The last writes, newest first.'),
   daemon: daemon

@@ -133,7 +133,7 @@ function linksIn(
     return namesake === undefined || idOf(key) === undefined ? [] : [[parent, namesake]];
   });
   const seen = keys.flatMap((key) =>
-    (world?.observed.get(key)?.cards ?? []).flatMap(({ network_id: id }) => {
+    (world?.observed.get(key)?.interfaces ?? []).flatMap(({ network_id: id }) => {
       const found = id === null ? undefined : ofNetworks.get(String(id));
       return found === undefined ? [] : [[key, found] as const];
     }),

@@ -70,7 +70,13 @@ beforeAll(async () => {
     if (server === undefined) throw new Error('no server was made');
     server.isoInDrive = at % 4 === 0 ? `uiso-${(at % 5) + 1}` : null;
     const networkId = 32 + (at % 6);
-    server.cards.push({ id: `net${server.nextCard++}`, public: false, networkId, ips: [], hidden: false });
+    server.interfaces.push({
+      id: `net${server.nextInterface++}`,
+      public: false,
+      networkId,
+      ips: [],
+      hidden: false,
+    });
     if (at % 5 === 0)
       server.policy = { ...server.policy, enabled: true, days: ['sun', 'mon'], keep: at === 0 ? 0 : 3 };
     const rule = {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { type CommonFlags, callFlags } from '../../src/cli/flags.ts';
-import { commandLine, run } from '../../src/core/remedy.ts';
+import { command, commandLine } from '../../src/core/remedy.ts';
 
 describe('src/cli/flags.ts', () => {
   const told = (flags: CommonFlags, env = {}) =>
-    commandLine(run('adopt', ['ips.web']), callFlags(flags, env));
+    commandLine(command('adopt', ['ips.web']), callFlags(flags, env));
 
   test('a suggested command has the flags of the call', () => {
     expect(told({ emulator: true, file: ['my shop.yaml'], overlay: ['prod.yaml'], prices: 'p.yaml' })).toBe(

@@ -11,7 +11,7 @@ import { changeLines, shown, wrapped } from '../../src/cli/render/values.ts';
 import { askYesNo, type Io, plainPaint } from '../../src/cli/terminal.ts';
 import type { Plan } from '../../src/core/plan.ts';
 import type { ApplyReport, ProgressEvent } from '../../src/core/progress.ts';
-import { run, setting } from '../../src/core/remedy.ts';
+import { command, setting } from '../../src/core/remedy.ts';
 import { span } from '../../src/core/text.ts';
 import { barsSvg } from '../../src/view/timeline.ts';
 import { rig } from '../support/rig.ts';
@@ -52,7 +52,10 @@ const plan = {
       verb: 'delete',
       code: 'prune_disabled',
       reason: 'text with \u001b[31m and @somebody',
-      remedies: [run('resolve', ['networks.x', '--adopt', '3']), run('resolve', ['networks.x', '--absent'])],
+      remedies: [
+        command('resolve', ['networks.x', '--adopt', '3']),
+        command('resolve', ['networks.x', '--absent']),
+      ],
     },
   ],
   warnings: [{ code: 'drift', key: null, message: '**bold** <script>' }],
@@ -77,7 +80,10 @@ describe('src/cli/render: a plan', () => {
 
   test('Markdown: shows commands as code, text as text, and the changes of a replacement', () => {
     const [blocked] = plan.blocked;
-    const remedies = [setting('prune', true, 'to go'), run('forget', ['networks.x'], { when: 'to keep it' })];
+    const remedies = [
+      setting('prune', true, 'to go'),
+      command('forget', ['networks.x'], { when: 'to keep it' }),
+    ];
     const key = 'servers.web-1.public_ipv4';
     const kept = { code: 'released', key, message: 'keep_ip: 203.0.113.7 stays' };
     const told = { ...plan, blocked: [{ ...blocked, remedies }], warnings: [kept] } as unknown as Plan;

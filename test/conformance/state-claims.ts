@@ -13,8 +13,8 @@ const unclaim = (id: string) =>
 
 export function claims(test: StoreTest): void {
   test('a claim is read as written, and a second claim of the object replaces it', async ({ store }) => {
-    await store.change([claim('18'), claim('17', { missedAt: 5 })], later);
-    expect(await store.claims()).toEqual([sampleClaim('17', { missedAt: 5 }), sampleClaim('18')]);
+    await store.change([claim('18'), claim('17', { firstMissingAt: 5 })], later);
+    expect(await store.claims()).toEqual([sampleClaim('17', { firstMissingAt: 5 }), sampleClaim('18')]);
     const holder = { is: 'released', by: 'file', formerKey: web } as const;
     await store.change([claim('17', { holder }), unclaim('18')], later);
     expect(await store.claims()).toEqual([sampleClaim('17', { holder })]);
@@ -60,13 +60,13 @@ export function claims(test: StoreTest): void {
 
   test('pruning keeps the last claim of an object, and nothing of an ended claim', async ({ store }) => {
     await store.change([claim('17'), claim('18')], 1);
-    await store.change([claim('17', { missedAt: 5 }), unclaim('18')], 2);
+    await store.change([claim('17', { firstMissingAt: 5 }), unclaim('18')], 2);
     await store.prune(100);
     expect((await store.journal({ limit: 10 })).map(({ event, key }) => [event, key])).toEqual([
       ['claimed', 'server 17'],
     ]);
     await expectReplayed(store);
     await store.change([], later);
-    expect(await store.claims()).toEqual([sampleClaim('17', { missedAt: 5 })]);
+    expect(await store.claims()).toEqual([sampleClaim('17', { firstMissingAt: 5 })]);
   });
 }

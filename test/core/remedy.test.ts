@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { Subject } from '../../src/core/kind.ts';
-import { edit, outside, remedyText, resolveText, run, stepsOf } from '../../src/core/remedy.ts';
+import { command, edit, outside, remedyText, resolveText, stepsOf } from '../../src/core/remedy.ts';
 import { restoring } from '../../src/core/restoring.ts';
 
 const key = 'servers.web' as ResourceKey;
 
 describe('src/core/remedy.ts', () => {
   test('a command is quoted, and has the flags of the call before its arguments', () => {
-    const adopt = run('adopt', [key, 'a b'], { when: 'if it is this' });
+    const adopt = command('adopt', [key, 'a b'], { when: 'if it is this' });
     expect(remedyText(adopt)).toBe("vdcsync adopt servers.web 'a b' (if it is this)");
     expect(remedyText(adopt, " -f 'my shop.yaml'")).toBe(
       "vdcsync adopt -f 'my shop.yaml' servers.web 'a b' (if it is this)",
@@ -59,8 +59,10 @@ describe('src/core/remedy.ts', () => {
   });
 
   test('the next steps are part of one remedy, and a bar separates other remedies', () => {
-    const pay = outside('pay the open invoice', { next: [run('apply')] });
-    expect(resolveText([pay, run('plan')])).toBe('pay the open invoice; then vdcsync apply | vdcsync plan');
+    const pay = outside('pay the open invoice', { next: [command('apply')] });
+    expect(resolveText([pay, command('plan')])).toBe(
+      'pay the open invoice; then vdcsync apply | vdcsync plan',
+    );
     expect(stepsOf([pay]).map(({ type }) => type)).toEqual(['outside', 'run']);
   });
 });

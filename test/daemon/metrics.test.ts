@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { run } from '../../src/core/remedy.ts';
+import { command } from '../../src/core/remedy.ts';
 import type { Daemon } from '../../src/daemon/daemon.ts';
 import { Metrics } from '../../src/daemon/http/metrics.ts';
 import type { ReconciliationRecord } from '../../src/daemon/project/facts.ts';
@@ -20,7 +20,7 @@ function daemonOf(count: number): Daemon {
       verb: 'create',
       code: 'protected',
     }));
-    const blocked = operations.map((each) => ({ ...each, reason: '', remedies: [run('resolve')] }));
+    const blocked = operations.map((each) => ({ ...each, reason: '', remedies: [command('resolve')] }));
     const plan = {
       operations: differs ? [{ key: 'networks.c', kind: 'network', verb: 'create', changes: [] }] : [],
       warnings: [],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Plan } from '../../src/core/plan.ts';
-import { outside, run } from '../../src/core/remedy.ts';
+import { command, outside } from '../../src/core/remedy.ts';
 import { hasUnseen } from '../../src/core/text.ts';
 import { type Notification, notificationOf } from '../../src/daemon/notifications/notification.ts';
 import type { Receiver } from '../../src/daemon/notifications/notifier.ts';
@@ -12,7 +12,7 @@ const blocked: Notification = {
   condition: 'blocked',
   detail: 'servers.web-1: <lost> & unknown',
   resolve: ['vdcsync resolve servers.web-1 --absent'],
-  remedies: [run('resolve', ['servers.web-1', '--absent'])],
+  remedies: [command('resolve', ['servers.web-1', '--absent'])],
 };
 const is = (condition: 'converged' | 'converging' | 'unreachable'): Notification => ({
   project: 4711,
@@ -57,7 +57,7 @@ describe('src/daemon/notifications/notifier.ts: notifications', () => {
 
   test('an incident has one message, and another message only for a new command or a new condition', async () => {
     const blockedBy = (...resolve: string[]): Notification =>
-      ({ ...blocked, resolve, remedies: resolve.map((each) => run(each)) }) as Notification;
+      ({ ...blocked, resolve, remedies: resolve.map((each) => command(each)) }) as Notification;
     const all = await rig().tell(
       blockedBy('a', 'b'),
       blockedBy('b'),
@@ -90,7 +90,7 @@ describe('src/daemon/notifications/notifier.ts: notifications', () => {
     const refused = {
       ...is('unreachable'),
       condition: 'unauthorized',
-      remedies: [run('vdcsync doctor')],
+      remedies: [command('vdcsync doctor')],
     } as Notification;
     expect(await rig().tell(refused, refused)).toHaveLength(1);
   });

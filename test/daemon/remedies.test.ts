@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Plan } from '../../src/core/plan.ts';
-import { outside, type Remedy, run, setting } from '../../src/core/remedy.ts';
+import { command, outside, type Remedy, setting } from '../../src/core/remedy.ts';
 import { billPanel } from '../../src/daemon/http/bill.ts';
 import { idlePanel } from '../../src/daemon/http/dangers.ts';
 import { Pager } from '../../src/daemon/http/pager.ts';
@@ -18,8 +18,8 @@ const blocked = [
     code: 'outcome_unknown',
     reason: 'the answer was lost',
     remedies: [
-      run('resolve', ['ips.web', '--adopt', '5001'], { when: 'if it is this' }),
-      run('resolve', ['ips.web', '--absent']),
+      command('resolve', ['ips.web', '--adopt', '5001'], { when: 'if it is this' }),
+      command('resolve', ['ips.web', '--absent']),
     ],
   },
 ];
@@ -31,17 +31,19 @@ describe('src/daemon/http/remedies.ts', () => {
   test('shows a command on its own line for copying, with its condition', async () => {
     const shown = async (remedy: Remedy, flags = '') =>
       (await Promise.all(remediesHtml([remedy], flags))).map(String).join('');
-    const first = await shown(run('resolve', ['ips.web', '--adopt', '5001'], { when: 'if `this` is it' }));
+    const first = await shown(
+      command('resolve', ['ips.web', '--adopt', '5001'], { when: 'if `this` is it' }),
+    );
     expect(first).toContain('<span class="dim">If <code>this</code> is it:</span>');
     expect(first).toContain('data-copy="vdcsync resolve ips.web --adopt 5001"');
     const flags = ` -f 'my file.yaml' --state "$VDCSYNC_STATE&state=7"`;
-    expect(await shown(run('adopt', ['ips.web', '5001']), flags)).toContain(
+    expect(await shown(command('adopt', ['ips.web', '5001']), flags)).toContain(
       'data-copy="vdcsync adopt -f &#39;my file.yaml&#39; --state &quot;$VDCSYNC_STATE&amp;state=7&quot; ips.web 5001"',
     );
     const edited = await shown(setting('prune', true, 'to have it deleted'));
     expect(edited).toContain('→ Write <code>prune: true</code> under <code>settings</code>.');
     expect(edited).toContain('<span class="dim">To have it deleted:</span>');
-    expect(await shown(outside('delete it', { next: [run('ignore', ['9'])] }))).toContain(
+    expect(await shown(outside('delete it', { next: [command('ignore', ['9'])] }))).toContain(
       'data-copy="vdcsync ignore 9"',
     );
     expect(await shown(outside('<b>`'))).toContain('→ &lt;b&gt;');
@@ -51,10 +53,10 @@ describe('src/daemon/http/remedies.ts', () => {
     const shown = async (remedy: Remedy) =>
       (await Promise.all(remediesHtml([remedy], ''))).map(String).join('');
 
-    expect(await shown(run('apply', [], { when: 'once the cause is gone' }))).toContain(
+    expect(await shown(command('apply', [], { when: 'once the cause is gone' }))).toContain(
       '→ vdcsync tries again by itself.',
     );
-    const paying = await shown(outside('pay', { next: [run('apply')] }));
+    const paying = await shown(outside('pay', { next: [command('apply')] }));
     expect(paying).toContain('→ Pay.');
     expect(paying).not.toContain('data-copy');
   });

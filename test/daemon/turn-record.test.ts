@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { Operation, Plan } from '../../src/core/plan.ts';
-import { run } from '../../src/core/remedy.ts';
+import { command } from '../../src/core/remedy.ts';
 import { ProjectHistory } from '../../src/daemon/project/history.ts';
 import { memoryNote, readMemory } from '../../src/daemon/project/memory.ts';
 import { LastReconciliation } from '../../src/daemon/project/turn-record.ts';
@@ -39,7 +39,7 @@ function learnsOfFailure({ backOff }: ReturnType<typeof replica>): void {
 
 const blocked = {
   ...{ operations: [], warnings: [], summary: {} },
-  blocked: [{ key, verb: 'create', code: 'outcome_unknown', reason: 'lost', remedies: [run('resolve')] }],
+  blocked: [{ key, verb: 'create', code: 'outcome_unknown', reason: 'lost', remedies: [command('resolve')] }],
 } as unknown as Plan;
 
 describe('src/daemon/project/turn-record.ts: turns of a project', () => {

@@ -46,7 +46,7 @@ describe('src/emulator/readings.ts', () => {
       defaultNetworkDelete: 422,
       networkInUse: '422 network_not_empty',
       networkCreate: 'sync',
-      duplicateCards: 409,
+      duplicateInterfaces: 409,
     });
     const network = (await call('POST', '/networks', { name: 'default', cidr: '10.2.0.0/24' })).body.data;
     expect((await call('DELETE', '/networks/31')).status).toBe(422);

@@ -74,6 +74,6 @@ describe('src/engine: a server whose identity is in question', () => {
     });
     expect(report.outcome).toBe('blocked');
     expect(made.writes().slice(before)).toMatchObject([{ path: '/networks' }]);
-    expect(projectOf(made.emulator).servers[1]?.cards).toHaveLength(1);
+    expect(projectOf(made.emulator).servers[1]?.interfaces).toHaveLength(1);
   });
 });

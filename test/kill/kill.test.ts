@@ -95,7 +95,9 @@ function openedFirewall(world: World): Mutation {
 
 function counts(world: World) {
   const [project] = world.projects;
-  const cards = (project?.servers ?? []).flatMap((server) => server.cards).filter((card) => !card.public);
+  const cards = (project?.servers ?? [])
+    .flatMap((server) => server.interfaces)
+    .filter((card) => !card.public);
   return {
     backup: project?.backups.length,
     ip: project?.ips.length,

@@ -30,7 +30,7 @@ describe('src/plan/moved-from.ts: a new entry that may be a renamed one', () => 
     const file = (name: string, more = '') =>
       `${head}networks: {${name}: {cidr: ${name === 'n' ? '10.20.0.0/24' : cidr}${more}}}\nservers: {web: {${size}, network_interfaces: [${name}]}}\n`;
     const { apply, project } = await applied(file('n'));
-    const cards = () => project.servers.map((each) => each.cards.length);
+    const cards = () => project.servers.map((each) => each.interfaces.length);
     const before = [project.networks.length, cards()];
 
     expect(codesOf(await apply(file('z')))).toEqual({

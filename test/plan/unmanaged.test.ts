@@ -140,7 +140,7 @@ describe('src/plan/unmanaged.ts: servers that only a network counts', () => {
     ['the most of two networks', { networks: networks(2, 3) }, { network: 'n2', servers: 3 }],
     ['servers that are listed', { networks: networks(2), servers: [{ id: 1, name: 'web' }] as never }],
   ])('%s', (_name, parts, expected) => {
-    const observed = new Map([['servers.web', { id: '1', cards: [card(1)] }]]) as never;
+    const observed = new Map([['servers.web', { id: '1', interfaces: [card(1)] }]]) as never;
     const { world } = known({ spec: web(''), bindings: ofWeb(null), parts: { observed, ...parts } });
     expect(unlisted(world, observedInterfaces(world))).toEqual(expected);
   });
@@ -153,8 +153,8 @@ describe('src/plan/unmanaged.ts: servers that only a network counts', () => {
       });
       return [...observedInterfaces(world)];
     };
-    expect(interfaces({ id: '1', cards: [] })).toEqual([['1', []]]);
-    expect([interfaces({ id: '1' }), interfaces({ cards: [] })]).toEqual([[], []]);
+    expect(interfaces({ id: '1', interfaces: [] })).toEqual([['1', []]]);
+    expect([interfaces({ id: '1' }), interfaces({ interfaces: [] })]).toEqual([[], []]);
     expect([...observedInterfaces(known({ spec: web('') }).world)]).toEqual([]);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { outside, run } from '../../src/core/remedy.ts';
+import { command, outside } from '../../src/core/remedy.ts';
 import { resolveOf } from '../support/resolve.ts';
 import { load, rig } from '../support/rig.ts';
 import { codesOf, countOf, idsOf, projectOf, sliders } from './support.ts';
@@ -45,7 +45,7 @@ describe('src/reconcilers/iso.ts', () => {
         key: 'isos.rescue',
         code: 'iso_in_use',
         reason: expect.stringContaining("in a server's drive"),
-        remedies: [outside('eject the ISO in the client area', { next: [run('apply')] })],
+        remedies: [outside('eject the ISO in the client area', { next: [command('apply')] })],
       },
     ]);
     expect(projectOf(emulator).isos).toHaveLength(1);

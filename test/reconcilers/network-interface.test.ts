@@ -10,7 +10,7 @@ servers: {web: {${sliders}, network_interfaces: [${cards}]${more}}}\n`;
 
 describe('src/reconcilers/network-interface.ts', () => {
   test('a lasting 409 about a network interface that the list lacks ends the run without an open write', async () => {
-    const readings = { defaultNetworkCard: true, duplicateCards: 409, pageSize: 1 } as const;
+    const readings = { defaultNetworkCard: true, duplicateInterfaces: 409, pageSize: 1 } as const;
     const { apply, store } = rig({ emulator: { readings } });
 
     const report = await apply(file('default', ', public_ipv4: {new: true}'));
@@ -28,7 +28,7 @@ describe('src/reconcilers/network-interface.ts', () => {
 
     expect(warningsOf(planned)).toEqual(['surplus_network_interface']);
     expect(planned.operations).toEqual([]);
-    expect(projectOf(emulator).servers[0]?.cards).toHaveLength(2);
+    expect(projectOf(emulator).servers[0]?.interfaces).toHaveLength(2);
   });
 
   test('a spec without networks reports only the network interfaces that vdcsync added', async () => {
@@ -48,13 +48,13 @@ describe('src/reconcilers/network-interface.ts', () => {
     const network = (name: string, entry: string) =>
       `networks: {${name}: {${entry}}}\nservers: {web: {${sliders}, network_interfaces: [${name}]}}\n`;
     await apply(network('a', 'cidr: 10.1.0.0/24'));
-    const cards = projectOf(emulator).servers[0]?.cards.map(({ id }) => id);
+    const cards = projectOf(emulator).servers[0]?.interfaces.map(({ id }) => id);
     const again = network('b', 'managed: false, name: a');
 
     expect(idsOf(await plan(again))).toEqual(['adopt:servers.web.network_interfaces.b']);
     expect((await apply(again)).outcome).toBe('converged');
 
-    expect(projectOf(emulator).servers[0]?.cards.map(({ id }) => id)).toEqual(cards);
+    expect(projectOf(emulator).servers[0]?.interfaces.map(({ id }) => id)).toEqual(cards);
     expect(idsOf(await plan(again))).toEqual([]);
   });
 
@@ -80,7 +80,7 @@ describe('src/reconcilers/network-interface.ts', () => {
     const { apply, plan, emulator } = rig();
     await apply(file('a'));
     const [server] = projectOf(emulator).servers;
-    if (server !== undefined) server.cards = [];
+    if (server !== undefined) server.interfaces = [];
 
     const reported = await plan(`settings: {drift: report}\n${file('a')}`);
     const planned = await plan(file('a'));
@@ -88,6 +88,6 @@ describe('src/reconcilers/network-interface.ts', () => {
     expect([idsOf(reported), warningsOf(reported)]).toEqual([[], ['drift']]);
     expect(planned.operations).toMatchObject([{ reason: 'the server no longer has network interface net0' }]);
     expect((await apply(file('a'))).outcome).toBe('converged');
-    expect(projectOf(emulator).servers[0]?.cards).toHaveLength(1);
+    expect(projectOf(emulator).servers[0]?.interfaces).toHaveLength(1);
   });
 });

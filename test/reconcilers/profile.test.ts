@@ -67,9 +67,11 @@ describe('src/reconcilers: writing', () => {
     expect(report.results.map(({ outcome }) => outcome)).toEqual(['done', 'done']);
     const project = projectOf(world.emulator);
     expect(project.networks.map(({ name }) => name)).toEqual(['default', 'a']);
-    expect(project.servers[0]?.cards.map(({ networkId }) => networkId)).toEqual([project.networks[1]?.id]);
+    expect(project.servers[0]?.interfaces.map(({ networkId }) => networkId)).toEqual([
+      project.networks[1]?.id,
+    ]);
     expect((await world.apply(two('network_interfaces: [a, b]'))).outcome).toBe('converged');
-    expect(project.servers[0]?.cards).toHaveLength(2);
+    expect(project.servers[0]?.interfaces).toHaveLength(2);
   });
 
   test('a backup policy is written, and repaired after another client changes it', async () => {

@@ -73,7 +73,7 @@ function snapshot({ emulator }: Rig) {
   const addressesOf = ({ id }: Server) =>
     project.ips.filter((ip) => ip.serverId === id).map((ip) => ip.address);
   const cards = (server: Server) =>
-    server.cards.filter((card) => !card.public).map(({ networkId }) => networkOf(networkId));
+    server.interfaces.filter((card) => !card.public).map(({ networkId }) => networkOf(networkId));
   const facts = [
     ...project.networks.map(({ name, cidr }) => [`networks.${name}`, { cidr }] as const),
     ...project.isos.map(({ name, url }) => [`isos.${name}`, { url }] as const),

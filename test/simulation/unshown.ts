@@ -10,7 +10,7 @@ export function isCutOff(truth: Truth, { kind, id }: Execution): boolean {
   if (pageSize === null || (kind !== 'network' && kind !== 'card' && kind !== 'ip')) return false;
   const { networks, servers, ips } = projectOf(truth);
   const [server, card] = (id ?? '').split('/');
-  const cards = servers.find((each) => String(each.id) === server)?.cards ?? [];
+  const cards = servers.find((each) => String(each.id) === server)?.interfaces ?? [];
   const place =
     kind === 'card'
       ? cards.findIndex((each) => each.id === card)

@@ -168,7 +168,7 @@ function writes(sent: readonly Sent[]): readonly Sent[] {
 export function aliveIds({ world }: Emulator): ReadonlySet<string> {
   return new Set(
     world.projects.flatMap((project) => [
-      ...project.servers.flatMap(({ id, cards }) => [
+      ...project.servers.flatMap(({ id, interfaces: cards }) => [
         `server ${id}`,
         ...cards.map((card) => `card ${id}/${card.id}`),
       ]),

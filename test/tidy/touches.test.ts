@@ -42,7 +42,7 @@ function namesIn(path: string): ReadonlySet<string> {
 }
 
 function isAdvice({ expression }: ts.CallExpression): boolean {
-  return ts.isIdentifier(expression) && expression.text === 'run';
+  return ts.isIdentifier(expression) && expression.text === 'command';
 }
 
 /** ISO 8601 is no image. */

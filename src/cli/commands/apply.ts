@@ -3,7 +3,7 @@ import { ConfigError } from '../../core/errors.ts';
 import { given, member } from '../../core/json.ts';
 import { isRecorded, type OperationId, type Plan } from '../../core/plan.ts';
 import type { ApplyReport } from '../../core/progress.ts';
-import { type Remedy, run } from '../../core/remedy.ts';
+import { command, type Remedy } from '../../core/remedy.ts';
 import { counted, printable } from '../../core/text.ts';
 import { writtenDuration } from '../../core/time.ts';
 import type { ApplyOptions } from '../../engine/deps.ts';
@@ -309,7 +309,7 @@ async function readPlan(path: string, projectId: number, io: Io): Promise<Plan> 
 function making(path: string): readonly Remedy[] {
   // A file with another content may be a spec, which the command would overwrite.
   const out = /\.json$/i.test(path) ? path : 'plan.json';
-  return [run('plan', ['--out', out], { when: 'to make a plan' })];
+  return [command('plan', ['--out', out], { when: 'to make a plan' })];
 }
 
 function parsed(text: string, path: string): unknown {

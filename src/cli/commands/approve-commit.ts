@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { ConfigError } from '../../core/errors.ts';
 import { member } from '../../core/json.ts';
-import { run } from '../../core/remedy.ts';
+import { command } from '../../core/remedy.ts';
 import { printable } from '../../core/text.ts';
 import { type Rollout, readRollouts } from '../../daemon/fleet/rollout.ts';
 import { systemRandom } from '../../platform/system.ts';
@@ -62,7 +62,7 @@ export function waitingRollout(rollouts: readonly Rollout[], change: string): Ro
   const [only] = meant;
   if (only !== undefined && meant.every((each) => each.change === only.change)) return only;
   if (waiting.length === 0) throw new ConfigError('No rollout of this fleet waits for approval.');
-  const commands = waiting.map((each) => run('approve-commit', [each.change]));
+  const commands = waiting.map((each) => command('approve-commit', [each.change]));
   throw new ConfigError(
     `No single rollout of ${printable(change)} waits for approval. Name a commit by at least 12 of its digits. To approve a rollout that waits:`,
     false,

@@ -1,6 +1,6 @@
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError, StateError } from '../../core/errors.ts';
-import { run } from '../../core/remedy.ts';
+import { command } from '../../core/remedy.ts';
 import { counted, printable } from '../../core/text.ts';
 import { openSession, type Session } from '../compose.ts';
 import { check, type Finding, findingJson } from '../doctor/findings.ts';
@@ -103,7 +103,7 @@ function grouped(findings: readonly Finding[]): readonly Finding[] {
   const names = [...new Set(open.map(({ id }) => id.replace('probe:', '')))].join(', ');
   const message = `a read could not show whether the API has ${names}`;
   const when = 'shows the reason for each';
-  const advice = [run('doctor', ['--format', 'json'], { when })];
+  const advice = [command('doctor', ['--format', 'json'], { when })];
   return [
     ...findings.filter((each) => !isOpen(each)),
     check.unknown('undocumented_operations', message, advice),

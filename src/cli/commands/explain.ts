@@ -5,7 +5,7 @@ import type { ConfigError } from '../../core/errors.ts';
 import { endWord, partsOf } from '../../core/intent.ts';
 import { given } from '../../core/json.ts';
 import { parseKey, type ResourceKey } from '../../core/keys.ts';
-import { run } from '../../core/remedy.ts';
+import { command } from '../../core/remedy.ts';
 import type { Intent } from '../../core/state.ts';
 import { didYouMeanKey, nearMiss } from '../../core/suggest.ts';
 import { capitalised, flowYaml, printable } from '../../core/text.ts';
@@ -51,7 +51,7 @@ async function unknownTopic(topic: string, flags: StatusFlags, io: Io): Promise<
   );
   const hint = near === undefined ? didYouMeanKey(topic, known) : `; did you mean \`${near}\`?`;
   const text = `${JSON.stringify(printable(topic))} is neither a code of vdcsync nor a key such as servers.web-1${hint === '' ? '.' : hint} The message next to a code of the API explains that code.`;
-  return usageError(text, near === undefined ? [] : [run('explain', [near])]);
+  return usageError(text, near === undefined ? [] : [command('explain', [near])]);
 }
 
 function knownKeys(facts: ProjectFacts): readonly ResourceKey[] {
@@ -116,8 +116,10 @@ function storyText(
     ...warnings.flatMap((warning) => warningLines(warning, paint)),
     ...codes
       .filter((code) => explanationOf(code) !== undefined)
-      .flatMap((code) => remedyLines([run('explain', [code], { when: 'about this code' })], paint, '')),
-    ...(isKnown ? [] : ['', ...remedyLines([run('status', [], { when: 'to list every key' })], paint, '')]),
+      .flatMap((code) => remedyLines([command('explain', [code], { when: 'about this code' })], paint, '')),
+    ...(isKnown
+      ? []
+      : ['', ...remedyLines([command('status', [], { when: 'to list every key' })], paint, '')]),
   ]);
 }
 

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { ConfigError } from '../../core/errors.ts';
-import { commandLine, run } from '../../core/remedy.ts';
+import { command, commandLine } from '../../core/remedy.ts';
 import { counted, escapeUnseenInLines } from '../../core/text.ts';
 import { refuseOtherProject } from '../../engine/observe.ts';
 import { inSession, type SessionOptions } from '../compose.ts';
@@ -48,7 +48,7 @@ export async function exportProject(flags: ExportFlags, io: Io): Promise<ExitCod
     else {
       writeOut(out, text, io);
       const others = callFlags({ ...flags, file: [], overlay: [] }, io.env);
-      const next = commandLine(run('plan', ['-f', out]), others);
+      const next = commandLine(command('plan', ['-f', out]), others);
       io.stderr.write(`vdcsync: ${out} is written, with project ${spec.projectId}. Next: ${next}\n`);
     }
     if (!inventory.complete) {

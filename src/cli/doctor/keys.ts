@@ -1,6 +1,6 @@
 import { probedCreations } from '../../api/writes.ts';
 import type { WriteRequest, WriteResult } from '../../core/ports.ts';
-import { run } from '../../core/remedy.ts';
+import { command } from '../../core/remedy.ts';
 import { capitalised } from '../../core/text.ts';
 import { answerText } from '../../engine/intents/outcome.ts';
 import { type KeyBehaviour, observeKeys } from '../../engine/intents/probe-key.ts';
@@ -21,7 +21,7 @@ export async function probeKeys(session: Session, project: number | undefined): 
   if (project === undefined) {
     const reason =
       'vdcsync sends no write here, because neither a spec nor a state names the project of the token';
-    return [check.unknown('idempotency_keys', reason, [run('doctor', ['--probe-writes', '-f', 'FILE'])])];
+    return [check.unknown('idempotency_keys', reason, [command('doctor', ['--probe-writes', '-f', 'FILE'])])];
   }
   const findings: Finding[] = [];
   for (const request of await requestsFor(session)) {
@@ -75,7 +75,7 @@ function inconclusive(id: string, result: WriteResult): Finding {
   if (result.type === 'answer' && result.status === 403)
     return check.error('token_level', `the API refused ${name} with ${reason}`, levelAdvice);
   return check.unknown(id, `the API did not judge the request: ${reason}`, [
-    run('doctor', ['--probe-writes']),
+    command('doctor', ['--probe-writes']),
   ]);
 }
 

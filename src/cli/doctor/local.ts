@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError, messageOf, reasonOf, SpecError } from '../../core/errors.ts';
 import { documentedProfile } from '../../core/profile.ts';
-import { run } from '../../core/remedy.ts';
+import { command } from '../../core/remedy.ts';
 import type { StateStore } from '../../core/state.ts';
 import { counted } from '../../core/text.ts';
 import { whyFolderEphemeral } from '../../daemon/ephemeral.ts';
@@ -27,7 +27,9 @@ export async function checkSpec(flags: CommonFlags, io: Io): Promise<{ spec: Fin
     if (error instanceof SpecError) {
       const count = counted(error.count, 'error');
       const first = error.message.split('\n')[0] ?? '';
-      return { spec: check.error('spec', `the spec has ${count}, the first: ${first}`, [run('validate')]) };
+      return {
+        spec: check.error('spec', `the spec has ${count}, the first: ${first}`, [command('validate')]),
+      };
     }
     if (error instanceof ConfigError && flags.file === undefined)
       return { spec: check.info('spec', 'there is no spec yet', writingSpec()) };
@@ -92,8 +94,8 @@ async function stateFindings(store: StateStore, location: string, exists: boolea
   const pauses = await heldSpending(store);
   const keys = blocked.map(({ key }) => key).join(', ');
   const left = open.length - blocked.length;
-  const seeing = run('status', [], { when: 'to see the commands' });
-  const finishing = run('apply', [], { when: 'to finish them' });
+  const seeing = command('status', [], { when: 'to see the commands' });
+  const finishing = command('apply', [], { when: 'to finish them' });
   return present(
     check.ok(
       'state',

@@ -52,13 +52,13 @@ async function shower(
 
 /** `undefined`: the server was deleted during the read. */
 async function readServer(read: ReadPort, id: ServerId, shown: Server | undefined, ips: readonly Ip[]) {
-  const [cards, firewall, policy] = await Promise.all([
+  const [interfaces, firewall, policy] = await Promise.all([
     read.findNetworkInterfaces(id),
     read.findFirewall(id),
     read.findBackupPolicy(id),
   ]);
-  if (cards === undefined) return undefined;
+  if (interfaces === undefined) return undefined;
   const own = ips.filter(({ server_id }) => server_id === id);
   const primaryFirst = [...own].sort((a, b) => Number(b.primary) - Number(a.primary));
-  return { id, shown, ips: primaryFirst, cards, firewall, policy };
+  return { id, shown, ips: primaryFirst, interfaces, firewall, policy };
 }

@@ -62,7 +62,9 @@ export function exportedSpec(inventory: Inventory, names: Names) {
 
 function headOf({ project, networks, servers, complete }: Inventory, isNumbered: boolean): string[] {
   const counted = networks.map(({ id, name, server_count }) => {
-    const found = servers.filter(({ cards }) => cards.some((each) => each.network_id === id)).length;
+    const found = servers.filter(({ interfaces }) =>
+      interfaces.some((each) => each.network_id === id),
+    ).length;
     const isMissing = (server_count ?? 0) > found;
     return (
       isMissing && `Network ${name} has ${server_count} servers, and this spec has only ${found} of them.`
@@ -146,14 +148,14 @@ function whyLeftOut({ download, reason }: Iso, plain: string, seen: ReadonlySet<
 }
 
 function exportServer(
-  { id, shown, ips, cards, firewall, policy }: FoundServer,
+  { id, shown, ips, interfaces: all, firewall, policy }: FoundServer,
   { name, called }: { readonly name: string; readonly called: string | undefined },
   networks: readonly ExportedEntry[],
   ipName: ReadonlyMap<number, string>,
   isoName: ReadonlyMap<string, string>,
 ): ExportedEntry {
   const [first, ...further] = ips;
-  const interfaces = cards.filter((each) => !each.public && each.network_id !== null);
+  const interfaces = all.filter((each) => !each.public && each.network_id !== null);
   const networkNames = interfaces.map(
     (each) => networks.find(({ fields }) => fields.id === each.network_id)?.name,
   );

@@ -8,7 +8,7 @@ import {
   type Plan,
   withoutRepeats,
 } from '../../core/plan.ts';
-import { commandLine, piecesOf, type Remedy, run } from '../../core/remedy.ts';
+import { command, commandLine, piecesOf, type Remedy } from '../../core/remedy.ts';
 import { counted, printable } from '../../core/text.ts';
 import { moment } from '../../core/time.ts';
 import {
@@ -129,7 +129,7 @@ class Page {
   note(flags: string): string[] {
     if (this.#left.length === 0) return [];
     return [
-      `> **Cut to ${markdownLimit} characters**: without ${this.#left.join(', ')}. \`${commandLine(run('plan'), flags)}\` shows all of it.`,
+      `> **Cut to ${markdownLimit} characters**: without ${this.#left.join(', ')}. \`${commandLine(command('plan'), flags)}\` shows all of it.`,
     ];
   }
 }

@@ -1,7 +1,7 @@
 import { monthLine } from '../../core/decimal.ts';
 import type { KeyStatus } from '../../core/key-status.ts';
 import { firstWarnings, withoutRepeats } from '../../core/plan.ts';
-import { commandLine, run, waysWithBackups, waysWithIdle, waysWithIgnored } from '../../core/remedy.ts';
+import { command, commandLine, waysWithBackups, waysWithIdle, waysWithIgnored } from '../../core/remedy.ts';
 import { counted, printable, span } from '../../core/text.ts';
 import { moment } from '../../core/time.ts';
 import { ignoredName } from '../../view/bill.ts';
@@ -185,12 +185,12 @@ function unknown(keys: readonly string[]): string {
 
 function verdict({ converged, counts, in_flight: inFlight }: ProjectView, flags?: string): string {
   const writes = inFlight.length === 1 ? 'the open write' : `${inFlight.length} open writes`;
-  const inFlightText = `Not converged: \`${commandLine(run('apply'), flags)}\` finishes ${writes}.`;
+  const inFlightText = `Not converged: \`${commandLine(command('apply'), flags)}\` finishes ${writes}.`;
   const { blocked, waiting } = counts;
   if (converged === true) return 'Converged.';
   if (converged === false && blocked + waiting === 0 && inFlight.length > 0) return inFlightText;
   if (converged === false)
-    return `Not converged: \`${commandLine(run('plan'), flags)}\` shows the difference.`;
+    return `Not converged: \`${commandLine(command('plan'), flags)}\` shows the difference.`;
   if (blocked > 0) return `${counted(blocked, 'operation')} blocked.`;
   if (waiting > 0) return `${counted(waiting, 'operation')} waiting.`;
   if (inFlight.length > 0) return inFlightText;

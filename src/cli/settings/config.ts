@@ -15,7 +15,7 @@ import type { Clock, Random } from '../../core/clock.ts';
 import type { TokenPlace } from '../../core/desired.ts';
 import { ConfigError, reasonOf } from '../../core/errors.ts';
 import { type ApiProfile, documentedProfile } from '../../core/profile.ts';
-import { type Remedy, run } from '../../core/remedy.ts';
+import { command, type Remedy } from '../../core/remedy.ts';
 import { type LogFormat, type LogLevel, logFormats, logLevels } from '../../platform/log-levels.ts';
 import { systemClock, systemRandom } from '../../platform/system.ts';
 import { usageError } from '../exit.ts';
@@ -26,8 +26,8 @@ import { loadPrices, loadProfile } from './profile.ts';
 /** The commands that write a first spec. */
 export function writingSpec(): readonly Remedy[] {
   return [
-    run('init', [], { when: 'to write a first one' }),
-    run('export', ['--out', defaultSpec], { when: 'to write the spec of an existing project' }),
+    command('init', [], { when: 'to write a first one' }),
+    command('export', ['--out', defaultSpec], { when: 'to write the spec of an existing project' }),
   ];
 }
 

@@ -9,7 +9,7 @@ import {
   type Warning,
   withoutRepeats,
 } from '../../core/plan.ts';
-import { run } from '../../core/remedy.ts';
+import { command } from '../../core/remedy.ts';
 import { capitalised, counted } from '../../core/text.ts';
 import { shortDigest } from '../../engine/run/approval.ts';
 import { diagnosticView, pendingOperations } from '../../view/build.ts';
@@ -101,7 +101,7 @@ function problemList(problems: ProjectView['spec']['broken'], flags: string): Ht
 /** Checks the files of a broken spec where they are edited. */
 function checkingSpec(broken: ProjectView['spec']['broken']) {
   const files = [...new Set(broken.map(({ file }) => file))];
-  return run(
+  return command(
     'validate',
     files.flatMap((file) => ['-f', file]),
     { when: 'to check the corrected spec before you deploy it' },

@@ -1,6 +1,6 @@
 import { messageOf } from '../../core/errors.ts';
 import { isWaiting, type Plan } from '../../core/plan.ts';
-import { newToken, outside, type Remedy, remedyText, run } from '../../core/remedy.ts';
+import { command, newToken, outside, type Remedy, remedyText } from '../../core/remedy.ts';
 import { escapeUnseen, linesText } from '../../core/text.ts';
 import { shortDigest } from '../../engine/run/approval.ts';
 import { type Condition, leftIn, plannedIn } from '../../view/condition.ts';
@@ -111,9 +111,9 @@ export function waysOfError(condition: Condition): readonly Remedy[] {
 
 /** The command that approves the plan. */
 export function approvalOf(plan: Pick<Plan, 'digest'> | undefined): readonly Remedy[] {
-  return plan === undefined ? [] : [run('approve', [shortDigest(plan.digest)])];
+  return plan === undefined ? [] : [command('approve', [shortDigest(plan.digest)])];
 }
 
-const doctor = run('doctor', [], { when: 'to check connection, token, project and state' });
+const doctor = command('doctor', [], { when: 'to check connection, token, project and state' });
 
 const newTokenForDaemon = `${newToken}. vdcsync tries a new token in a file at once. After you set VDC_TOKEN, restart vdcsync`;

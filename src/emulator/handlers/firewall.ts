@@ -53,7 +53,7 @@ function replaceFirewall(context: Context, body: Fields): Reply {
     throw new Refusal(409, 'server_not_ready', 'The server is still being created.');
   }
   const enabled = body.enabled as boolean;
-  if (enabled && !server.cards.some((each) => each.public && !each.hidden)) {
+  if (enabled && !server.interfaces.some((each) => each.public && !each.hidden)) {
     throw new Refusal(409, 'firewall_no_public_iface', 'The server has no public network interface.');
   }
   server.firewall = {

@@ -28,8 +28,8 @@ export const networkInterfaceRoutes: readonly Route[] = [
 
 /** Adds a network interface in the next slot of a server, and gives it an address of its network. */
 export function attachInterface(server: Server, network: Network): NetworkInterface {
-  const slot = server.nextCard;
-  server.nextCard += 1;
+  const slot = server.nextInterface;
+  server.nextInterface += 1;
   const networkInterface = {
     id: `net${slot}`,
     public: false,
@@ -37,7 +37,7 @@ export function attachInterface(server: Server, network: Network): NetworkInterf
     ips: [addressIn(network.cidr, 10 + (server.id % 200) + slot)],
     hidden: false,
   };
-  server.cards.push(networkInterface);
+  server.interfaces.push(networkInterface);
   return networkInterface;
 }
 
@@ -50,8 +50,8 @@ function addNetworkInterface(context: Context, body: Fields): Reply {
   spend(context);
   refuseDeleting(server);
   if (network.deleting) throw new Refusal(409, 'network_deleting', 'The network is being deleted.');
-  const present = server.cards.some((each) => !each.public && each.networkId === network.id);
-  if (present && context.readings.duplicateCards === 409) {
+  const present = server.interfaces.some((each) => !each.public && each.networkId === network.id);
+  if (present && context.readings.duplicateInterfaces === 409) {
     throw new Refusal(409, 'network_already_attached', 'The server has a network interface in this network.');
   }
   const networkInterface = attachInterface(server, network);

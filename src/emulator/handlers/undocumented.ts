@@ -110,7 +110,7 @@ function change(context: Context, server: Server, to: Partial<Server>, view: () 
 function removeNetworkInterface(context: Context, values: Fields): Reply {
   const server = serverOf(context, values);
   const id = lastParam(context);
-  if (!server.cards.some((each) => each.id === id)) {
+  if (!server.interfaces.some((each) => each.id === id)) {
     throw new Refusal(404, 'network_interface_not_found', `The server has no network interface ${id}.`);
   }
   refuseDeleting(server);

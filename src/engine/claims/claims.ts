@@ -259,19 +259,21 @@ async function goneClaims(run: Run, register: Register): Promise<StateChange[]> 
     isAddress(kind) ? listed.has(`${id} ${identity.address}`) : shown.has(Number(id));
   const watched = [...foreignClaims(register.claims), ...register.claims.filter(isFoundServer)];
   const missing = watched.filter((claim) => !isShown(claim));
-  const due = missing.filter((claim) => now - (claim.missedAt ?? now) >= missingGapMs(claim));
+  const due = missing.filter((claim) => now - (claim.firstMissingAt ?? now) >= missingGapMs(claim));
   const gone = await goneOf(run, due);
-  const claimMissing = (claim: Claim, missedAt: number) =>
-    ({ type: 'claim', claim: { ...claim, missedAt } }) as const;
+  const claimMissing = (claim: Claim, firstMissingAt: number) =>
+    ({ type: 'claim', claim: { ...claim, firstMissingAt } }) as const;
   return [
     ...gone.map((object) => ({ type: 'unclaim', object, reason: 'the object no longer exists' }) as const),
     ...due.filter((claim) => !gone.includes(claim)).map((claim) => claimMissing(claim, now)),
-    ...missing.filter(({ missedAt }) => missedAt === undefined).map((claim) => claimMissing(claim, now)),
-    ...watched.filter((claim) => claim.missedAt !== undefined && isShown(claim)).map(claimShown),
+    ...missing
+      .filter(({ firstMissingAt }) => firstMissingAt === undefined)
+      .map((claim) => claimMissing(claim, now)),
+    ...watched.filter((claim) => claim.firstMissingAt !== undefined && isShown(claim)).map(claimShown),
   ];
 }
 
-function claimShown({ missedAt: _, ...claim }: Claim): StateChange {
+function claimShown({ firstMissingAt: _, ...claim }: Claim): StateChange {
   return { type: 'claim', claim };
 }
 

@@ -5,7 +5,7 @@ import { partsOf } from '../../core/intent.ts';
 import { isInside, type ResourceKey, retiredFrom, retiringKey } from '../../core/keys.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
-import { run as runs } from '../../core/remedy.ts';
+import { command } from '../../core/remedy.ts';
 import { restoring } from '../../core/restoring.ts';
 import type { Binding, Intent } from '../../core/state.ts';
 import { createWorld } from '../../core/world.ts';
@@ -165,10 +165,10 @@ export async function takeBack(run: Run): Promise<boolean> {
   // As long as a rename waits, nothing else is planned.
   if (run.moves.waiting.length > 0) return false;
   const next = returnsOf(run, await beingDeleted(run));
-  if (next.moves.length + next.held.length === 0) return false;
+  if (next.moves.length + next.waiting.length === 0) return false;
   run.moves.renew(next);
   if (next.moves.length > 0) await run.view.refresh(run.mode.repeating === undefined ? undefined : 0);
-  return next.held.length > 0;
+  return next.waiting.length > 0;
 }
 
 /**
@@ -189,16 +189,16 @@ export async function giveBack(run: Run, key: ResourceKey, id: string): Promise<
       kept.map((each) => ({
         ...each,
         when: `to keep server ${id}`,
-        next: [...(each.next ?? []), runs('apply')],
+        next: [...(each.next ?? []), command('apply')],
       })),
     );
   }
   const [open] = openIn(run, move);
   if (open !== undefined)
     throw new ConfigError(`${open.key} has an open write (${open.verb}). Let it end first.`, false, [
-      runs('apply'),
+      command('apply'),
     ]);
-  run.moves.renew({ moves: exchange(run, move), held: [] });
+  run.moves.renew({ moves: exchange(run, move), waiting: [] });
   await run.moves.keep();
   return before?.id;
 }
@@ -224,7 +224,9 @@ function returnsOf(run: Run, gone: ReadonlySet<string>): Moves {
     return back === undefined ? [] : [{ from: back.key, to: subject.key }];
   });
   const held = all.flatMap((move) => waitingFor(openIn(run, move), move));
-  return held.length > 0 ? { moves: [], held } : { moves: all.flatMap((each) => exchange(run, each)), held };
+  return held.length > 0
+    ? { moves: [], waiting: held }
+    : { moves: all.flatMap((each) => exchange(run, each)), waiting: held };
 }
 
 /**

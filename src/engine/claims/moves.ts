@@ -9,7 +9,7 @@ import {
   takeApart,
 } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
-import { edit, run, settleFirst } from '../../core/remedy.ts';
+import { command, edit, settleFirst } from '../../core/remedy.ts';
 import type { Binding, Intent, StateChange } from '../../core/state.ts';
 import { waitingRename } from '../../plan/waits.ts';
 import type { Move, Moves, WaitingMove } from '../run.ts';
@@ -92,7 +92,7 @@ function holding(moves: readonly Move[], waiting: readonly WaitingMove[]): Moves
     }
     return { ...each, keys };
   });
-  return { moves: moves.filter(({ from }) => waitingRename(from, groups) === undefined), held: groups };
+  return { moves: moves.filter(({ from }) => waitingRename(from, groups) === undefined), waiting: groups };
 }
 
 /** The entries that a move depends on. A network interface has the name of its network. */
@@ -244,7 +244,7 @@ export function waitingFor(open: readonly Intent[], { from, to }: Move): Waiting
   const [first] = open;
   if (first === undefined) return [];
   const reason = `${first.key} has an open write (${first.verb}), so ${from} cannot become ${to} yet`;
-  const remedies = first.phase === 'blocked' ? settleFirst(first.key) : [run('apply')];
+  const remedies = first.phase === 'blocked' ? settleFirst(first.key) : [command('apply')];
   const blocked = { key: to, verb: 'update', code: 'moved_in_flight', reason, remedies } as const;
   return [{ blocked, keys: new Set(entriesOf({ from, to })), waitsFor: open.map(({ key }) => key) }];
 }
@@ -254,7 +254,7 @@ function ontoBound({ from, to }: Move): WaitingMove {
   const after = takeApart(to).parent ?? to;
   const reason = `${from} cannot become ${to}: each of the two keys is bound to a resource`;
   const remedies = [
-    run('forget', [from], {
+    command('forget', [from], {
       when: `to keep its resource, no longer managed${factsOf(takeApart(from).kind).bought ? ' and still billed' : ''}`,
     }),
     edit(after, { remove: ['moved'], when: `to give ${before} up` }),
@@ -262,7 +262,7 @@ function ontoBound({ from, to }: Move): WaitingMove {
     edit(before, {
       entry: 'restore',
       when: `to delete the resource of ${to} first, with \`prune: true\` under \`settings\`; then rename again`,
-      next: [edit(after, { entry: 'remove' }), run('apply')],
+      next: [edit(after, { entry: 'remove' }), command('apply')],
     }),
   ];
   const blocked = { key: to, verb: 'update', code: 'moved_onto_bound', reason, remedies } as const;

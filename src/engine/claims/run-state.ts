@@ -125,7 +125,7 @@ export function createRunState(options: StateOptions): Omit<RunMemory, 'view' | 
       bindings.clear();
       for (const [key, binding] of moved) bindings.set(key, binding);
       moves.splice(0, moves.length, ...composed(moves, next.moves));
-      waiting.splice(0, waiting.length, ...next.held);
+      waiting.splice(0, waiting.length, ...next.waiting);
     },
     free(ended) {
       for (const each of ended) if (each.type === 'release') bindings.delete(each.key);

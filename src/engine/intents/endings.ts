@@ -287,7 +287,7 @@ export const unasked: KeyQuestion = { stage: 'asking', probes: 0 };
 export const conflicting: KeyQuestion = { ...unasked, stage: 'taken', conflict: true };
 
 /** Another request may have used the key. @assumption A4 */
-export const doubtedKey: Unconfirmed = { why: 'conflict', question: unasked };
+export const maybeUsedKey: Unconfirmed = { why: 'conflict', question: unasked };
 
 /** For an intent without an unconfirmed send: a question that no probe has asked yet. */
 export function questionOf(intent: Intent): KeyQuestion {
@@ -315,8 +315,8 @@ export function giveUp(
   detail: string,
   options: { readonly retryAfterMs?: number } = {},
 ): Promise<Progress> {
-  if (partsOf(intent).because === 'key_doubted' && asksKey(run, intent))
-    return goOn(run, intent, { stage: { phase: 'unknown', unconfirmed: doubtedKey }, detail });
+  if (partsOf(intent).because === 'key_maybe_used' && asksKey(run, intent))
+    return goOn(run, intent, { stage: { phase: 'unknown', unconfirmed: maybeUsedKey }, detail });
   const unconfirmed = whyUnconfirmed(run, intent);
   if (unconfirmed !== undefined)
     return block(run, intent, 'outcome_unknown', `${detail}, but ${unconfirmed}`);

@@ -14,12 +14,12 @@ import {
   close,
   closeAndRetry,
   closeBlocked,
-  doubtedKey,
   failureOf,
   goOn,
   isReplay,
   isServerError,
   keyIsFresh,
+  maybeUsedKey,
   mostReplayed,
   type Progress,
   sinceSentMs,
@@ -133,7 +133,7 @@ const serverError = { ...unseen, code: 'server_error' } as const;
 /** Reads show no effect of the write: sends the same key again, takes a new key, or asks the operator. */
 export async function sendAgain({ run, intent }: { run: Run; intent: Intent }): Promise<Progress> {
   const { kind, detail } = intent;
-  const unconfirmed = partsOf(intent).unconfirmed ?? doubtedKey;
+  const unconfirmed = partsOf(intent).unconfirmed ?? maybeUsedKey;
   const { why } = unconfirmed;
   if (!keyIsFresh(run, intent)) {
     const reason = 'reads do not show the resource, and its idempotency key is too old to be sent again';

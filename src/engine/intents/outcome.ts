@@ -18,7 +18,7 @@ export type Disposition =
       readonly code: string;
       readonly reason: string;
       /** Waiting may never help: the key may have been used for another body. @assumption A4 */
-      readonly doubted?: true;
+      readonly maybeUsed?: true;
     }
   /** No host has the graphics cards; the next preference has its own key. */
   | { readonly do: 'next_preference'; readonly reason: string }
@@ -83,7 +83,7 @@ export interface SentFacts {
   /** The write is a creation, whose key can be asked. */
   readonly asks: boolean;
   readonly unconfirmed?: Unconfirmed | undefined;
-  readonly doubted?: boolean;
+  readonly maybeUsed?: boolean;
 }
 
 /**
@@ -108,7 +108,7 @@ export function disposition(result: WriteResult, intent: SentFacts, pace: Pace):
       if (result.status >= 500) return serverError(result, asks, settleMs);
       // A replayed answer belongs to exactly these bytes, and the key holds no other answer.
       if (unconfirmed && asks && !result.replayed) return refusalOfResend(result, pace);
-      if (intent.doubted === true && asks && !result.replayed && !isWaitedOut(result))
+      if (intent.maybeUsed === true && asks && !result.replayed && !isWaitedOut(result))
         return unconfirmedRefusal(result);
       if (unconfirmed && !asks && (result.status !== 429 || result.replayed)) {
         const why = result.status === 409 ? 'conflict' : 'refused';
@@ -251,10 +251,10 @@ function waitOut(
 ): Disposition {
   if (result.retryAfterMs !== undefined)
     return wait(Math.min(result.retryAfterMs, 10 * minute) * timeScale * (1 + jitter / 10), code, reason);
-  const doubted = !result.replayed && !stateCodes.has(code);
+  const maybeUsed = !result.replayed && !stateCodes.has(code);
   return {
     ...wait(backOff(pauseMs.busy, waits, jitter), code, reason),
-    ...(doubted ? { doubted } : {}),
+    ...(maybeUsed ? { maybeUsed } : {}),
   };
 }
 

@@ -3,12 +3,12 @@ import { type ResourceKey, retiredFrom, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { type Blocked, type Operation, type OperationId, operationId, type Plan } from '../../core/plan.ts';
 import {
+  command,
   newToken,
   outside,
   paying,
   type Remedy,
   type RemedyStep,
-  run,
   settleFirst,
 } from '../../core/remedy.ts';
 import type { Intent, StateStore } from '../../core/state.ts';
@@ -22,7 +22,7 @@ import type { Run } from '../run.ts';
 
 /** No read shows the permissions of a token, so doctor shows the last accepted and refused write. */
 export function tokenReport(): Remedy {
-  return run('doctor', [], { when: 'to see the last accepted and refused write of this token' });
+  return command('doctor', [], { when: 'to see the last accepted and refused write of this token' });
 }
 
 /**
@@ -143,7 +143,7 @@ export async function pausedBefore(
 
 /** If no write of a replacement is sent, none could show the end of the pause. The operator must end it. */
 function lifting(key: ResourceKey): readonly RemedyStep[] {
-  return [run('resolve', [key, '--retry']), run('apply')];
+  return [command('resolve', [key, '--retry']), command('apply')];
 }
 
 /** The plan with its paused operations as blocked, together with the operations that need them. */
@@ -170,7 +170,7 @@ export async function withPauses(
     // The first half of a replacement is not sent if an operation between the two halves is paused.
     const between = plan.operations.find((each) => each.replacement !== undefined && each.needs.includes(id));
     const makesRoom = waits ? key : (between?.key ?? replacedWith(plan, operation));
-    const next = makesRoom === undefined ? [run('apply')] : lifting(retiredFrom(makesRoom) ?? makesRoom);
+    const next = makesRoom === undefined ? [command('apply')] : lifting(retiredFrom(makesRoom) ?? makesRoom);
     const isQuota = pause.holder.scope === 'operation' && !pause.holder.code.startsWith('insufficient_');
     const remedies = [
       ...liftedBy(pause.holder, next),
@@ -219,7 +219,7 @@ export async function heldSpending(
   store: Pick<StateStore, 'claims'>,
 ): Promise<Pick<Blocked, 'reason' | 'remedies'> | undefined> {
   const pause = (await standing(store)).find(isSpending);
-  return pause && { reason: since(pause), remedies: liftedBy(pause.holder, [run('apply')]) };
+  return pause && { reason: since(pause), remedies: liftedBy(pause.holder, [command('apply')]) };
 }
 
 function speaksFor(pause: RefusedClass, { kind, verb, spend }: Written): boolean {

@@ -3,7 +3,7 @@ import type { ResourceKey } from '../../core/keys.ts';
 import type { ProofChecks, World } from '../../core/kind.ts';
 import type { Operation } from '../../core/plan.ts';
 import type { WriteName, WriteRequest, WriteResult } from '../../core/ports.ts';
-import { run as command, outside, type Remedy } from '../../core/remedy.ts';
+import { command, outside, type Remedy } from '../../core/remedy.ts';
 import type { StateStore } from '../../core/state.ts';
 import { correction, makingRoom } from '../../plan/open-writes.ts';
 import type { Run } from '../run.ts';

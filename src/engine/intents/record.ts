@@ -16,9 +16,9 @@ import {
   block,
   close,
   closeBlocked,
-  doubtedKey,
   goOn,
   isServerError,
+  maybeUsedKey,
   minutes,
   type Progress,
   questionOf,
@@ -56,7 +56,7 @@ export async function record(run: Run, intent: Intent, result: WriteResult): Pro
     verb: intent.verb,
     asks: asksKey(run, intent),
     unconfirmed: partsOf(intent).unconfirmed,
-    doubted: partsOf(intent).because === 'key_doubted' || (await wasUnanswered(run, intent, result)),
+    maybeUsed: partsOf(intent).because === 'key_maybe_used' || (await wasUnanswered(run, intent, result)),
   };
   const next = disposition(result, sent, pace);
   const requestId = result.type === 'answer' ? { requestId: result.requestId } : {};
@@ -83,7 +83,7 @@ export async function record(run: Run, intent: Intent, result: WriteResult): Pro
     case 'hold':
       await pauseClass(run, intent, next.pause, { code: next.code, reason: next.reason }, next.later);
       await goOn(run, intent, {
-        stage: { phase: 'unknown', unconfirmed: partsOf(intent).unconfirmed ?? doubtedKey },
+        stage: { phase: 'unknown', unconfirmed: partsOf(intent).unconfirmed ?? maybeUsedKey },
         dueAt: run.deps.clock.now(),
         ...requestId,
       });
@@ -110,11 +110,11 @@ async function waitAndResend(
   const { afterMs, reason } = next;
   const now = run.deps.clock.now();
   const unconfirmed = partsOf(intent).unconfirmed;
-  const doubted = next.doubted === true || partsOf(intent).because === 'key_doubted';
+  const maybeUsed = next.maybeUsed === true || partsOf(intent).because === 'key_maybe_used';
   const patch: IntentPatch = {
     stage:
       unconfirmed === undefined
-        ? { phase: 'waiting', ...(doubted ? { because: 'key_doubted' } : {}) }
+        ? { phase: 'waiting', ...(maybeUsed ? { because: 'key_maybe_used' } : {}) }
         : { phase: 'unknown', unconfirmed },
     dueAt: now + afterMs,
     detail: reason,
@@ -199,16 +199,16 @@ function questionAfter(
 async function stillRefused(
   run: Run,
   intent: Intent,
-  { code, doubted }: Disposition & { readonly do: 'wait' },
+  { code, maybeUsed }: Disposition & { readonly do: 'wait' },
   reason: string,
 ): Promise<Progress> {
-  if (doubted !== true) return { now: 'blocked', code, reason };
+  if (maybeUsed !== true) return { now: 'blocked', code, reason };
   if (!asksKey(run, intent)) {
     // The next run reads again, and deletes under another key.
     return closeBlocked(run, intent, { outcome: 'refused', text: reason }, code);
   }
   const question = { ...questionOf(intent), lasting: code };
-  return goOn(run, intent, { stage: { phase: 'unknown', unconfirmed: { ...doubtedKey, question } } });
+  return goOn(run, intent, { stage: { phase: 'unknown', unconfirmed: { ...maybeUsedKey, question } } });
 }
 
 /** Uses only the ids of the answer, because a replayed answer is as old as its first send. */

@@ -93,7 +93,7 @@ export async function send(
     const unconfirmed = partsOf(intent).unconfirmed;
     const stage =
       unconfirmed === undefined
-        ? ({ phase: 'waiting', ...doubtOf(intent) } as const)
+        ? ({ phase: 'waiting', ...maybeUsedOf(intent) } as const)
         : ({ phase: 'unknown', unconfirmed } as const);
     return goOn(run, intent, { stage, dueAt: deps.clock.now(), detail: result.reason });
   }
@@ -169,7 +169,7 @@ async function resendNow(run: Run, intent: Intent, half: Half): Promise<Progress
     );
   }
   const sending = await run.state.update(intent, {
-    stage: { phase: 'sending', ...(unconfirmed && { unconfirmed }), ...doubtOf(intent) },
+    stage: { phase: 'sending', ...(unconfirmed && { unconfirmed }), ...maybeUsedOf(intent) },
     sends: intent.sends + 1,
     ...sentNow(run),
   });
@@ -199,6 +199,6 @@ function endWithServer(run: Run, intent: Intent): Promise<Progress> {
   return close(run, intent, { outcome: 'absent', text: reason });
 }
 
-function doubtOf(intent: Intent): { readonly because?: 'key_doubted' } {
-  return partsOf(intent).because === 'key_doubted' ? { because: 'key_doubted' } : {};
+function maybeUsedOf(intent: Intent): { readonly because?: 'key_maybe_used' } {
+  return partsOf(intent).because === 'key_maybe_used' ? { because: 'key_maybe_used' } : {};
 }

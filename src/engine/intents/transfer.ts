@@ -3,14 +3,7 @@ import { namedAddress } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
 import { nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf, isAddress } from '../../core/kind-facts.ts';
-import {
-  type CommandStep,
-  edit,
-  giveScope,
-  type Remedy,
-  run as runs,
-  wayToForget,
-} from '../../core/remedy.ts';
+import { type CommandStep, command, edit, giveScope, type Remedy, wayToForget } from '../../core/remedy.ts';
 import type { TaskId } from '../../core/resources.ts';
 import type { Binding, Facts, InPhase, Intent, StateChange } from '../../core/state.ts';
 import { attributionOf, identityChanged, isAnother, makerOf, ownerOf } from '../claims/claims.ts';
@@ -281,10 +274,10 @@ async function refuse(run: Run, intent: Intent, own: Binding, foreign: string): 
   const reason = `another spec of this project, or an earlier state, used the idempotency key of ${key} before, and ${foreign}`;
   const { changes } = answeredWith(run, own, foundUnder(run, key), key);
   await close(run, intent, { outcome: 'void', because: 'found', text: reason }, { changes });
-  const adopt = runs('adopt', [key, id], { when: 'if the resource belongs to this spec' });
+  const adopt = command('adopt', [key, id], { when: 'if the resource belongs to this spec' });
   const owner = ownerOf(run, own)?.key;
   const isDeclared = owner !== undefined && run.world.subjects.get(owner)?.desired !== undefined;
-  const remedies = [giveScope(), isDeclared ? afterRelease(run, owner, runs('adopt', [key, id])) : adopt];
+  const remedies = [giveScope(), isDeclared ? afterRelease(run, owner, command('adopt', [key, id])) : adopt];
   return { now: 'blocked', code: 'key_conflict', reason, remedies };
 }
 

@@ -5,7 +5,7 @@ import { type Json, member } from '../../core/json.ts';
 import { nounOf, parseKey, type ResourceKey, retiredFrom, retiringKey, takeApart } from '../../core/keys.ts';
 import type { Seen, Subject, World } from '../../core/kind.ts';
 import { factsOf, isAddress, type KindName } from '../../core/kind-facts.ts';
-import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
+import { type CommandResult, command, result } from '../../core/remedy.ts';
 import type { Ip } from '../../core/resources.ts';
 import type { Binding, StateChange } from '../../core/state.ts';
 import { didYouMeanKey } from '../../core/suggest.ts';
@@ -40,7 +40,7 @@ export async function adoptKey(run: Run, key: ResourceKey, named: string): Promi
     throw new ConfigError(
       `${key} has an open write (${open.verb}). ${isAsked ? 'Resolve it' : 'Let it end'} first.`,
       false,
-      [isAsked ? runs('resolve', [key, '--adopt', id]) : runs('apply')],
+      [isAsked ? command('resolve', [key, '--adopt', id]) : command('apply')],
     );
   }
   refuseMalformed(subject.kind, id);
@@ -72,7 +72,7 @@ export async function adoptKey(run: Run, key: ResourceKey, named: string): Promi
   await run.state.change([...changes, ...identified(run, binding)]);
   const ignoring =
     before && factsOf(before.kind).container
-      ? [runs('ignore', [before.id], { when: `if this spec shall no longer manage server ${before.id}` })]
+      ? [command('ignore', [before.id], { when: `if this spec shall no longer manage server ${before.id}` })]
       : [];
   const text = [
     `${key} is bound to ${id}.`,
@@ -230,8 +230,8 @@ export function takenFrom(
   const maker = makerOf(run, binding);
   if (maker !== undefined)
     throw new ConfigError(`${id} was created for ${maker.key}, and the creation is still open.`, false, [
-      runs('apply'),
-      runs('resolve', [maker.key, '--abandon'], { when: 'to give up the creation' }),
+      command('apply'),
+      command('resolve', [maker.key, '--abandon'], { when: 'to give up the creation' }),
     ]);
   const owner = ownerOf(run, binding, rebound);
   if (owner === undefined) return [];
@@ -242,7 +242,7 @@ export function takenFrom(
     const { desired } = run.world.subjects.get(owner.key) ?? {};
     const isOther = `${before}, if ${owner.key} is another ${nounOf(owner.kind)}: the client area shows its id`;
     const ways = [
-      ...(desired === undefined ? [] : [runs('adopt', [owner.key, 'ID'], { when: isOther })]),
+      ...(desired === undefined ? [] : [command('adopt', [owner.key, 'ID'], { when: isOther })]),
       forgetting(run, owner.key, `to release ${id} ${before}`),
     ];
     throw new ConfigError(`${id} is already bound to ${owner.key}.`, false, ways);

@@ -2,7 +2,7 @@ import { ConfigError, NotAbsentError, TooSoonError } from '../../core/errors.ts'
 import { isUnconfirmed } from '../../core/intent.ts';
 import { nounOf } from '../../core/keys.ts';
 import type { Conclusive } from '../../core/ports.ts';
-import { run as runs } from '../../core/remedy.ts';
+import { command } from '../../core/remedy.ts';
 import type { Intent } from '../../core/state.ts';
 import { inWriteSlot } from '../intents/begin.ts';
 import { asksKey, isReplacing, keyIsFresh, questionOf } from '../intents/endings.ts';
@@ -45,7 +45,7 @@ export async function askBeforeAbsent(run: Run, intent: Intent): Promise<string>
       throw new ConfigError(
         `${key} may exist: its idempotency key was used, and the API did not show by which request.`,
         false,
-        [runs('apply')],
+        [command('apply')],
       );
     default:
       return refuseOther(run, intent, keyAnswer.answer);
@@ -55,19 +55,23 @@ export async function askBeforeAbsent(run: Run, intent: Intent): Promise<string>
 /** Records the answer that the key holds, which contradicts the operator. */
 export async function refuseOther(run: Run, intent: Intent, answer: Conclusive): Promise<never> {
   await record(run, run.intents.get(intent.key) ?? intent, answer);
-  throw existing(intent, idIn(run, intent, answer));
+  throw existsAlready(intent, idAnswered(run, intent, answer));
 }
 
 /** The error for an operator who declares a resource absent that exists. @param id `undefined`: not in the answer */
-export function existing({ key, kind }: Intent, id: string | undefined): NotAbsentError {
+export function existsAlready({ key, kind }: Intent, id: string | undefined): NotAbsentError {
   const what = id === undefined ? 'its creation was accepted' : `it is ${nounOf(kind)} ${id}`;
   return new NotAbsentError(`${key} exists: its idempotency key shows that ${what}.`, [
-    runs('apply', [], { when: `to bind it to ${key}` }),
+    command('apply', [], { when: `to bind it to ${key}` }),
   ]);
 }
 
 /** The live id in an answer to the write. The answer to the creation of a network has none. @source API §3 rule 5 */
-export function idIn(run: Run, { kind, request, preimage }: Intent, answer: Conclusive): string | undefined {
+export function idAnswered(
+  run: Run,
+  { kind, request, preimage }: Intent,
+  answer: Conclusive,
+): string | undefined {
   return run.kindOf(kind).writes.accept(answer, request, preimage).id;
 }
 
@@ -79,8 +83,8 @@ export function refuseUnended(intent: Intent): void {
     `The creation of ${key} has not ended, and ${nounOf(kind)} ${replaces} would be deleted for it.`,
     false,
     [
-      runs('apply', [], { when: 'to wait for its end' }),
-      runs('resolve', [key, '--abandon'], { when: `to keep ${nounOf(kind)} ${replaces}` }),
+      command('apply', [], { when: 'to wait for its end' }),
+      command('resolve', [key, '--abandon'], { when: `to keep ${nounOf(kind)} ${replaces}` }),
     ],
   );
 }
@@ -89,7 +93,7 @@ export function refuseUnended(intent: Intent): void {
 export function refuseUnnamed({ deps, kindOf }: Run, intent: Intent): void {
   if (intent.verb !== 'create' || intent.phase !== 'accepted' || intent.answer.id !== undefined) return;
   if (deps.clock.now() - intent.answer.at < kindOf(intent.kind).timing.deadlineMs)
-    throw existing(intent, undefined);
+    throw existsAlready(intent, undefined);
 }
 
 /** A write without an answer may take effect until its time-out and a short time after. */

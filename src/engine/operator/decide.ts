@@ -5,7 +5,7 @@ import { partsOf } from '../../core/intent.ts';
 import { nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import type { ReadPort } from '../../core/ports.ts';
-import { type CommandResult, result, run as runs } from '../../core/remedy.ts';
+import { type CommandResult, command, result } from '../../core/remedy.ts';
 import type { Answer, Binding, Intent, StateChange } from '../../core/state.ts';
 import { capitalised } from '../../core/text.ts';
 import { cameFree, releasing, waysOut } from '../../plan/open-writes.ts';
@@ -36,8 +36,8 @@ import {
 import {
   askBeforeAbsent,
   askedByKey,
-  existing,
-  idIn,
+  existsAlready,
+  idAnswered,
   refuseOther,
   refuseTooSoon,
   refuseUnended,
@@ -214,8 +214,8 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
   if (mayBeOther(intent) && (isElsewhere || declared === undefined)) return adoptLeft(run, intent, key, id);
   if (intent.verb === 'delete') {
     throw new ConfigError(`${intent.key} is being deleted, so it cannot adopt a resource.`, true, [
-      runs('resolve', [intent.key, '--absent'], { when: 'once the resource is gone' }),
-      runs('resolve', [intent.key, '--abandon'], { when: 'to give up the deletion' }),
+      command('resolve', [intent.key, '--absent'], { when: 'once the resource is gone' }),
+      command('resolve', [intent.key, '--abandon'], { when: 'to give up the deletion' }),
     ]);
   }
   if (declared?.managed === true) refuseContradiction(declared, id);
@@ -232,10 +232,10 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
   refuseUnended(intent);
   if (intent.verb === 'create') refuseTooSoon(run, intent);
   const keyAnswer = await askedByKey(run, intent);
-  if (typeof keyAnswer === 'object' && idIn(run, intent, keyAnswer.answer) !== id)
+  if (typeof keyAnswer === 'object' && idAnswered(run, intent, keyAnswer.answer) !== id)
     return refuseOther(run, intent, keyAnswer.answer);
   const made = intent.phase === 'accepted' ? intent.answer.id : undefined;
-  if (made !== undefined && made !== id) throw existing(intent, made);
+  if (made !== undefined && made !== id) throw existsAlready(intent, made);
   const { bound, remarks } = (await madeByOther(run, intent, id)) ?? (await madeAsSent(run, intent, id));
   const bindings = bindingsIn(bound);
   const rebound = new Set(bindings.map((each) => each.key));
@@ -261,7 +261,7 @@ async function usedForOld(run: Run, intent: Intent, id: string): Promise<Command
   const old = `${nounOf(kind)} ${id}`;
   if (questionOf(intent).conflict !== true)
     throw new ConfigError(`${key} is being replaced, and ${id} is the old ${nounOf(kind)}.`, false, [
-      runs('apply', [], { when: 'to end the replacement' }),
+      command('apply', [], { when: 'to end the replacement' }),
     ]);
   const text = `the operator reported that its idempotency key was used for ${old}`;
   const changes = [{ type: 'next_incarnation', key } as const];
@@ -352,7 +352,7 @@ async function absentOutcome(run: Run, intent: Intent, resent?: string): Promise
   ]);
   if (verb === 'delete' && found.verdict !== 'done') {
     throw new ConfigError(`${key} still exists, so vdcsync cannot record its deletion.`, false, [
-      runs('resolve', [key, '--abandon'], { when: 'to give up the deletion' }),
+      command('resolve', [key, '--abandon'], { when: 'to give up the deletion' }),
     ]);
   }
   const isSeen =
@@ -362,7 +362,7 @@ async function absentOutcome(run: Run, intent: Intent, resent?: string): Promise
   // A refused entry created no resource, so the live resource is another one.
   if (verb !== 'delete' && isWithoutOwner && partsOf(intent).blocked?.until !== 'file') {
     throw new ConfigError(`${key} exists: it is ${nounOf(kind)} ${found.id}.`, false, [
-      runs('resolve', [key, '--adopt', found.id]),
+      command('resolve', [key, '--adopt', found.id]),
     ]);
   }
   const remark = await askBeforeAbsent(run, intent);

@@ -14,11 +14,11 @@ import { isInside, nounOf, type ResourceKey, takeApart } from '../../core/keys.t
 import { factsOf, isAddress } from '../../core/kind-facts.ts';
 import {
   type CommandResult,
+  command,
   edit,
   idInFile,
   type Remedy,
   result,
-  run as runs,
   wayToForget,
 } from '../../core/remedy.ts';
 import type { Ip, ServerId } from '../../core/resources.ts';
@@ -134,7 +134,7 @@ function refuseManaged(run: Run, object: LiveObject, there: boolean, called = ob
   );
   if (maker?.verb === 'create') {
     const text = `${capitalised(noun)} was created for ${maker.key}, and the creation is still open.`;
-    throw new ConfigError(text, false, [runs('apply')]);
+    throw new ConfigError(text, false, [command('apply')]);
   }
   const key = run.world.keyOf(object);
   // An entry that would take the object back is not bound to it yet.
@@ -172,7 +172,7 @@ export async function forgetKey(run: Run, key: ResourceKey): Promise<CommandResu
     throw new ConfigError(
       `The state has no binding for ${key}${hint === '' ? '.' : hint}`,
       true,
-      hint === '' ? [runs('status', [], { when: 'to list the bound keys' })] : [],
+      hint === '' ? [command('status', [], { when: 'to list the bound keys' })] : [],
     );
   }
   const open = [...run.intents.values()].find((each) => each.key === key || isInside(each.key, key));
@@ -201,10 +201,10 @@ export function bindingsOf({ bindings }: Run, changes: readonly StateChange[]): 
 /** A key of the spec is released by its entry: without the binding, the next apply would create the resource again. */
 function waysToRelease(run: Run, key: ResourceKey, id: string): readonly Remedy[] {
   const desired = run.world.subjects.get(key)?.desired;
-  if (desired === undefined || takeApart(key).parent !== undefined) return [runs('forget', [key])];
+  if (desired === undefined || takeApart(key).parent !== undefined) return [command('forget', [key])];
   const set = { managed: false, id: idInFile(id) };
   return [
-    edit(key, { entry: 'replace', set, when: 'to keep the key in the spec', next: [runs('apply')] }),
+    edit(key, { entry: 'replace', set, when: 'to keep the key in the spec', next: [command('apply')] }),
     forgetting(run, key, 'to remove the key from the spec'),
   ];
 }
@@ -302,7 +302,7 @@ function refuseAddress(run: Run, address: string, also: readonly number[]): void
     throw new ConfigError(
       `Address ${address} belongs to the ignored server ${server}, and is ignored with it.`,
       false,
-      [runs('ignore', ['--undo', server], { when: 'for both' })],
+      [command('ignore', ['--undo', server], { when: 'for both' })],
     );
   refuseDeclared(`address ${address}`, run.world.keyOf(addressObject(live?.id ?? '')));
 }
@@ -322,7 +322,7 @@ function refuseDeclared(noun: string, key: string | undefined): void {
 
 function notIgnored(noun: string): ConfigError {
   return new ConfigError(`${capitalised(noun)} is not ignored.`, false, [
-    runs('status', [], { when: 'to list the ignored resources' }),
+    command('status', [], { when: 'to list the ignored resources' }),
   ]);
 }
 

@@ -8,7 +8,7 @@ import { canonicalJson, digestOf } from '../../core/json.ts';
 import { type ResourceKey, retiredFrom } from '../../core/keys.ts';
 import { type Change, type Operation, operationId, type Plan } from '../../core/plan.ts';
 import type { ApplyReport } from '../../core/progress.ts';
-import { type CommandResult, result, run } from '../../core/remedy.ts';
+import { type CommandResult, command, result } from '../../core/remedy.ts';
 import type { Intent, StateStore } from '../../core/state.ts';
 import type { Prices } from '../../plan/totals.ts';
 import type { Run } from '../run.ts';
@@ -173,7 +173,7 @@ export async function approvePlan(store: Store, digest: string, now: number): Pr
       `No plan ${digest} waits for approval: the spec or the project may have changed since that plan.`,
       false,
       [
-        run('approve', [shortDigest(wait.digest)], {
+        command('approve', [shortDigest(wait.digest)], {
           when: 'after you have reviewed the plan that waits now',
         }),
       ],
@@ -259,7 +259,7 @@ export function refuseStale(plan: Plan, saved: Plan): void {
       : `. Other operations result now for ${others.slice(0, 5).join(', ')}${others.length > 5 ? ' and more' : ''}`;
   throw new PlanStaleError(
     `The saved plan no longer fits: the project or the spec has changed since${where}.`,
-    { remedies: [run('plan', ['--out', 'FILE'], { when: 'to save a new plan' })] },
+    { remedies: [command('plan', ['--out', 'FILE'], { when: 'to save a new plan' })] },
   );
 }
 

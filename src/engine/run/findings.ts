@@ -4,7 +4,7 @@ import { parseKey, type ResourceKey } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
 import { type Blocked, blockedName, type Operation, type Plan } from '../../core/plan.ts';
 import type { OperationResult } from '../../core/progress.ts';
-import { outside, type Remedy, run as runs } from '../../core/remedy.ts';
+import { command, outside, type Remedy } from '../../core/remedy.ts';
 import type { Intent, StateStore } from '../../core/state.ts';
 import { adoption, waysOut } from '../../plan/open-writes.ts';
 import { isSelected } from '../../plan/order.ts';
@@ -201,7 +201,7 @@ export function furtherBlocked(
     // A diff knows nothing of writes in flight: a resource that this write created appears unmanaged to the diff.
     const better = open === undefined || open.phase === 'blocked' ? planned.get(key) : undefined;
     if (outcome !== 'blocked' || better !== undefined) return [];
-    const again = runs(destroy ? 'destroy' : 'apply');
+    const again = command(destroy ? 'destroy' : 'apply');
     const cause = firstOf(run, { key, verb, code });
     const next =
       cause === undefined ? { ...again, when: 'once the cause is gone' } : outside(cause, { next: [again] });
@@ -258,7 +258,7 @@ function otherUnresolved(run: Run, { key, verb }: Pick<Noted, 'key' | 'verb'>): 
 
 function endingIt({ world }: Run, open: Intent | undefined): readonly Remedy[] {
   if (open === undefined || open.phase === 'waiting') return [];
-  const giveUp = (when: string) => runs('resolve', [open.key, '--abandon'], { when });
+  const giveUp = (when: string) => command('resolve', [open.key, '--abandon'], { when });
   if (open.verb === 'delete') return [giveUp('to give up the deletion; it may still have its effect')];
   const adopt =
     open.verb === 'create' && !isReplacing(open)

@@ -6,7 +6,7 @@ import { nounOf, type ResourceKey } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
 import { endsExposure, type Operation } from '../../core/plan.ts';
-import { giveScope, run as runs, settleFirst } from '../../core/remedy.ts';
+import { command, giveScope, settleFirst } from '../../core/remedy.ts';
 import type { StateChange } from '../../core/state.ts';
 import { isAccountedFor, neverWas, perhapsMadeAs } from '../../plan/moved-from.ts';
 import { restsOn, successorsOf } from '../../plan/order.ts';
@@ -174,7 +174,7 @@ function foundForOther(key: ResourceKey, earlier: ResourceKey, detail = ''): Tur
     now: 'blocked',
     code: 'key_conflict',
     reason: `${earlier} is an earlier key of ${key}: a resource that this spec does not manage was ${detail}`,
-    remedies: [giveScope(), runs('adopt', [key, 'ID'], { when: 'if the resource belongs to this spec' })],
+    remedies: [giveScope(), command('adopt', [key, 'ID'], { when: 'if the resource belongs to this spec' })],
   };
 }
 

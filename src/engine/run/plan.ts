@@ -15,7 +15,7 @@ import {
   type Proofs,
 } from '../../core/plan.ts';
 import type { OperationResult } from '../../core/progress.ts';
-import { outside, paying, run as runs } from '../../core/remedy.ts';
+import { command, outside, paying } from '../../core/remedy.ts';
 import type { StateChange } from '../../core/state.ts';
 import { traced } from '../../core/work.ts';
 import { predecessorHolding } from '../../core/world.ts';
@@ -98,7 +98,7 @@ async function withRecovery(
   return Promise.all(
     blocked.map(async (each) =>
       (await isAskedFirst(each))
-        ? { ...each, remedies: [runs('apply', [], { when: ifLost }), ...each.remedies] }
+        ? { ...each, remedies: [command('apply', [], { when: ifLost }), ...each.remedies] }
         : each,
     ),
   );
@@ -311,7 +311,7 @@ export function unshownResults(unshown: readonly Operation[]): readonly Operatio
     outcome: 'blocked',
     code: 'not_shown',
     detail: `the resource would ${what(operation)}, and the first plan of this run did not show that`,
-    remedies: [runs('apply')],
+    remedies: [command('apply')],
     durationMs: 0,
   }));
 }
@@ -383,7 +383,7 @@ function blockedBy(
     );
   }
   const status = result.type === 'answer' ? result.status : 0;
-  const again = runs('plan', ['--prove']);
+  const again = command('plan', ['--prove']);
   const remedy =
     status === 402
       ? outside(paying, { next: [again] })

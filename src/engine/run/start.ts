@@ -133,7 +133,7 @@ async function load({ store, hidden }: EngineDeps, file: Desired, destroy: boole
     intents,
   );
   const flagged = (binding: Binding) => (destroy ? flaggedBy(binding, asked) : binding);
-  const { moves, held: waitingMoves } = movesOf(asked, stored, intents);
+  const { moves, waiting: waitingMoves } = movesOf(asked, stored, intents);
   const bindings = new Map(
     [...movedBindings(stored, moves)].map(([key, binding]) => [key, flagged(binding)]),
   );

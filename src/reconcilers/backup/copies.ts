@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { childKey, type ResourceKey } from '../../core/keys.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';
 import type { Change, Warning } from '../../core/plan.ts';
-import { run } from '../../core/remedy.ts';
+import { command } from '../../core/remedy.ts';
 import type { Backup } from '../../core/resources.ts';
 import type { Binding } from '../../core/state.ts';
 import { durationPattern } from '../../core/time.ts';
@@ -60,7 +60,7 @@ function diffMissing(
     return { verdict: { verdict: 'release', gone: true, reason } };
   }
   const message = `the list of backups lacks ${id}, but the list may be incomplete: vdcsync assumes that the backup exists`;
-  const remedies = [run('forget', [key], { when: 'if the backup no longer exists' })];
+  const remedies = [command('forget', [key], { when: 'if the backup no longer exists' })];
   return { ...unchanged, warnings: [{ code: 'backup_not_listed', key, message, remedies }] };
 }
 

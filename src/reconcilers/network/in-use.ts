@@ -71,7 +71,7 @@ export function interfacesLeaving(
   if (world.subjects.get(server)?.desired?.managed !== true) return undefined;
   if (world.profile.operations.remove_network_interface === undefined) return undefined;
   const seen = world.observed.get(server);
-  const inside = (seen?.cards ?? []).filter((each) => String(each.network_id) === id && !each.public);
+  const inside = (seen?.interfaces ?? []).filter((each) => String(each.network_id) === id && !each.public);
   const keys = world.childrenOf(server).flatMap(({ key, kind, desired, binding }) => {
     const bound = inside.some((each) => each.id === binding?.id);
     return kind === 'network_interface' && desired === undefined && bound ? [key] : [];

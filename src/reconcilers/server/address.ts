@@ -5,7 +5,7 @@ import { childKey, type ResourceKey, retiredFrom, retiringKey } from '../../core
 import type { Diff, Subject, World } from '../../core/kind.ts';
 import { type Operation, type OperationId, operationId, type Warning } from '../../core/plan.ts';
 import type { StaleReads, WriteRequest } from '../../core/ports.ts';
-import { edit, outside, type Remedy, run, settleFirst } from '../../core/remedy.ts';
+import { command, edit, outside, type Remedy, settleFirst } from '../../core/remedy.ts';
 import type { Ip } from '../../core/resources.ts';
 import { formerAddress, holderOf, isGivenUp, isKept, poolOf } from '../address-pool.ts';
 import { priceOfAddress } from '../prices.ts';
@@ -53,7 +53,7 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
     }
     const called = owner === undefined ? `server ${holder}` : `${owner} (server ${holder})`;
     const when = `if server ${holder} is ${key}: see the client area`;
-    const adopt = run('adopt', [key, holder], { when });
+    const adopt = command('adopt', [key, holder], { when });
     return {
       code: 'address_in_use',
       reason: `${ipKey} (${live?.address}) is attached to ${called}`,

@@ -3,7 +3,7 @@ import { namedAddress } from '../../core/desired.ts';
 import { childKey, type ResourceKey, retiredFrom } from '../../core/keys.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';
 import type { Change, Verb, Warning } from '../../core/plan.ts';
-import { edit, outside, run } from '../../core/remedy.ts';
+import { command, edit, outside } from '../../core/remedy.ts';
 import { restoring } from '../../core/restoring.ts';
 import { flowYaml } from '../../core/text.ts';
 import { predecessorHolding } from '../../core/world.ts';
@@ -176,7 +176,7 @@ function leftByFailed({ key, binding }: Subject, successor: ResourceKey, failed:
   const reason = `a failed write left server ${id}, which may not work: ${failed}. ${successor} still has its old server`;
   return blocking('delete', 'tainted', reason, [
     outside(`delete server ${id} in the client area`, { about: [id] }),
-    run('forget', [key], { when: 'to keep it, no longer managed and still billed' }),
+    command('forget', [key], { when: 'to keep it, no longer managed and still billed' }),
   ]);
 }
 

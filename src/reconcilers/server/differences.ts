@@ -4,7 +4,7 @@ import { member } from '../../core/json.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import type { Subject, World } from '../../core/kind.ts';
 import type { Change } from '../../core/plan.ts';
-import { edit, outside, run, settleFirst } from '../../core/remedy.ts';
+import { command, edit, outside, settleFirst } from '../../core/remedy.ts';
 import { holderOf } from '../address-pool.ts';
 import { renaming } from '../unique-names.ts';
 import { addressOf } from './address.ts';
@@ -123,7 +123,7 @@ export function exchangeProblem(key: ResourceKey, world: World): BodyProblem | u
           }),
           outside('run `vdcsync apply` until it converges'),
           edit(first, { set: { public_ipv4: wanted } }),
-          run('apply'),
+          command('apply'),
         ],
       }),
     ],

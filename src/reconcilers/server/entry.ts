@@ -14,7 +14,7 @@ export type ServerEntry = Readonly<z.infer<typeof serverSchema>> &
  * undocumented reads, they count as well, and show the fields to compare.
  */
 export interface ServerObserved extends Seen {
-  readonly cards: readonly NetworkInterface[] | undefined;
+  readonly interfaces: readonly NetworkInterface[] | undefined;
   readonly addresses: readonly Ip[];
   /** The server in the profile's reads. */
   readonly shown: Server | undefined;

@@ -3,7 +3,7 @@ import { type Json, member } from '../../core/json.ts';
 import type { Diff, Price, Subject, World } from '../../core/kind.ts';
 import type { Change, Operation, Spend, Warning } from '../../core/plan.ts';
 import type { WriteRequest } from '../../core/ports.ts';
-import { edit, outside, type Remedy, remedyText, run } from '../../core/remedy.ts';
+import { command, edit, outside, type Remedy, remedyText } from '../../core/remedy.ts';
 import type { Server, ServerType } from '../../core/resources.ts';
 import { restoring } from '../../core/restoring.ts';
 import type { Binding } from '../../core/state.ts';
@@ -259,7 +259,7 @@ function wordsLacking(subject: Subject<ServerEntry>): Remedy | undefined {
 /** The command by which an operator confirms values that are only believed. */
 function confirmingValues({ key, binding }: Subject, changes: readonly Change[]): Remedy {
   const when = `if the server has all values of the spec. If not: first ${remedyText(restoring(changes, key))}, adopt, and then edit the spec again`;
-  return run('adopt', [key, binding?.id ?? 'ID'], { when });
+  return command('adopt', [key, binding?.id ?? 'ID'], { when });
 }
 
 /** Whether this state has sent, or an operator has confirmed, all fields that decide the price. */

@@ -3,7 +3,7 @@ import { member } from '../../core/json.ts';
 import { childKey } from '../../core/keys.ts';
 import type { Subject } from '../../core/kind.ts';
 import type { Change, Warning } from '../../core/plan.ts';
-import { edit, run } from '../../core/remedy.ts';
+import { command, edit } from '../../core/remedy.ts';
 import { predecessorHolding } from '../../core/world.ts';
 import { ownAddress } from '../address-pool.ts';
 import { chosen } from '../verdicts.ts';
@@ -95,7 +95,7 @@ export function unchecked(subject: Subject<ServerEntry>, live: ServerObserved): 
   const hint = live.shown === undefined ? '. `read_server` in the API profile may show its size' : '';
   const message = `this state did not create server ${live.id}, and the API does not show its ${names}: vdcsync assumes the values in the spec${edits}${hint}`;
   const remedies = [
-    run('adopt', [subject.key, live.id ?? 'ID'], { when: 'if the client area shows these values' }),
+    command('adopt', [subject.key, live.id ?? 'ID'], { when: 'if the client area shows these values' }),
     edit(subject.key, {
       choose: chosen(fields),
       when: 'if the client area shows other values; an entry with `id:` may omit them',
@@ -145,7 +145,7 @@ function surplusInterfaces({ subject, live, world }: Existing): Warning[] {
     world.profile.operations.remove_network_interface === undefined
       ? 'The API does not document how to remove it: remove it in the client area, or add its network to the entry'
       : 'This state did not add it, so vdcsync does not remove it. To remove it, add its network to the entry, apply, and remove the network from the entry again';
-  return (live.cards ?? [])
+  return (live.interfaces ?? [])
     .filter((each) => !each.public && each.network_id !== null && !wanted.has(String(each.network_id)))
     .filter(({ id }) => !added.has(id))
     .map((networkInterface) => ({

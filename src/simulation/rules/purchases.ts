@@ -227,8 +227,8 @@ export class Purchases {
     // A later request of another state may have had the key of the first one, and another network.
     const networkOf = ({ id }: Execution) => {
       const [server, card] = (id ?? '').split('/');
-      const { cards } = projectOf(this.#truth).servers.find((each) => String(each.id) === server) ?? {};
-      return cards?.find((each) => each.id === card)?.networkId;
+      const { interfaces } = projectOf(this.#truth).servers.find((each) => String(each.id) === server) ?? {};
+      return interfaces?.find((each) => each.id === card)?.networkId;
     };
     return first.id !== execution.id && networkOf(first) === networkOf(execution);
   }

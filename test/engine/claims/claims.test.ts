@@ -192,7 +192,7 @@ describe('src/engine/claims/claims.ts: the register', () => {
   const once = ['since 60 s', 'interfaces 9'];
   const inNetwork = (id: number) => ({
     ...{ claims: [], bindings: [bound('servers.web', '1')] },
-    observed: { 'servers.web': { id: '1', cards: [card(id)] } },
+    observed: { 'servers.web': { id: '1', interfaces: [card(id)] } },
   });
   const counted = { network: 'n', servers: 1 };
   const gone = absent();
@@ -241,7 +241,7 @@ const text = (change: StateChange) => {
   const by = 'by' in holder ? ` by ${holder.by}` : '';
   const former = holder.is === 'released' ? [holder.formerKey, ...(holder.formerKeys ?? [])] : [];
   const of = former.length === 0 ? '' : ` of ${former.join(', ')}`;
-  const missed = each.missedAt === undefined ? '' : ` missed ${(now - each.missedAt) / hour}`;
+  const missed = each.firstMissingAt === undefined ? '' : ` missed ${(now - each.firstMissingAt) / hour}`;
   const inside = each.parentId === undefined ? '' : ` in ${each.parentId}`;
   const since = each.at === now ? '' : ' before';
   const address = each.identity.address === undefined ? '' : ` ${each.identity.address}`;
@@ -307,7 +307,7 @@ describe('src/engine/claims/claims.ts: the claims of a plan', () => {
     ...{ claims: [], ips: [ip(51)], spec: 'ips: {a: {}}\n' },
     bindings: [bound('ips.a', '51')],
   };
-  const hidden = { bindings: [old], observed: { 'servers.web': { id: '1', cards: [] } } };
+  const hidden = { bindings: [old], observed: { 'servers.web': { id: '1', interfaces: [] } } };
   const asks = (code: string) => ({ blocked: [{ key: 'ips.a', code }] });
   const isNew = { claims: [] };
   test.each<[string, Given, object, boolean, readonly string[]]>([
@@ -334,7 +334,7 @@ describe('src/engine/claims/claims.ts: the claims of a plan', () => {
     expect(asked).toEqual(reads);
   });
 
-  const missed = (hours: number, more: object = {}) => ({ missedAt: now - hours * hour, ...more });
+  const missed = (hours: number, more: object = {}) => ({ firstMissingAt: now - hours * hour, ...more });
   const found = { is: 'found', key: 'servers.web' };
   const address = { claims: [onAddress('7', missed(1))] };
   const server = { claims: [claim('server', '9', missed(1))] };

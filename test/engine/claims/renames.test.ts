@@ -133,7 +133,7 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
       'servers.b waits for ',
     ],
   ])('a move waits because of %s', (_name, entries, names, open, expected) => {
-    const { moves, held } = movesOf(file(...entries), boundTo(...names), openOf(...open));
+    const { moves, waiting: held } = movesOf(file(...entries), boundTo(...names), openOf(...open));
     expect(held.map(({ blocked, waitsFor }) => `${blocked.key} waits for ${waitsFor.join()}`)).toEqual(
       expected === undefined ? [] : [expected],
     );
@@ -152,14 +152,14 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
       'networks.n networks.o servers.a servers.b',
     ],
   ])('a waiting move blocks each connected move: %s', (_name, entries, names, open, moved, waiting) => {
-    const { moves, held } = movesOf(file(...entries), boundTo(...names), openOf(open));
+    const { moves, waiting: held } = movesOf(file(...entries), boundTo(...names), openOf(open));
     expect(moves.map(arrow).join()).toBe(moved);
     expect(held[0]?.keys).toEqual(new Set(waiting.split(' ')));
   });
 
   test('an open write does not block an entry that is not moved', () => {
     for (const entry of ['ips.b<ips.gone', 'ips.b'])
-      expect(movesOf(file(entry), boundTo('ips.a'), openOf('ips.b')).held).toEqual([]);
+      expect(movesOf(file(entry), boundTo('ips.a'), openOf('ips.b')).waiting).toEqual([]);
   });
 
   test.each([
@@ -173,7 +173,7 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
       parentId: '9',
     };
     const bindings = boundTo('servers.a', ...names).set(key('servers.b.public_ipv4'), address as Binding);
-    const { moves, held } = movesOf(file('servers.b<servers.a'), bindings, new Map());
+    const { moves, waiting: held } = movesOf(file('servers.b<servers.a'), bindings, new Map());
     expect(held).toEqual([]);
     expect(moves.map(arrow)).toContain(`servers.b.public_ipv4 > ${aside}.public_ipv4`);
     const left = [...movedBindings(bindings, moves).values()].filter(({ orphaned }) => orphaned);
@@ -190,7 +190,7 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
   test('a rename waits for an open write of its keys, and asks about no binding meanwhile', () => {
     const bindings = boundTo('servers.a', 'servers.b');
     const codes = (open: string) =>
-      movesOf(file('servers.b<servers.a'), bindings, openOf(open)).held.map(({ blocked }) => blocked.code);
+      movesOf(file('servers.b<servers.a'), bindings, openOf(open)).waiting.map(({ blocked }) => blocked.code);
     expect(codes('servers.b')).toEqual(['moved_in_flight']);
     expect(codes('servers.z')).toEqual(['moved_onto_bound']);
   });
@@ -223,7 +223,7 @@ describe('src/engine/claims/moves.ts: the moves of a spec', () => {
   });
 
   test('a bound new key has two remedies, and an open write has one', () => {
-    const [onto] = movesOf(file('ips.b<ips.a'), boundTo('ips.a', 'ips.b'), new Map()).held;
+    const [onto] = movesOf(file('ips.b<ips.a'), boundTo('ips.a', 'ips.b'), new Map()).waiting;
     expect(onto?.blocked).toMatchObject({ verb: 'update', code: 'moved_onto_bound' });
     const ways = [
       'vdcsync forget ips.a (to keep its resource, no longer managed and still billed)',

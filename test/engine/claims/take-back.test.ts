@@ -103,7 +103,7 @@ describe('src/engine/claims/line.ts: a retiring server as the spec asks for it',
             exchanged[1],
             { from: 'servers.web~2001.firewall', to: 'servers.web.firewall' },
           ],
-          held: [],
+          waiting: [],
         },
         'refresh undefined',
       ],
@@ -203,7 +203,7 @@ describe('src/engine/claims/line.ts: a retiring server as the spec asks for it',
     const { isHeld, calls } = await taken({ intents: [intent] });
 
     expect(isHeld).toBe(waits);
-    expect(calls[0]).toMatchObject(waits ? { moves: [], held: [{}] } : { moves: exchanged, held: [] });
+    expect(calls[0]).toMatchObject(waits ? { moves: [], waiting: [{}] } : { moves: exchanged, waiting: [] });
     expect(calls).toHaveLength(waits ? 1 : 2);
   });
 });
@@ -220,7 +220,7 @@ describe('src/engine/claims/line.ts: an operator gives a key back', () => {
     );
 
   test('to a retiring server, and the present server retires', async () => {
-    expect(await given({})).toEqual({ id: '2002', calls: [{ moves: exchanged, held: [] }, 'kept'] });
+    expect(await given({})).toEqual({ id: '2002', calls: [{ moves: exchanged, waiting: [] }, 'kept'] });
     expect((await given({ bindings: [one] })).id).toBeUndefined();
     expect((await given({ size: 'third' })).id).toBe('2002');
     expect((await given({ size: 'large', bindings: [two] })).id).toBe('2002');

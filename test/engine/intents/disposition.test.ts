@@ -18,7 +18,7 @@ const lost = (stage: 'asking' | 'taken' = 'asking', why: Unconfirmed['why'] = 'l
 });
 const purchase: SentFacts = { verb: 'create', asks: true };
 const lostPurchase: SentFacts = { ...purchase, unconfirmed: lost() };
-const doubtedPurchase: SentFacts = { ...purchase, doubted: true };
+const maybeUsedPurchase: SentFacts = { ...purchase, maybeUsed: true };
 const update: SentFacts = { verb: 'update', asks: false };
 const lostUpdate: SentFacts = { ...update, unconfirmed: lost() };
 const deletion: SentFacts = { verb: 'delete', asks: false };
@@ -43,7 +43,7 @@ const waits = (code: string, afterMs: number) => ({ do: 'wait', afterMs, code })
 const paused = (pause: string, later: string) => ({ ...refused('no', 'replan'), pause, later });
 /** 5 s twice doubled, and half of a tenth. */
 const busy = 20_000 * 1.05;
-const doubts = (code: string) => ({ ...waits(code, busy), doubted: true });
+const doubts = (code: string) => ({ ...waits(code, busy), maybeUsed: true });
 const accepts = (breach?: string) => ({ do: 'accept', task: null, ...(breach && { breach }) });
 const holds = (pause: string, later: string) => ({ do: 'hold', code: 'no', pause, later });
 const conflicts = { ...resent('conflict', 'asking'), conflict: true };
@@ -76,7 +76,7 @@ describe('src/engine/intents/outcome.ts: the step after an answer', () => {
     ['504 to an update', said(504), update, looks('gateway_error')],
     ['429', said(429), purchase, waits('rate_limit_exceeded', 0)],
     ['429 to a lost purchase', said(429), lostPurchase, waits('rate_limit_exceeded', 0)],
-    ['429 under an unconfirmed key', said(429), doubtedPurchase, waits('rate_limit_exceeded', 0)],
+    ['429 under an unconfirmed key', said(429), maybeUsedPurchase, waits('rate_limit_exceeded', 0)],
     ['429 to a lost update', said(429), lostUpdate, waits('rate_limit_exceeded', 0)],
     ['429 of one token', said(429, { ofToken: true }), purchase, waits('rate_limit_exceeded', 0)],
     ['a replayed 429', said(429, { replayed: true, code: 'slow' }), purchase, refused('slow', 'now')],
@@ -90,8 +90,13 @@ describe('src/engine/intents/outcome.ts: the step after an answer', () => {
     ['409 without a code', said(409), purchase, doubts('http_409')],
     ['409 that names a parameter', coded(409, 'odd', field('idempotency_key')), purchase, doubts('odd')],
     ['no capacity', coded(409, 'no_gpu_capacity'), purchase, { do: 'next_preference' }],
-    ['no capacity, key unsure', coded(409, 'no_gpu_capacity'), doubtedPurchase, resent('conflict', 'asking')],
-    ['409 under an unconfirmed key', coded(409, 'odd'), doubtedPurchase, doubts('odd')],
+    [
+      'no capacity, key unsure',
+      coded(409, 'no_gpu_capacity'),
+      maybeUsedPurchase,
+      resent('conflict', 'asking'),
+    ],
+    ['409 under an unconfirmed key', coded(409, 'odd'), maybeUsedPurchase, doubts('odd')],
     ['401', coded(401, 'no'), purchase, paused('everything', 'everything')],
     ['402', coded(402, 'no'), purchase, paused('spending', 'spending')],
     ['a replayed 402', replayed(402), purchase, refused('no', 'now')],
@@ -132,10 +137,10 @@ describe('src/engine/intents/outcome.ts: the step after an answer', () => {
     ['422 for a field to a lost purchase', ofCores, lostPurchase, resent('refused', 'open')],
     ['422 with a time, if lost', { ...ofCores, retryAfterMs: 1 }, lostPurchase, resent('refused', 'open')],
     ['404 to a lost purchase', coded(404, 'server_busy'), lostPurchase, resent('refused', 'open')],
-    ['422 under an unconfirmed key', ofCores, doubtedPurchase, resent('conflict', 'asking')],
-    ['402 under an unconfirmed key', coded(402, 'no'), doubtedPurchase, holds('spending', 'spending')],
-    ['a replayed refusal under an unconfirmed key', replayed(422), doubtedPurchase, refused('no', 'now')],
-    ['422 to an update, key unsure', coded(422, 'no'), { ...update, doubted: true }, refused('no', 'file')],
+    ['422 under an unconfirmed key', ofCores, maybeUsedPurchase, resent('conflict', 'asking')],
+    ['402 under an unconfirmed key', coded(402, 'no'), maybeUsedPurchase, holds('spending', 'spending')],
+    ['a replayed refusal under an unconfirmed key', replayed(422), maybeUsedPurchase, refused('no', 'now')],
+    ['422 to an update, key unsure', coded(422, 'no'), { ...update, maybeUsed: true }, refused('no', 'file')],
     ['409 to a lost update', said(409), lostUpdate, looks('conflict')],
     ['422 to a lost update', said(422), lostUpdate, looks('refused')],
     ['404 to a lost deletion', said(404), { ...deletion, unconfirmed: lost() }, looks('refused')],

@@ -173,7 +173,7 @@ describe('src/engine/intents/endings.ts', () => {
     unconfirmed: { why, question: { stage: 'asking', probes: 0 } },
   });
   const wall = { kind: 'firewall', key: 'servers.x.firewall' };
-  const doubted = { phase: 'waiting', because: 'key_doubted' };
+  const doubted = { phase: 'waiting', because: 'key_maybe_used' };
   test.each([
     ['a write that was refused', {}, { now: 'closed', outcome: 'refused' }],
     ['an unconfirmed purchase', { kind: 'ip', key: 'ips.x', ...unconfirmed('lost') }, { now: 'blocked' }],

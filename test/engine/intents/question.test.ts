@@ -2,12 +2,12 @@ import { describe, expect, test } from 'vitest';
 import type { Intent, WhyUnknown } from '../../../src/core/state.ts';
 import {
   asksKey,
-  doubtedKey,
   isReplacing,
   isReplay,
   isServerError,
   isSettledByKey,
   keyIsFresh,
+  maybeUsedKey,
   questionOf,
   sentNow,
   sinceSentMs,
@@ -119,7 +119,7 @@ describe('src/engine/intents/endings.ts', () => {
 
   test('a question without an answer begins with no probe', () => {
     expect(questionOf({ phase: 'sending' } as Intent)).toEqual({ stage: 'asking', probes: 0 });
-    expect(doubtedKey).toEqual({ why: 'conflict', question: unasked });
+    expect(maybeUsedKey).toEqual({ why: 'conflict', question: unasked });
     const question = { stage: 'taken', probes: 3 } as const;
     expect(questionOf({ phase: 'unknown', unconfirmed: { why: 'lost', question } } as Intent)).toBe(question);
   });

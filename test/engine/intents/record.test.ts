@@ -19,7 +19,7 @@ const put = { key: 'servers.x.firewall', kind: 'firewall', verb: 'update' };
 const unsent: WriteResult = { type: 'unsent', reason: '' };
 const unreadable = said(200, { malformed: 'x' });
 const refusal = said(422, { code: 'no' });
-const doubted = { phase: 'waiting', because: 'key_doubted' };
+const doubted = { phase: 'waiting', because: 'key_maybe_used' };
 const remove = { verb: 'delete', request: { name: 'delete_network', path: { id: 1 } } };
 
 /** The progress after the result of a send, and all that it records. */

@@ -312,7 +312,7 @@ describe('src/engine/run/recover.ts', () => {
   const counted = { id: 3, name: 'n', server_count: 1 };
   const isPart = {
     bindings: { 'servers.web': '9' },
-    observed: { 'servers.web': { id: '9', cards: [], addresses: [] } },
+    observed: { 'servers.web': { id: '9', interfaces: [], addresses: [] } },
   };
   const leaving = (more: object = {}) => ({
     ips: [],

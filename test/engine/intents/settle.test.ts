@@ -146,7 +146,12 @@ describe('src/engine/intents/settle.ts', () => {
   test.each([
     ['key_too_old', {}, { ageMs: 24 * hour }, 'key_too_old'],
     ['no_capacity', { because: 'no_capacity' }, { ageMs: 24 * hour }, 'no_capacity'],
-    ['key_too_old, with an unconfirmed key', { because: 'key_doubted' }, { ageMs: 24 * hour }, 'key_too_old'],
+    [
+      'key_too_old, with an unconfirmed key',
+      { because: 'key_maybe_used' },
+      { ageMs: 24 * hour },
+      'key_too_old',
+    ],
   ])('a waiting write takes a new key: %s', async (_name, more, given, because) => {
     const { step, sent, ends } = wanting(given);
     expect(await step(waiting(more))).toMatchObject({ now: 'closed', retryAfterMs: 0 });
@@ -367,7 +372,7 @@ describe('src/engine/intents/settle.ts', () => {
     ['another owner', () => true, false, 'waiting'],
   ])('a send with %s', async (_name, isValid, isOwned, phase) => {
     const { run, sent, recorded } = running({ isOwned });
-    const intent = intentOf({ idempotencyKey: 'key-1', because: 'key_doubted' });
+    const intent = intentOf({ idempotencyKey: 'key-1', because: 'key_maybe_used' });
     await send(run, intent, 't', isValid);
     expect(sent).toEqual([[intent.request, 'key-1', 't']]);
     expect(recorded[0]?.stage).toMatchObject({ phase });
@@ -379,8 +384,8 @@ describe('src/engine/intents/settle.ts', () => {
     const unconfirmed = { why: 'lost', question: { stage: 'taken', probes: 0 } };
     for (const [given, stage] of [
       [
-        { phase: 'waiting', because: 'key_doubted' },
-        { phase: 'waiting', because: 'key_doubted' },
+        { phase: 'waiting', because: 'key_maybe_used' },
+        { phase: 'waiting', because: 'key_maybe_used' },
       ],
       [{ phase: 'waiting' }, { phase: 'waiting' }],
       [

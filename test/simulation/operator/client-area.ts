@@ -31,7 +31,7 @@ export async function leave({ stage, controller }: Operator, { key }: Blocked): 
   const network = bindings.find((each) => each.key === key);
   stage.trace.add('op', `removes all servers from ${key} in the client area`);
   for (const server of stage.project.servers)
-    server.cards = server.cards.filter(({ networkId }) => String(networkId) !== network?.id);
+    server.interfaces = server.interfaces.filter(({ networkId }) => String(networkId) !== network?.id);
   showChange(stage);
 }
 
