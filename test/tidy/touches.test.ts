@@ -30,8 +30,15 @@ function namesIn(path: string): ReadonlySet<string> {
   const names = new Set<string>();
   const visit = (node: ts.Node): void => {
     if (ts.isPropertyAccessExpression(node) && isStandard(node.getText())) return;
-    // A message may propose any command.
-    if (ts.isStringLiteralLike(node) && ts.isCallExpression(node.parent) && isAdvice(node.parent)) return;
+    // A message may propose any command. The commands themselves are in one file.
+    const isCommands = path === 'cli/program.ts';
+    if (
+      !isCommands &&
+      ts.isStringLiteralLike(node) &&
+      ts.isCallExpression(node.parent) &&
+      isAdvice(node.parent)
+    )
+      return;
     if (ts.isImportDeclaration(node)) node.importClause?.forEachChild(visit);
     else if (ts.isIdentifier(node)) names.add(node.text);
     else if (ts.isStringLiteralLike(node)) names.add(node.text);
