@@ -66,9 +66,9 @@ export async function checkBill(stage: StoryStage, { box, clockWasSet, epoch }: 
     }
   }
   if (isPutBack || time.unconfirmed.length > 0) return;
-  for (const { kind, id } of world.executions)
-    if (kind === 'server' && !billed.has(`${kind} ${id}`) && !stage.rules.isHidden(String(id)))
-      stage.fail('bill', `server ${id} is metered, and is not in the bill`);
+  for (const made of world.executions)
+    if (made.kind === 'server' && !billed.has(`server ${made.id}`) && !stage.rules.isUnknown(made))
+      stage.fail('bill', `server ${made.id} is metered, and is not in the bill`);
 }
 
 /** Whether the id got another size, or the API gave it to another object, in the time of the item. */

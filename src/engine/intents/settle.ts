@@ -39,8 +39,7 @@ export async function advance(
   half: Half = {},
   halt: AbortSignal = run.signals.halt,
 ): Promise<Progress> {
-  const isOpen = intent.phase !== 'blocked' && intent.phase !== 'superseded';
-  if (isOpen && serverIsGone(run, intent)) return endWithServer(run, intent);
+  if (endsWithServer(run, intent)) return endWithServer(run, intent);
   switch (intent.phase) {
     case 'sending': {
       // The process ended between the record and the answer, so the write may have been sent.
@@ -192,11 +191,21 @@ export function serverIsGone(run: Run, { key, kind, parentId }: Intent): boolean
   return serverIdOf(run, parent) !== parentId;
 }
 
+/** A refusal of the entry also holds for the next server, and a billed resource may outlive its server. */
+function endsWithServer(run: Run, intent: Intent): boolean {
+  if (intent.phase === 'superseded' || !serverIsGone(run, intent)) return false;
+  return intent.phase !== 'blocked' || (intent.blocked.until !== 'file' && !isBilled(run, intent));
+}
+
 function endWithServer(run: Run, intent: Intent): Promise<Progress> {
   const reason = 'its server is gone';
-  if (run.kindOf(intent.kind).billing.billed && intent.phase !== 'waiting')
+  if (isBilled(run, intent) && intent.phase !== 'waiting')
     return block(run, intent, 'outcome_unknown', `${reason}, so reads cannot show the created resource`);
   return close(run, intent, { outcome: 'absent', text: reason });
+}
+
+function isBilled(run: Run, { kind }: Intent): boolean {
+  return run.kindOf(kind).billing.billed === true;
 }
 
 function maybeUsedOf(intent: Intent): { readonly because?: 'key_maybe_used' } {

@@ -93,7 +93,7 @@ export function billedTime(journal: Iterable<JournalEntry>, intents: readonly In
       }
       span.key = key;
       span.end = undefined;
-      if (intent !== undefined) span.provenAt = when.latest;
+      if (isIts) span.provenAt = when.latest;
       if (member(binding.applied, 'doubted') !== undefined) {
         span.doubtedSince ??= when.earliest;
         continue;

@@ -204,6 +204,11 @@ export class Purchases {
     );
   }
 
+  /** Whether no client can know of the resource, or could have known of it while it existed. */
+  isUnknown(made: Execution): boolean {
+    return this.#isHidden(made) || (this.#unstored.has(made) && !this.#truth.history.isLive(made));
+  }
+
   /** Its answer was lost and is not stored, and no read shows it: the default of `unconfirmed_servers`. */
   #isHidden(first: Execution): boolean {
     const { kind, id, requestId } = first;

@@ -3,6 +3,7 @@ import type { Blocked } from '../../core/plan.ts';
 import type { ProgressEvent } from '../../core/progress.ts';
 import type { Intent, StateChange } from '../../core/state.ts';
 import type { HttpRequest } from '../../core/transport.ts';
+import type { Execution } from '../../emulator/world.ts';
 import { keysAsked, type Running } from '../controller.ts';
 import type { StateWatch } from '../durable.ts';
 import { isSort } from '../resource-history.ts';
@@ -38,6 +39,9 @@ export function createRules(truth: Truth, further?: FurtherRules) {
   return {
     /** No answer showed the creation of this server, the API stored no answer under its key, and no read shows the server. */
     isHidden: (server: string) => purchases.isHiddenServer(server),
+
+    /** No client can know of the resource, or could have known of it while it existed. */
+    isUnknown: (made: Execution) => purchases.isUnknown(made),
 
     /** The run has nothing left to do. */
     converged: (running: Running) => purchases.converged(running),
