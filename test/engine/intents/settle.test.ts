@@ -348,23 +348,24 @@ describe('src/engine/intents/settle.ts', () => {
   const address = { ...inside, key: 'servers.x.public_ipv4', kind: 'ip', verb: 'delete' };
   const asksOperator = { now: 'blocked', code: 'outcome_unknown' };
   const isAbsent = { now: 'closed', outcome: 'absent' };
+  const blocked = { code: 'odd', reason: '', candidates: [] };
+  const refused = { ...blocked, until: 'file' };
+  const isBlocked = { now: 'blocked', code: 'odd' };
   const ofServer = (id: string | undefined) => ({ world: { subjects: new Map(), idOf: () => id } });
   test.each([
     ['the same', '1', inside, { now: 'again' }],
-    [
-      'gone, and the write is blocked',
-      undefined,
-      { ...inside, phase: 'blocked' },
-      { now: 'blocked', code: 'odd' },
-    ],
+    ['the same, and the write is blocked', '1', { ...inside, blocked }, isBlocked],
+    ['gone, and the write is blocked', undefined, { ...inside, blocked }, isAbsent],
+    ['gone, and the API refused the entry', undefined, { ...inside, blocked: refused }, isBlocked],
+    ['gone, and a backup is blocked', undefined, { ...backup, blocked }, isBlocked],
     ['gone, and a backup was bought', undefined, backup, asksOperator],
     ['gone, and a backup waits', undefined, { ...backup, phase: 'waiting' }, isAbsent],
     ['gone, and its address stays', undefined, address, { now: 'again' }],
     ['itself', undefined, { ...inside, key: 'servers.x', kind: 'server' }, { now: 'again' }],
   ])('the server of the write is %s', async (_name, id, write, progress) => {
-    const blocked = { code: 'odd', reason: '', candidates: [], until: 'file' };
     const { step } = running(ofServer(id));
-    expect(await step(intentOf({ phase: 'sending', blocked, ...write }))).toMatchObject(progress);
+    const phase = 'blocked' in write ? 'blocked' : 'sending';
+    expect(await step(intentOf({ phase, ...write }))).toMatchObject(progress);
   });
 
   test.each<[string, () => boolean, boolean | 'unknown', string]>([
