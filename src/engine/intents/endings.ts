@@ -240,9 +240,12 @@ export function sentNow({ deps, cache }: Run): Pick<Intent, 'lastSentAt' | 'last
 
 /** The time since the last send. A send of an earlier process counts as far as both clocks, or this process, have seen. */
 export function sinceSentMs(run: Run, { id, lastSentAt, lastSentApiAt }: Intent): number {
+  const { clock, requestTimeoutMs } = run.deps;
   const seenMs = run.stopwatch.since(id, 'sent', lastSentAt);
   if (run.stopwatch.isMarked(id, 'sent')) return seenMs;
-  return Math.max(seenMs, Math.min(run.deps.clock.now() - lastSentAt, sinceApiMs(run, lastSentApiAt)));
+  // A `Date` has whole seconds, and is as old as its answer was slow.
+  const apiMs = sinceApiMs(run, lastSentApiAt) - requestTimeoutMs - 1_000;
+  return Math.max(seenMs, Math.min(clock.now() - lastSentAt, apiMs));
 }
 
 /** The answer to a send that this state never made. */

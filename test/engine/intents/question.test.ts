@@ -25,7 +25,7 @@ describe('src/engine/intents/endings.ts', () => {
     const now = sentAt + hours * hour;
     const apiNow = apiHours === undefined ? undefined : sentAt + apiHours * hour;
     const run: unknown = {
-      deps: { clock: { now: () => now } },
+      deps: { clock: { now: () => now }, requestTimeoutMs: 29_000 },
       cache: { since: () => ({ apiNow: () => apiNow }) },
     };
     return run as Run;
@@ -48,7 +48,7 @@ describe('src/engine/intents/endings.ts', () => {
 
   test.each([
     ['by both clocks', 40, 41, 40],
-    ['by the earlier of two clocks that differ', 25 * 60, 7, 7],
+    ['by the earlier of two clocks that differ', 25 * 60, 7, 6.5],
     ['with a machine clock that was set back', -60, 50, 2],
     ['without a clock of the API', 40, undefined, 2],
   ])('the age of the send of an earlier process, %s', (_name, minutes, apiMinutes, expected) => {
