@@ -116,7 +116,7 @@ export function buildPlan(input: PlanInput): Planned {
     ...releases.flatMap(({ key, reason }): Warning[] =>
       inProgress.has(key) ? [] : [{ code: 'released', key, message: reason }],
     ),
-    ...[...inFlight.values()].flatMap(inFlightWarning),
+    ...[...inFlight.values()].flatMap((intent) => inFlightWarning(intent, world)),
     ...warningsBeside(input, { drafts, operations, missing, unsure }),
     // The state records every rename, also outside the selection.
   ].filter(({ code, key }) => code === 'moved' || isShown(key));

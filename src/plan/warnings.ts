@@ -1,6 +1,7 @@
 import { addressObject, objectName, serverObject } from '../core/claims.ts';
 import { namedAddress, wantedAddress } from '../core/desired.ts';
 import { formatDiagnostic } from '../core/errors.ts';
+import { digestOf } from '../core/json.ts';
 import {
   childKey,
   comesWithServer,
@@ -24,16 +25,20 @@ import { priceChanges } from './totals.ts';
 import { confirming, foundText } from './unconfirmed.ts';
 import { described, ignoring, isNone, isQuiet, notOurs, perhapsAbsent, type Register } from './unmanaged.ts';
 
-export function inFlightWarning(intent: Intent): Warning[] {
+export function inFlightWarning(intent: Intent, world: World): Warning[] {
   if (intent.phase === 'blocked') return [];
-  const detail = intent.detail === undefined || intent.detail === '' ? '' : ` (${intent.detail})`;
+  const { key, kind, verb, detail: given = '', replaces, basis } = intent;
+  const { desired } = world.subjects.get(key) ?? {};
+  const detail = given === '' ? '' : ` (${given})`;
   const known = intent.phase === 'accepted' ? 'is not finished' : 'is unconfirmed';
-  const next =
-    intent.replaces === undefined
-      ? ''
-      : `. Then ${nounOf(intent.kind)} ${intent.replaces} is deleted, which it replaces`;
-  const message = `an open write (${intent.verb}) of an earlier run ${known}${detail}. The next apply finishes that write first, and does not carry it out twice${next}`;
-  return [{ code: 'in_flight', key: intent.key, message }];
+  const follows =
+    digestOf(desired?.value ?? null) !== basis
+      ? '. The entry has changed since: the plan after that write shows what follows'
+      : replaces === undefined || desired?.protect
+        ? ''
+        : `. Then ${nounOf(kind)} ${replaces} is deleted, which it replaces`;
+  const message = `an open write (${verb}) of an earlier run ${known}${detail}. The next apply finishes that write first, and does not carry it out twice${follows}`;
+  return [{ code: 'in_flight', key, message }];
 }
 
 export function movedWarnings(

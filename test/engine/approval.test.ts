@@ -143,4 +143,46 @@ describe('src/engine/run/approval.ts', () => {
     expect((await reconcile(made, edited)).report.outcome).toBe('converged');
     expect(made.project.servers.map(({ id }) => id)).not.toEqual([before?.id]);
   });
+
+  const operation = (key: string, more: object = {}) => ({
+    id: `delete:${key}`,
+    key,
+    verb: 'delete',
+    changes: [],
+    ...more,
+  });
+  const planOf = (...operations: readonly object[]) =>
+    ({
+      digest: `sha256:${'1'.repeat(64)}`,
+      operations,
+      summary: { replace: 0 },
+      cost: { known_monthly_delta: '0' },
+    }) as never;
+  const settingsOf = (approval: string) => load(`settings: { approval: ${approval} }\n`).settings;
+
+  test.each([
+    ['servers.web', {}, true, false],
+    ['servers.web', { replacement: 'create:servers.web' }, false, true],
+    // The second half of a replacement, in a run that begins after the first one.
+    ['servers.web~2001', {}, false, true],
+    ['servers.web~2001.public_ipv4', {}, false, true],
+  ])('the deletion of %s %j waits as a deletion: %s, as a replacement: %s', (key, more, ...waits) => {
+    const asks = (approval: string) => asksForApproval(planOf(operation(key, more)), settingsOf(approval));
+    expect([asks('{ deletions: true }'), asks('{ replacements: true }')]).toEqual(waits);
+  });
+
+  test('an open write needs no approval, alone or next to an approved operation', async () => {
+    const { store, clock } = rig();
+    const desired = { settings: settingsOf('plan'), digest: 'its spec' };
+    const [begun, other] = [operation('servers.a', { open: true }), operation('servers.b')] as never[];
+    const approval = new Approval(store);
+    const permits = (...operations: never[]) => approval.permits(planOf(...operations), desired, clock.now());
+
+    expect([await permits(begun as never), approval.waiting]).toEqual([true, undefined]);
+    expect(await permits(other as never)).toBe(false);
+    await approvePlan(store, approval.waiting ?? '', clock.now());
+    expect(await permits(other as never)).toBe(true);
+    expect(await permits(begun as never, other as never)).toBe(true);
+    expect([approval.isPaused(begun as never), approval.isPaused(other as never)]).toEqual([false, false]);
+  });
 });

@@ -84,6 +84,7 @@ describe('src/plan/open-writes.ts: open writes', () => {
     ['an update is settled by its effect', { verb: 'update', ...unknown }],
     ['a write under way takes no further write', accepted],
     ['a replacement under way names the deletion that follows', { ...accepted, replaces: '31' }],
+    ['a write under way, and an edited entry', { ...accepted, replaces: '31', basis: 'sha256:older' }],
     ['a write under way is shown outside the selection too', accepted, selected],
     ['a write that waits for an unselected resource is not shown', { phase: 'waiting' }, selected],
     ['a creation that is unconfirmed', unconfirmed],

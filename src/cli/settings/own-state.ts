@@ -42,9 +42,15 @@ export async function refuseBeside(
   );
 }
 
-/** @throws ConfigError if the given place has no project's state. A command that only reads a state does not create one. */
+/**
+ * A command that only reads a state does not create one. Before its first write, a state holds at most the plan that
+ * waits for approval.
+ *
+ * @throws ConfigError if the given place has no project's state
+ */
 export async function refuseNoState(flags: CommonFlags, io: Io): Promise<void> {
-  if ((await projectOf(flags, io)) !== null) return;
+  const holdsClaims = () => fromState(flags, io, async (store) => (await store.claims()).length > 0);
+  if ((await projectOf(flags, io)) !== null || (await holdsClaims())) return;
   const location = stateLocation(flags, io);
   const place = shownLocation(location);
   const found =

@@ -5,7 +5,7 @@ import type { Desired } from '../../core/desired.ts';
 import { ConfigError, PlanStaleError } from '../../core/errors.ts';
 import { partsOf } from '../../core/intent.ts';
 import { canonicalJson, digestOf } from '../../core/json.ts';
-import { type ResourceKey, retiredFrom } from '../../core/keys.ts';
+import { type ResourceKey, retiredFrom, takeApart } from '../../core/keys.ts';
 import { type Change, type Operation, operationId, type Plan } from '../../core/plan.ts';
 import type { ApplyReport } from '../../core/progress.ts';
 import { type CommandResult, command, result } from '../../core/remedy.ts';
@@ -58,11 +58,12 @@ export class Approval {
   /** Whether the plan may be carried out now. Records that it waits, if it may not. */
   async permits(plan: Plan, desired: Pick<Desired, 'settings' | 'digest'>, now: number): Promise<boolean> {
     this.begin();
-    if (plan.operations.length === 0 || !asksForApproval(plan, desired.settings)) return true;
+    const isToBegin = plan.operations.some(({ open }) => open !== true);
+    if (!isToBegin || !asksForApproval(plan, desired.settings)) return true;
     const before = await readClaim(this.#store);
     const granted = await this.#covered(plan, desired.digest, before, now);
     this.#granted = granted;
-    if (plan.operations.every((each) => isIn(granted, each))) return true;
+    if (plan.operations.every((each) => each.open === true || isIn(granted, each))) return true;
     this.waiting = plan.digest;
     const { is, digest } = before?.holder ?? {};
     if (is !== 'awaiting_approval' || digest !== plan.digest)
@@ -72,7 +73,7 @@ export class Approval {
 
   /** Whether an operation of a later plan of the same run has to wait. */
   isPaused(operation: Operation): boolean {
-    return this.#granted !== undefined && !isIn(this.#granted, operation);
+    return this.#granted !== undefined && operation.open !== true && !isIn(this.#granted, operation);
   }
 
   /** An operation that is done is not covered a second time. */
@@ -209,13 +210,11 @@ export function asksForApproval(
 ): boolean {
   if (approval === 'none') return false;
   if (approval === 'plan') return true;
-  const deletes = operations.some(({ verb, replacement }) => verb === 'delete' && replacement === undefined);
-  if (approval.deletions && deletes) return true;
-  if (
-    approval.replacements &&
-    (summary.replace > 0 || operations.some((each) => each.replacement !== undefined))
-  )
-    return true;
+  // The deletion of a retiring server, and of its address, ends its replacement.
+  const isHalf = ({ key, replacement }: Operation) =>
+    replacement !== undefined || retiredFrom(takeApart(key).parent ?? key) !== undefined;
+  if (approval.deletions && operations.some((each) => each.verb === 'delete' && !isHalf(each))) return true;
+  if (approval.replacements && (summary.replace > 0 || operations.some(isHalf))) return true;
   const most = cost.known_monthly_most ?? cost.known_monthly_delta;
   const added = sumDecimals([most, negated(cost.known_monthly_freed ?? '0')]);
   return approval.monthly_increase !== null && Number(added) > approval.monthly_increase;
