@@ -6,7 +6,8 @@ import { type Edit, edit, type Remedy } from './remedy.ts';
 /**
  * Restores the fields of the entry.
  *
- * @param subjects all of the project: an address that has left the spec and that a restored field names is put back too
+ * @param subjects all of the project: an address that has left the spec and that a restored field names is put back too,
+ * and a renamed one has its new name
  */
 export function restoring(
   changes: readonly Change[],
@@ -15,9 +16,12 @@ export function restoring(
 ): Remedy & Edit {
   const back = changes.filter(({ from }) => from !== null);
   const gone = changes.filter(({ from }) => from === null).map(({ path }) => path);
-  const value = ({ path, from }: Change) => (path === 'public_ipv4' ? addressEntry(from) : from);
-  const left = back.flatMap(({ path, from }) => {
-    const subject = path === 'public_ipv4' ? subjects?.get(String(from) as ResourceKey) : undefined;
+  const subjectOf = ({ path, from }: Change) =>
+    path === 'public_ipv4' ? namedNow(String(from) as ResourceKey, subjects) : undefined;
+  const value = (change: Change) =>
+    change.path === 'public_ipv4' ? addressEntry(subjectOf(change)?.key ?? change.from) : change.from;
+  const left = back.flatMap((change) => {
+    const subject = subjectOf(change);
     return subject === undefined || subject.desired !== undefined ? [] : [subject.key];
   });
   return edit(key, {
@@ -25,6 +29,12 @@ export function restoring(
     ...(gone.length === 0 ? {} : { remove: gone }),
     ...(left.length === 0 ? {} : { next: left.map((each) => edit(each, { entry: 'restore' })) }),
   });
+}
+
+/** The resource of the key, or the one that had the key before a rename. */
+function namedNow(key: ResourceKey, subjects?: ReadonlyMap<ResourceKey, Subject>): Subject | undefined {
+  const isIts = ({ binding }: Subject) => binding?.formerKeys?.includes(key) === true;
+  return subjects?.get(key) ?? [...(subjects?.values() ?? [])].find(isIts);
 }
 
 /** The value in the spec: a plan has an address in a word, `ips.NAME`, `new` or `reuse`. */

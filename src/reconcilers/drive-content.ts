@@ -1,6 +1,6 @@
 import { appliedServer } from '../core/applied.ts';
 import { member } from '../core/json.ts';
-import type { ResourceKey } from '../core/keys.ts';
+import { childKey, type ResourceKey, retiredFrom } from '../core/keys.ts';
 import type { Subject, World } from '../core/kind.ts';
 
 /** The form of the id of an ISO. */
@@ -42,9 +42,12 @@ export function drivesWith(iso: string, world: World): readonly Subject[] {
   return world.subjectsOf('drive').filter((subject) => contentOf(subject, world) === iso);
 }
 
-/** Whether the drive is about to lose its ISO: to another content, or with its server. */
+/**
+ * Whether the drive is about to lose its ISO: to another content, or with its server. A retiring server stays until the
+ * drive of its successor has its content.
+ */
 export function letsGo({ desired, parent }: Subject, iso: string, world: World): boolean {
-  if (isLeaving(parent, world)) return true;
+  if (isLeaving(parent, world)) return !successorWants(parent, iso, world);
   if (desired === undefined) return false;
   const wanted = isoWanted(desired.value as DriveEntry, world);
   const { insert_iso, eject_iso } = world.profile.operations;
@@ -53,4 +56,10 @@ export function letsGo({ desired, parent }: Subject, iso: string, world: World):
 
 export function isLeaving(server: ResourceKey | undefined, world: World): boolean {
   return server !== undefined && world.subjects.get(server)?.desired === undefined;
+}
+
+function successorWants(server: ResourceKey | undefined, iso: string, world: World): boolean {
+  const successor = server && retiredFrom(server);
+  const drive = successor && world.subjects.get(childKey(successor, 'iso'));
+  return drive?.desired !== undefined && isoWanted(drive.desired.value as DriveEntry, world) === iso;
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { bindingBy } from '../core/desired.ts';
 import { given, member } from '../core/json.ts';
+import { retiredFrom } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import { command, edit } from '../core/remedy.ts';
 import type { Iso } from '../core/resources.ts';
@@ -244,8 +245,9 @@ function inDrive({ key, desired }: Subject, { id }: Iso, world: World): Diff | u
   const drive = drivesWith(id, world).find((each) => !letsGo(each, id, world));
   if (drive === undefined) return undefined;
   const verb = desired === undefined ? 'delete' : 'update';
-  return blocking(verb, 'iso_in_use', `${key} is in the drive of ${drive.parent}`, [
-    edit(drive.parent ?? key, { set: { iso: null }, next: [command('apply')] }),
+  const { parent: server = key } = drive;
+  return blocking(verb, 'iso_in_use', `${key} is in the drive of ${server}`, [
+    edit(retiredFrom(server) ?? server, { set: { iso: null }, next: [command('apply')] }),
   ]);
 }
 

@@ -55,6 +55,14 @@ describe('src/core/remedy.ts', () => {
         new Map([[ip, { key: ip, ...subject } as Subject]]),
       ).next;
     expect(next({})).toEqual([edit(ip, { entry: 'restore' })]);
+    const renamed = { key: 'ips.z', desired: {}, binding: { formerKeys: [ip] } } as never;
+    expect(
+      restoring(
+        [{ path: 'public_ipv4', from: ip, to: 'new' }],
+        key,
+        new Map([['ips.z' as ResourceKey, renamed]]),
+      ),
+    ).toEqual(edit(key, { set: { public_ipv4: { ip: 'z' } } }));
     expect(next({ desired: {} as NonNullable<Subject['desired']> })).toBeUndefined();
   });
 

@@ -108,7 +108,15 @@ describe('src/engine/claims/release.ts: a server is replaced, the new one first'
     // The next server has a public interface, and this one has none.
     expect(plan.blocked.map(({ code }) => code)).toEqual(['firewall_no_public_iface']);
     expect(plan.warnings.map(({ message }) => message).join()).toContain(
-      'Server 2001, which retires, has that address. Once it is deleted, another plan replaces the server again',
+      'Server 2001, which retires, has that address until it is deleted',
+    );
+    // An entry with `id:` is not replaced: the server with the address stays.
+    const kept = await played.plan(
+      named('{ip: web}').replace('replace: allowed', 'replace: allowed, id: 2002'),
+    );
+    expect(kept.operations.map(({ verb }) => verb)).not.toContain('delete');
+    expect(kept.blocked.map(({ key, code }) => `${code} ${key}`)).toEqual(
+      expect.arrayContaining(['replace_not_allowed servers.web', 'dependency_blocked servers.web~2001']),
     );
     expect((await played.apply(named('{ip: web}'))).outcome).toBe('converged');
     expect([servers(played), addresses(played)]).toEqual([[[2003, 1]], [[5001, 2003]]]);

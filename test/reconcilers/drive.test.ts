@@ -70,6 +70,23 @@ describe.each(fields)('src/reconcilers/drive.ts: (the read shows: %s)', (driveFi
     expect([...left.operations, ...other.operations]).toEqual([]);
   });
 
+  test('an ISO that the successor of a retiring server wants is not replaced', async () => {
+    const world = profiled({ emulator: { readings } });
+    const imaged = (image: string) =>
+      file('rescue').replace(/image: [^,}]+/, `image: ${image}, replace: allowed`);
+    await world.apply(imaged('debian-13'));
+    const refusal = { do: 'answer', status: 503, code: 'maintenance', effect: 'none' } as const;
+    await world.failing({ path: 'insert_iso' }, refusal, imaged('ubuntu-24.04'));
+    const edited = imaged('ubuntu-24.04').replace('rescue.iso', 'newer.iso');
+    const planned = await world.plan(edited);
+
+    expect(projectOf(world.emulator).servers).toHaveLength(2);
+    expect(planned.blocked.find(({ key }) => key === 'isos.rescue')).toMatchObject({
+      code: 'iso_in_use',
+      remedies: [{ path: 'servers.one' }],
+    });
+  });
+
   test('an unmanaged ISO whose download failed is not inserted', async () => {
     const world = profiled({ emulator: { readings } });
     await world.apply(file('null'));

@@ -267,7 +267,7 @@ servers:
     expect(await told(gpu)).toEqual(['address_pool_unchecked']);
   });
 
-  test('with named_address in the profile, no order is needed', async () => {
+  test('with named_address in the profile, only a server with any address waits', async () => {
     const operations = { named_address: { body: { ip_id: '{ip_id}' } } };
     const world = rig({
       profile: { ...documentedProfile, operations },
@@ -277,13 +277,19 @@ servers:
 servers:
   one: {${sliders}, public_ipv4: {ip: b}}
   two: {${sliders}, public_ipv4: {ip: a}}
+  any: {${sliders}, public_ipv4: {reuse: true}}
 `;
+    const needs = (await world.plan(text)).operations.flatMap((each) =>
+      each.kind === 'server' ? [each.needs] : [],
+    );
     const report = await world.apply(text);
 
+    expect(needs).toEqual([['create:ips.a'], ['create:ips.b'], ['create:servers.one', 'create:servers.two']]);
     expect(report.outcome).toBe('converged');
     expect(holders(world.emulator)).toEqual({
       one: [await boundTo(world, 'ips.b')],
       two: [await boundTo(world, 'ips.a')],
+      any: [await boundTo(world, 'ips.spare')],
     });
   });
 

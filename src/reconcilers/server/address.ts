@@ -272,14 +272,15 @@ function isIdle(address: ResourceKey, world: World): boolean {
  * only when the claim before it is settled: else `{reuse: true}` could take another address.
  * Operations that free further addresses come after all claims: releases of unclaimed addresses,
  * deletions of servers, and creations of servers that take any free address. The deletion of a server that holds a
- * claimed address comes directly before its claim.
+ * claimed address comes directly before its claim. If a request can name its address, only the servers that take any free
+ * address wait for claims.
  */
 function claimSequence(
   operations: readonly Operation[],
   world: World,
   unconfirmed: ReadonlySet<ResourceKey>,
 ): ReadonlyMap<OperationId, readonly OperationId[]> {
-  if (world.profile.operations.named_address !== undefined) return new Map();
+  const isNamed = world.profile.operations.named_address !== undefined;
   const claims = operations
     .flatMap(({ id, kind, verb, key }) => {
       const ip = kind === 'server' && verb === 'create' ? claimedBy(key, world) : undefined;
@@ -301,6 +302,7 @@ function claimSequence(
   for (const { id, kind, verb, key } of operations) {
     const moves = kind === 'server' || (kind === 'ip' && verb === 'create');
     if (!moves || !(verb === 'delete' || kind === 'ip' || takesAddress(key, world))) continue;
+    if (isNamed && !(kind === 'server' && verb === 'create' && claimedBy(key, world) === undefined)) continue;
     // The deletion of a replaced server follows its own claim.
     const own = placeOf.get(retiredFrom(key) ?? key);
     const at =
@@ -309,7 +311,7 @@ function claimSequence(
         : own + (retiredFrom(key) === undefined ? 0 : 1);
     edges.set(
       id,
-      claims.slice(Math.max(0, at - 1), at).map((claim) => claim.id),
+      claims.slice(isNamed ? 0 : Math.max(0, at - 1), at).map((claim) => claim.id),
     );
   }
   return edges;

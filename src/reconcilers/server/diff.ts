@@ -1,5 +1,5 @@
 import { addressObject } from '../../core/claims.ts';
-import { namedAddress } from '../../core/desired.ts';
+import { idInSpec, namedAddress } from '../../core/desired.ts';
 import { childKey, type ResourceKey, retiredFrom } from '../../core/keys.ts';
 import type { Diff, Subject, World } from '../../core/kind.ts';
 import type { Change, Verb, Warning } from '../../core/plan.ts';
@@ -104,7 +104,11 @@ function diffReplace(
 ): Diff {
   const { subject, entry, live, world } = existing;
   // The API attaches free addresses only: the server that this one has replaced is deleted first.
-  if (predecessorHolding(subject, world) !== undefined) return unchanged;
+  const { desired } = subject;
+  const isReplaceable =
+    permitted(entry) !== undefined && idInSpec(desired) === undefined && desired?.protect !== true;
+  const isHeld = predecessorHolding(subject, world) !== undefined;
+  if (isHeld && isReplaceable) return unchanged;
   const resolved = resolveBody(entry, world, []);
   if ('problem' in resolved)
     return impossible('update', subject.key, needing(existing, resolved.problem, changes));
@@ -115,7 +119,9 @@ function diffReplace(
   const problem =
     order === 'create_first' && holdsNamed(existing)
       ? attachedToOld(existing)
-      : addressProblem(subject.key, entry, world);
+      : isHeld
+        ? undefined
+        : addressProblem(subject.key, entry, world);
   if (problem !== undefined) {
     const waits = problem.code === 'dependency_blocked' && permitted(entry) !== undefined;
     return impossible('update', subject.key, waits ? problem : needing(existing, problem, changes));

@@ -169,7 +169,7 @@ function misattached(existing: Existing): Warning[] {
   const how =
     predecessor === undefined
       ? attach
-      : `Server ${predecessor}, which retires, has that address. Once it is deleted, another plan replaces the server again`;
+      : `Server ${predecessor}, which retires, has that address until it is deleted`;
   return [differs(`the server has ${current} instead of ips.${wanted.ip}. ${how}`)];
 
   function differs(message: string): Warning {
