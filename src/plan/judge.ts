@@ -36,7 +36,7 @@ import { isPurchase } from './purchases.ts';
 import { begunIn, turnsOf } from './replacements.ts';
 import { increaseOf, mostOf } from './totals.ts';
 import { isClaimedAlone, matches } from './unmanaged.ts';
-import { hold, identityOpen, openings } from './waits.ts';
+import { hold, identityOpen, inCircle, openings } from './waits.ts';
 
 /** The input of the judgement. */
 export interface JudgeInput extends GuardInput {
@@ -146,7 +146,7 @@ export function possibleOf(
   const allowed = drafts.filter((draft) => !objections.has(draft) && !stuck.has(draft.subject.key));
   const unsorted = linked(allowed.flatMap(operationsOf), kinds, world, unconfirmedCreations(inFlight));
   const turns = turnsOf(unsorted, world, begunIn(world, inFlight.values(), begun?.keys()));
-  const candidates = order(unsorted, kinds, turns);
+  const { operations: candidates, circular } = order(unsorted, kinds, turns);
   // A resource that is released with its server keeps its binding until the server is gone.
   const staying = new Set([...objections.keys()].map(({ subject }) => subject.key));
   const isEarly = ({ parent }: Subject) =>
@@ -162,7 +162,7 @@ export function possibleOf(
     unnamed: new Set(waitingMoves.flatMap(({ keys }) => [...keys])),
   });
   const requirements = new Map(unsorted.map(({ id, needs }) => [id, needs]));
-  return { allowed, candidates, requirements, operations, releases, held };
+  return { allowed, candidates, requirements, operations, releases, held: [...held, ...inCircle(circular)] };
 }
 
 /**

@@ -29,18 +29,30 @@ export function linked(
   });
 }
 
+/** Operations in their order, and those that cannot be sorted because they wait for each other, with all that needs them. */
+interface Ordered {
+  readonly operations: readonly Operation[];
+  readonly circular: readonly Operation[];
+}
+
 /**
  * Sorts linked operations. Creation starts with networks, addresses and ISOs, then servers, then the resources inside
- * servers; deletion is the reverse. Otherwise the order is that of kinds, then of keys.
- *
- * @throws Error on a cycle, which would be a bug: no kind refers to a later one.
+ * servers; deletion is the reverse. Otherwise the order is that of kinds, then of keys. No kind refers to a later one, so
+ * operations that wait for each other are a bug, which must not stop the others.
  */
 export function order(
   operations: readonly Operation[],
   kinds: ReadonlyMap<KindName, ResourceKind>,
   turns: readonly ReplacementTurn[],
-): readonly Operation[] {
-  return sorted(givingLast(inTurn(operations, turns)), [...kinds.keys()]);
+): Ordered {
+  const all = givingLast(inTurn(operations, turns));
+  const kindOrder = [...kinds.keys()];
+  const inOrder = sorted(all, kindOrder);
+  if (inOrder !== undefined) return { operations: inOrder, circular: [] };
+  const byId = new Map(all.map((operation) => [operation.id, operation]));
+  const stopped = closure(all, ({ id, needs }) => needs.some((need) => leadsTo(byId, need, id)));
+  const rest = all.filter(({ id }) => !stopped.has(id));
+  return { operations: sorted(rest, kindOrder) ?? [], circular: all.filter(({ id }) => stopped.has(id)) };
 }
 
 /** A replacement begins after the one before it, unless that one waits for it for another reason. */
@@ -207,8 +219,11 @@ function own(
   ];
 }
 
-/** By rank, but no operation before its needs. */
-function sorted(operations: readonly Operation[], kindOrder: readonly KindName[]): readonly Operation[] {
+/** By rank, but no operation before its needs. `undefined`: operations wait for each other. */
+function sorted(
+  operations: readonly Operation[],
+  kindOrder: readonly KindName[],
+): readonly Operation[] | undefined {
   const rank = ({ verb, kind }: Operation) => {
     if (verb === 'adopt') return 0;
     const at = kindOrder.indexOf(kind) + 1;
@@ -226,9 +241,7 @@ function sorted(operations: readonly Operation[], kindOrder: readonly KindName[]
       result.set(next.id, next);
       continue;
     }
-    if (missing.some(({ id }) => open.has(id))) {
-      throw new Error(`Operations wait for each other: ${[...open, next.id].join(', ')}`);
-    }
+    if (missing.some(({ id }) => open.has(id))) return undefined;
     open.add(next.id);
     stack.push(next, ...missing);
   }

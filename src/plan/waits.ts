@@ -5,7 +5,7 @@ import { entryKeyOf, type ResourceKey, retiredFrom, takeApart } from '../core/ke
 import type { ResourceKind, Subject, World } from '../core/kind.ts';
 import { factsOf, isAddress, type KindName } from '../core/kind-facts.ts';
 import { type Blocked, type Operation, operationId } from '../core/plan.ts';
-import { command, edit, settleFirst } from '../core/remedy.ts';
+import { command, edit, outside, settleFirst } from '../core/remedy.ts';
 import type { Intent } from '../core/state.ts';
 import { moment } from '../core/time.ts';
 import { exposedServers } from '../core/world.ts';
@@ -287,6 +287,16 @@ function dependencyBlocked(
     remedies: isOpen ? [command('apply')] : opening === undefined ? settleFirst(waitsFor) : [],
     ...(isOpen || opening === undefined ? {} : { starts_at: opening }),
   };
+}
+
+/** Operations that wait for each other: a bug, which stops only them. */
+export function inCircle(operations: readonly Operation[]): readonly Blocked[] {
+  const ids = operations.map(({ id }) => id).join(', ');
+  return operations.map(({ key, verb }) => ({
+    ...{ key, verb, code: 'dependency_blocked' },
+    reason: `these operations wait for each other: ${ids}. This is a bug`,
+    remedies: [outside('report this plan')],
+  }));
 }
 
 /** A change that no open window of `settings.windows` allows waits for the next window that does, if there is one. */

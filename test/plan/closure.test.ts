@@ -2,7 +2,9 @@ import { describe, expect, test } from 'vitest';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { KindName } from '../../src/core/kind-facts.ts';
 import { type Operation, operationId, type Verb } from '../../src/core/plan.ts';
-import { closure } from '../../src/plan/order.ts';
+import { closure, order } from '../../src/plan/order.ts';
+import { inCircle } from '../../src/plan/waits.ts';
+import { kinds } from '../../src/reconcilers/registry.ts';
 
 const network = made('create', 'network', 'networks.n');
 const remove = {
@@ -30,6 +32,21 @@ describe('src/plan/order.ts', () => {
   test('the requirements contain both halves of a replacement and their needs', () => {
     const found = closure(all, ({ id }) => id === card.id, 'requirements');
     expect(ids(found)).toEqual([network, remove, create, card].map(({ id }) => id));
+  });
+
+  test('operations that wait for each other stop only those that need them', () => {
+    const idsOf = (operations: readonly Operation[]) => operations.map(({ id }) => id);
+    const circle = { ...network, needs: [address.id] };
+    const { operations, circular } = order([circle, remove, address, create, card, other], kinds, []);
+    expect([operations.length, circular]).toEqual([6, []]);
+    const closed = { ...remove, needs: [network.id] };
+    const found = order([circle, closed, address, create, card, other], kinds, []);
+    expect(idsOf(found.operations)).toEqual([other.id]);
+    expect(idsOf(found.circular)).toEqual(idsOf([circle, closed, address, create, card]));
+    expect(inCircle([circle, address])).toMatchObject([
+      { key: 'networks.n', verb: 'create', reason: expect.stringContaining(`${circle.id}, ${address.id}`) },
+      { key: 'servers.a.public_ipv4', verb: 'delete' },
+    ]);
   });
 
   test('a closure contains no operation that the plan lacks', () => {
