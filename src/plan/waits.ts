@@ -294,7 +294,7 @@ export function inCircle(operations: readonly Operation[]): readonly Blocked[] {
   const ids = operations.map(({ id }) => id).join(', ');
   return operations.map(({ key, verb }) => ({
     ...{ key, verb, code: 'dependency_blocked' },
-    reason: `these operations wait for each other: ${ids}. This is a bug`,
+    reason: `operations wait for each other: ${ids}. This is a bug`,
     remedies: [outside('report this plan')],
   }));
 }

@@ -33,7 +33,7 @@ export function inFlightWarning(intent: Intent, world: World): Warning[] {
   const known = intent.phase === 'accepted' ? 'is not finished' : 'is unconfirmed';
   const follows =
     digestOf(desired?.value ?? null) !== basis
-      ? '. The entry has changed since: the plan after that write shows what follows'
+      ? '. The entry has changed since: the plan after that write shows the next operations'
       : replaces === undefined || desired?.protect
         ? ''
         : `. Then ${nounOf(kind)} ${replaces} is deleted, which it replaces`;
