@@ -276,9 +276,10 @@ describe('src/plan/guards.ts: one guard each', () => {
   ]);
 
   const appNames = (fields: object): Given => ({ ...ofWeb, ...says('servers.app', fields) });
+  const sent = { key: 'ips.c', kind: 'ip', verb: 'create', phase: 'sending' };
   const makes = (id: string): Given => ({
     ...says('ips.b', {}),
-    input: { openIntents: [{ key: 'ips.b', kind: 'ip', verb: 'create', phase: 'accepted', answer: { id } }] },
+    input: { openIntents: [sent, { ...sent, key: 'ips.b', phase: 'accepted', answer: { id } }] },
   });
   const takenBack = { id: '1', held: { by: 'released' } };
   rows('bound_already', [

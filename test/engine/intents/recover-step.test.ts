@@ -403,6 +403,12 @@ describe('src/engine/run/recover.ts', () => {
     expect((await play(given)).steps.join('\n')).toBe(texts.of(`an earlier run left ${name}`));
   });
 
+  test('an earlier run left a question about the next key, and the present one is asked after it', async () => {
+    const next = open({ incarnation: '1', sends: 0 });
+    const { log } = await play({ open: [next], answers: [...unused, ...unused] });
+    expect(log.filter((each) => each.startsWith('begin'))).toEqual(['begin ips.a 0.0 for ips.a']);
+  });
+
   test('a conflict is asked about again once its entry was edited', async () => {
     const blocked = { code: 'key_conflict', reason: 'no', candidates: [] };
     const conflict = open({ phase: 'blocked', blocked, basis: 'sha256:before' });
