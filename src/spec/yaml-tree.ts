@@ -84,7 +84,10 @@ function compose(
   }
   const contents = document.contents as ParsedNode | null;
   if (contents === null || (isScalar(contents) && contents.value === null)) {
-    report(at(0), 'the file is empty: write at least `version: 1` and `project: {id: …}`');
+    report(
+      at(0),
+      'the file is empty: a spec has at least `version: 1` and `project: {id: …}`, an overlay `{}`',
+    );
     return undefined;
   }
   return contents;
