@@ -1,5 +1,5 @@
 import { addressObject, objectName } from '../../core/claims.ts';
-import type { DesiredResource } from '../../core/desired.ts';
+import { type DesiredResource, idInSpec } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
 import { partsOf } from '../../core/intent.ts';
 import { nounOf, type ResourceKey, takeApart } from '../../core/keys.ts';
@@ -200,7 +200,9 @@ async function adoptOutcome(run: Run, intent: Intent, id: string): Promise<Comma
     return result(`${holder.key} is bound to ${id}, so the write of ${intent.key} is ended.`);
   }
   const asker = askerOf(run, intent) ?? renamedEntry(run, intent);
-  const { key = intent.key } = asker ?? {};
+  // The entry that names another resource asks for no more.
+  const named = asker && idInSpec(run.world.subjects.get(asker.key)?.desired);
+  const { key } = named === undefined || named === id ? (asker ?? intent) : intent;
   const declared = run.world.subjects.get(key)?.desired;
   const isElsewhere = key !== intent.key;
   if (isElsewhere && declared?.managed !== false) {
