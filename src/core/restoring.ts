@@ -32,7 +32,10 @@ export function restoring(
 }
 
 /** The resource of the key, or the one that had the key before a rename. */
-function namedNow(key: ResourceKey, subjects?: ReadonlyMap<ResourceKey, Subject>): Subject | undefined {
+export function namedNow(
+  key: ResourceKey,
+  subjects?: ReadonlyMap<ResourceKey, Subject>,
+): Subject | undefined {
   const isIts = ({ binding }: Subject) => binding?.formerKeys?.includes(key) === true;
   return subjects?.get(key) ?? [...(subjects?.values() ?? [])].find(isIts);
 }

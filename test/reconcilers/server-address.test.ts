@@ -97,6 +97,19 @@ servers:
     expect(holders(world.emulator)).toEqual({ three: [addresses[0]], four: [addresses[1]] });
   });
 
+  test('a server that needs the address of a server that leaves the spec waits for its deletion', async () => {
+    const world = rig();
+    const text = (servers: string) =>
+      `settings: {prune: true, max_deletions: 9}\nips: {a: {}}\nservers: {${servers}}\n`;
+    const two = (address: string) => `two: {${sliders}, replace: allowed, public_ipv4: ${address}}`;
+    await world.apply(text(`one: {${sliders}, public_ipv4: {ip: a}}, ${two('{new: true}')}`));
+
+    const planned = await world.plan(text(two('{ip: a}')));
+
+    expect(planned.operations.map(({ id }) => id)).toEqual(['delete:servers.one']);
+    expect(codesOf(planned)).toEqual({ 'servers.two': 'dependency_blocked' });
+  });
+
   test.each([
     ['that is protected', ', protect: true', 'prune: true'],
     ['without `prune`', '', 'prune: false'],

@@ -5,6 +5,7 @@ import type { ResourceKey } from '../../core/keys.ts';
 import type { Subject, World } from '../../core/kind.ts';
 import type { Change } from '../../core/plan.ts';
 import { command, edit, outside, settleFirst } from '../../core/remedy.ts';
+import { namedNow } from '../../core/restoring.ts';
 import { holderOf } from '../address-pool.ts';
 import { renaming } from '../unique-names.ts';
 import { addressOf } from './address.ts';
@@ -79,10 +80,11 @@ function diffName(subject: Existing['subject']) {
  * outside this state, the addresses that it holds count, and not its previous entry.
  */
 function diffAddress(existing: Existing): Change[] {
-  const { subject, entry, live } = existing;
+  const { subject, entry, live, world } = existing;
   const { entry: before, body } = recordOf(subject.binding);
   if (before == null) return [];
-  const [from, to] = [addressOf(before), addressOf(entry)];
+  const [was, to] = [addressOf(before), addressOf(entry)];
+  const from = was && (namedNow(was as ResourceKey, world.subjects)?.key ?? was);
   const some = (address: string | undefined) => address === 'new' || address === 'reuse';
   if (from === to || (some(from) && some(to)) || holdsNamed(existing)) return [];
   const holds = live.addresses.length > 0;
