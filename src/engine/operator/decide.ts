@@ -12,7 +12,7 @@ import { cameFree, releasing, waysOut } from '../../plan/open-writes.ts';
 import { identityChanged, ownerOf } from '../claims/claims.ts';
 import { deleted, exchanging, releasedClaim } from '../claims/release.ts';
 import { usedUp } from '../claims/scope.ts';
-import { identified, settled } from '../claims/unidentified.ts';
+import { hasUnidentified, identified, settled } from '../claims/unidentified.ts';
 import type { Resolution } from '../deps.ts';
 import { bindingsIn, boundBy } from '../intents/bound-by.ts';
 import { close, questionOf } from '../intents/endings.ts';
@@ -65,9 +65,9 @@ export async function resolveIntent(
     const lifted = intent === undefined || waits(intent) ? await liftPause(run, key) : undefined;
     if (lifted !== undefined) return result(lifted);
   }
-  const noOther = resolution.type === 'absent' ? settled(run, new Set([key])) : [];
-  if (intent === undefined && noOther.length > 0) {
-    await run.state.change(noOther);
+  // Several entries may propose the command, and the first one has settled it.
+  if (intent === undefined && resolution.type === 'absent' && hasUnidentified(run, key)) {
+    await run.state.change(settled(run, new Set([key])));
     return result(`Recorded: no other server was created for ${key}.`);
   }
   if (intent === undefined && resolution.type === 'adopt' && bound?.id === resolution.id)
