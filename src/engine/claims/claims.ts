@@ -170,9 +170,21 @@ export async function claimChanges(run: Run, { plan, register }: Judged): Promis
   const baseline = isKnown && (ignores || (await isWithoutUnmanaged(run, register)));
   return [
     ...(await goneClaims(run, register)),
-    ...claims.map((claim) => ({ type: 'claim', claim }) as const),
+    ...[...claims, ...renamedClaims(run, isAsked)].map((claim) => ({ type: 'claim', claim }) as const),
     ...(baseline ? [{ type: 'claim', claim: baselineOf(run) } as const] : []),
   ];
+}
+
+/** An entry without management was renamed: its resource is of both keys, also once its `moved` has left the spec. */
+function renamedClaims({ desired, claims }: Run, isAsked: (key: ResourceKey) => boolean): readonly Claim[] {
+  return desired.resources.flatMap(({ key, kind, id = '', managed, moved }) => {
+    const claim = managed || isAsked(key) ? undefined : claims.get(objectName({ kind, id }));
+    if (claim?.holder.is !== 'released' || claim.holder.formerKey !== moved) return [];
+    const { formerKey, formerKeys = [] } = claim.holder;
+    return [
+      { ...claim, holder: { ...claim.holder, formerKey: key, formerKeys: [formerKey, ...formerKeys] } },
+    ];
+  });
 }
 
 function baselineOf({ desired, deps }: Run): Claim {

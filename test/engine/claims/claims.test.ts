@@ -271,11 +271,19 @@ describe('src/engine/claims/claims.ts: the claims of a plan', () => {
   const naming = 'ips: {a: {id: 52}}\n';
   const claimed = (...of: readonly Claim[]) => ({ claims: [baseline, claim('server', '9'), ...of] });
   const another = claim('ip', '7', { identity: { address: 'x' } });
+  const under = (formerKey: string) =>
+    claimed(
+      claim('server', '9', { holder: { is: 'released', by: 'file', formerKey, formerKeys: ['servers.z'] } }),
+    );
   test.each<[string, Given, object?]>([
     ['nothing', {}],
     ['unmanaged entries', { spec: left(), ips: [ip(51, 9), ip(7), ip(52)] }],
     ['unmanaged entries, except for one with an open question', { spec: left(), ips: [ip(7)] }, asked],
     ['a renamed unmanaged entry', { spec: moved }],
+    ['a renamed unmanaged entry, claimed under its earlier key', { spec: moved, ...under('servers.a') }],
+    ['a renamed unmanaged entry, with an open question', { spec: moved, ...under('servers.a') }, asked],
+    ['a renamed unmanaged entry, claimed under another key', { spec: moved, ...under('servers.b') }],
+    ['a renamed entry with an id', { spec: moved.replace('managed: false, ', ''), ...under('servers.a') }],
     ['an unmanaged entry without an id', { spec: 'servers: {web: {managed: false}}\n' }, {}],
     ['a resource that is managed by its id', { spec: 'ips: {a: {id: 7}}\n', ips: [ip(7)] }, {}],
     ['unmanaged entries, bound before', { spec: left(), ...ofIps, bindings: [bound('ips.a', '7')] }],
