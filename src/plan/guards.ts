@@ -233,7 +233,7 @@ function boundElsewhere({ subject, diff: { verdict } }: Draft, input: GuardInput
     .filter((each) => each.key !== key && each.parent === undefined)
     .find((each) => idOf(each) === verdict.target || each.key === made);
   if (owner?.desired === undefined) return undefined;
-  const how = made ? 'being created for' : owner.binding === undefined ? 'taken back by' : 'already bound to';
+  const how = owner.binding ? 'already bound to' : owner.key === made ? 'being created for' : 'taken back by';
   return {
     reason: `${nounOf(kind)} ${verdict.target} is ${how} ${owner.key}, which is in the spec too`,
     remedies: [
