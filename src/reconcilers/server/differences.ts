@@ -84,7 +84,8 @@ function diffAddress(existing: Existing): Change[] {
   const { entry: before, body } = recordOf(subject.binding);
   if (before == null) return [];
   const [was, to] = [addressOf(before), addressOf(entry)];
-  const from = was && (namedNow(was as ResourceKey, world.subjects)?.key ?? was);
+  const named = namedAddress(before);
+  const from = (named && namedNow(named, world.subjects)?.key) ?? was;
   const some = (address: string | undefined) => address === 'new' || address === 'reuse';
   if (from === to || (some(from) && some(to)) || holdsNamed(existing)) return [];
   const holds = live.addresses.length > 0;
