@@ -97,12 +97,9 @@ export async function askAgain(run: Run, intent: Intent): Promise<void> {
     if (held.is !== 'taken') return;
     await close(run, asking, { outcome: 'void', text: 'the entry was edited since' });
     const question = { ...unasked, stage: 'taken' } as const;
-    const next = await beginIntent(run, operation, request, {
-      world: run.world,
-      preimage,
-      question,
-      recovers,
-    });
+    // The end of an earlier resource may have counted an incarnation in the meantime.
+    const begun = { world: run.world, preimage, question, recovers, numbered: intent };
+    const next = await beginIntent(run, operation, request, begun);
     await run.state.update(next, { sends, lastSentAt, lastSentApiAt });
   });
 }

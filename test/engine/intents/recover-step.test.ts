@@ -412,9 +412,11 @@ describe('src/engine/run/recover.ts', () => {
   test('a conflict is asked about again once its entry was edited', async () => {
     const blocked = { code: 'key_conflict', reason: 'no', candidates: [] };
     const conflict = open({ phase: 'blocked', blocked, basis: 'sha256:before' });
-    expect((await play({ open: [conflict], answers: [taken] })).log).toContain(
-      'void ips.a: the entry was edited since',
-    );
+    // Another incarnation was counted in the meantime.
+    const counted = { incarnations: { 'ips.a': 1 }, past: [past('ips.a', { incarnation: '0' })] };
+    const { log } = await play({ open: [conflict], answers: [taken], ...counted });
+    expect(log).toContain('void ips.a: the entry was edited since');
+    expect(log.find((each) => each.startsWith('begin'))).toMatch(/^begin ips\.a 0\./);
   });
 
   test('an earlier key gives the name of its entry, unless the entry has a name', async () => {
