@@ -9,6 +9,7 @@ import type { Operation, Selection, Spend } from '../core/plan.ts';
 import type { ReadPort, WriteRequest } from '../core/ports.ts';
 import type { Step } from '../core/progress.ts';
 import type { Binding, Ended, Intent, IntentPatch, StateChange } from '../core/state.ts';
+import type { SerialQueue } from '../core/work.ts';
 import type { WaitingRename } from '../plan/objections.ts';
 import type { EngineDeps, Pause, Repeating } from './deps.ts';
 import type { ReadCache } from './observe.ts';
@@ -227,6 +228,8 @@ export interface RunFacts {
   stopReplacements(because: ResourceKey): void;
   /** The keys whose resource this run deletes first and creates again, until its creation has ended. */
   readonly recreated: Set<ResourceKey>;
+  /** The questions to the earlier keys of lines, in turn: two entries may have a key in common. */
+  readonly lineQuestions: SerialQueue;
   /** The highest amount that the plan has counted for the key, as decimal text. */
   plannedMost(key: ResourceKey): string | undefined;
   countPlanned(most: ReadonlyMap<ResourceKey, string>): void;

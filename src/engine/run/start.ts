@@ -5,6 +5,7 @@ import type { ProofChecks, World } from '../../core/kind.ts';
 import { factsOf, isAddress } from '../../core/kind-facts.ts';
 import type { Plan, Selection } from '../../core/plan.ts';
 import type { Binding, Intent } from '../../core/state.ts';
+import { SerialQueue } from '../../core/work.ts';
 import { withHeldObjects } from '../claims/line.ts';
 import { movedBindings, movesOf, ownNames, withRenames } from '../claims/moves.ts';
 import { createRunState } from '../claims/run-state.ts';
@@ -172,6 +173,7 @@ function createFacts(pauses: Map<string, Pause>): RunFacts {
       stopped ??= because;
     },
     recreated: new Set(),
+    lineQuestions: new SerialQueue(),
     plannedMost: (key) => planned.get(key),
     countPlanned: (most) => {
       planned = most;
