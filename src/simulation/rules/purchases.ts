@@ -222,12 +222,14 @@ export class Purchases {
   }
 
   /**
-   * A network interface in a replaced network is another one, as is one in a server that was given to the line since, or
-   * that replaces the server. A state that was put back has the old server.
+   * A network interface in a replaced network is another one, as is one in a server that was given to the line since, that
+   * another user made, or that replaces the server. A state that was put back has the old server.
    */
   #isSameInterface(first: Execution, execution: Execution, line: string): boolean {
     const [before = '', now = ''] = [first, execution].map(({ id }) => (id ?? '').split('/')[0]);
-    if (before !== now && this.#truth.history.lineGiven(now, line) === line) return false;
+    const { history } = this.#truth;
+    const isGiven = history.lineGiven(now, line) === line || history.birthOf('server', now)?.isForeign;
+    if (before !== now && isGiven) return false;
     if (this.#isReplacement(now, before) || this.#isReplacement(before, now)) return false;
     // A later request of another state may have had the key of the first one, and another network.
     const networkOf = ({ id }: Execution) => {
