@@ -28,7 +28,12 @@ export function isBegun(
 /** The API refused the entry, and the spec has another entry now. */
 export function isOvertaken(intent: Intent, world: World): boolean {
   if (intent.phase !== 'blocked' || intent.blocked.until !== 'file') return false;
-  return digestOf(world.subjects.get(intent.key)?.desired?.value ?? null) !== intent.basis;
+  return isEdited(intent, world);
+}
+
+/** The spec has another entry than the one that asked for the write, or none. */
+export function isEdited({ key, basis }: Pick<Intent, 'key' | 'basis'>, { subjects }: World): boolean {
+  return digestOf(subjects.get(key)?.desired?.value ?? null) !== basis;
 }
 
 /** The facts about an open write that the write itself does not hold. */

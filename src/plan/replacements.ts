@@ -1,5 +1,5 @@
 import { digestOf } from '../core/json.ts';
-import { type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
+import { entryKeyOf, type ResourceKey, retiredFrom, takeApart } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
 import { factsOf } from '../core/kind-facts.ts';
 import { type Operation, type OperationId, operationId } from '../core/plan.ts';
@@ -43,7 +43,7 @@ export function turnsOf(
   const all = neededFirst(ranked, operations);
   const steps = Map.groupBy(
     operations.filter(({ key }) => isStep(key)),
-    ({ key }) => serverAfter(key),
+    ({ key }) => entryKeyOf(key),
   );
   const alike = firstAlike(all, world);
   let alone: readonly ResourceKey[] = [...begun];
@@ -67,7 +67,7 @@ export function turnsOf(
 /** The servers in their order, but none before a server whose operations its own operations wait for. */
 function neededFirst(servers: readonly ResourceKey[], operations: readonly Operation[]): ResourceKey[] {
   const byId = new Map(operations.map((operation) => [operation.id, operation]));
-  const own = Map.groupBy(operations, ({ key }) => serverAfter(key));
+  const own = Map.groupBy(operations, ({ key }) => entryKeyOf(key));
   const waiting = new Set(servers);
   const result: ResourceKey[] = [];
   const put = (server: ResourceKey) => {
@@ -76,7 +76,7 @@ function neededFirst(servers: readonly ResourceKey[], operations: readonly Opera
     const needed = new Set((own.get(server) ?? []).flatMap(({ needs }) => needs));
     for (const id of needed) {
       const { key, needs = [] } = byId.get(id) ?? {};
-      if (key !== undefined && waiting.has(serverAfter(key))) put(serverAfter(key));
+      if (key !== undefined && waiting.has(entryKeyOf(key))) put(entryKeyOf(key));
       else for (const each of needs) needed.add(each);
     }
     result.push(server);
@@ -136,11 +136,6 @@ export function isSecondHalf({ begun }: Pick<GuardInput, 'begun'>, key: Resource
 export function isStep(key: ResourceKey): boolean {
   const { repeats, independent } = factsOf(takeApart(key).kind);
   return repeats !== true && independent !== true;
-}
-
-/** The server that exists after the replacement. */
-export function serverAfter(key: ResourceKey): ResourceKey {
-  return retiredFrom(key) ?? takeApart(key).parent ?? key;
 }
 
 function atOnce(key: ResourceKey, { subjects }: World): number {

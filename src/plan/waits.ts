@@ -12,7 +12,7 @@ import { exposedServers } from '../core/world.ts';
 import { type Draft, draftOne, type Release, releaseOf } from './draft.ts';
 import type { GuardInput, Objection, PlanFacts, WaitingRename } from './objections.ts';
 import { closure, endsOf, linksOf, obstacles, prerequisites, restsOn, successorsOf } from './order.ts';
-import { isStep, type ReplacementTurn, serverAfter } from './replacements.ts';
+import { isStep, type ReplacementTurn } from './replacements.ts';
 
 /** The facts that decide whether an operation must wait for a key that is blocked or missing. */
 interface Known {
@@ -47,7 +47,7 @@ export function hold(
   const stuck = [...inFlight.values()].flatMap(({ key, phase }) => (phase === 'blocked' ? [key] : []));
   const refused = new Set([...objected, ...stuck]);
   // A replacement that is stopped stops the ones after it.
-  const stopped = new Map([...refused].filter(isStep).map((key) => [serverAfter(key), key]));
+  const stopped = new Map([...refused].filter(isStep).map((key) => [entryKeyOf(key), key]));
   const stops = new Map(
     turns.map(({ first, after }) => [first, after.flatMap((each) => stopped.get(each) ?? [])[0]]),
   );
@@ -72,7 +72,7 @@ export function hold(
     const other = links.find(({ key }) => key !== operation.key);
     const through = other !== undefined && isToRetire(other.key) ? waitsFor(other) : other?.key;
     const key = missing.get(operation.id) ?? through ?? links.map(waitsFor)[0] ?? operation.key;
-    return isToRetire(key) ? serverAfter(key) : key;
+    return isToRetire(key) ? entryKeyOf(key) : key;
   };
   const blockedKeys = new Set(
     [...objections.values(), ...candidates.filter(({ id }) => waiting.has(id))].map(({ key }) => key),

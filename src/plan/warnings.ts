@@ -1,7 +1,6 @@
 import { addressObject, objectName, serverObject } from '../core/claims.ts';
 import { namedAddress, wantedAddress } from '../core/desired.ts';
 import { formatDiagnostic } from '../core/errors.ts';
-import { digestOf } from '../core/json.ts';
 import {
   childKey,
   comesWithServer,
@@ -21,22 +20,22 @@ import type { Intent } from '../core/state.ts';
 import { type Draft, keeping } from './draft.ts';
 import { movedFromNothing } from './moved-from.ts';
 import type { GuardInput } from './objections.ts';
+import { isEdited } from './open-writes.ts';
 import { priceChanges } from './totals.ts';
 import { confirming, foundText } from './unconfirmed.ts';
 import { described, ignoring, isNone, isQuiet, notOurs, perhapsAbsent, type Register } from './unmanaged.ts';
 
 export function inFlightWarning(intent: Intent, world: World): Warning[] {
   if (intent.phase === 'blocked') return [];
-  const { key, kind, verb, detail: given = '', replaces, basis } = intent;
+  const { key, kind, verb, detail: given = '', replaces } = intent;
   const { desired } = world.subjects.get(key) ?? {};
   const detail = given === '' ? '' : ` (${given})`;
   const known = intent.phase === 'accepted' ? 'is not finished' : 'is unconfirmed';
-  const follows =
-    digestOf(desired?.value ?? null) !== basis
-      ? '. The entry has changed since: the plan after that write shows the next operations'
-      : replaces === undefined || desired?.protect
-        ? ''
-        : `. Then ${nounOf(kind)} ${replaces} is deleted, which it replaces`;
+  const follows = isEdited(intent, world)
+    ? '. The entry has changed since: the plan after that write shows the next operations'
+    : replaces === undefined || desired?.protect
+      ? ''
+      : `. Then ${nounOf(kind)} ${replaces} is deleted, which it replaces`;
   const message = `an open write (${verb}) of an earlier run ${known}${detail}. The next apply finishes that write first, and does not carry it out twice${follows}`;
   return [{ code: 'in_flight', key, message }];
 }

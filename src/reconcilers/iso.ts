@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { bindingBy } from '../core/desired.ts';
 import { given, member } from '../core/json.ts';
-import { retiredFrom } from '../core/keys.ts';
+import { entryKeyOf } from '../core/keys.ts';
 import type { Diff, ResourceKind, Subject, World } from '../core/kind.ts';
 import { command, edit } from '../core/remedy.ts';
 import type { Iso } from '../core/resources.ts';
@@ -247,7 +247,7 @@ function inDrive({ key, desired }: Subject, { id }: Iso, world: World): Diff | u
   const verb = desired === undefined ? 'delete' : 'update';
   const { parent: server = key } = drive;
   return blocking(verb, 'iso_in_use', `${key} is in the drive of ${server}`, [
-    edit(retiredFrom(server) ?? server, { set: { iso: null }, next: [command('apply')] }),
+    edit(entryKeyOf(server), { set: { iso: null }, next: [command('apply')] }),
   ]);
 }
 

@@ -49,8 +49,12 @@ export async function refuseBeside(
  * @throws ConfigError if the given place has no project's state
  */
 export async function refuseNoState(flags: CommonFlags, io: Io): Promise<void> {
-  const holdsClaims = () => fromState(flags, io, async (store) => (await store.claims()).length > 0);
-  if ((await projectOf(flags, io)) !== null || (await holdsClaims())) return;
+  const isKept = await fromState(
+    flags,
+    io,
+    async (store) => (await store.info()).projectId !== null || (await store.claims()).length > 0,
+  );
+  if (isKept) return;
   const location = stateLocation(flags, io);
   const place = shownLocation(location);
   const found =

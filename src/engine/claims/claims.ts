@@ -15,6 +15,7 @@ import {
   objectName,
   serverObject,
 } from '../../core/claims.ts';
+import type { DesiredResource } from '../../core/desired.ts';
 import { partsOf } from '../../core/intent.ts';
 import type { ResourceKey } from '../../core/keys.ts';
 import { factsOf, isAddress } from '../../core/kind-facts.ts';
@@ -141,17 +142,16 @@ export async function claimChanges(run: Run, { plan, register }: Judged): Promis
   // The `id` may be wrong as long as a question about the entry is open: no resource needs to have it.
   const isAsked = (named: ResourceKey) => plan.blocked.some(({ key }) => key === named);
   const leaving = plan.operations.filter(({ kind, verb }) => isServer(kind) && verb === 'delete');
+  const left = desired.resources.flatMap(({ id, ...entry }) =>
+    entry.managed || id === undefined || isAsked(entry.key) ? [] : [{ ...entry, id }],
+  );
   const claims = [
-    ...desired.resources.flatMap(({ key, kind, id, managed, moved }) =>
-      managed || id === undefined || isAsked(key)
-        ? []
-        : claimsOn(
-            run,
-            { is: 'released', by: 'file', formerKey: key, ...(moved && { formerKeys: [moved] }) },
-            isServer(kind)
-              ? { servers: [Number(id)], addresses: [] }
-              : alone(world.addressesOf({ kind, id })),
-          ),
+    ...left.flatMap(({ key, kind, id, moved }) =>
+      claimsOn(
+        run,
+        { is: 'released', by: 'file', formerKey: key, ...(moved && { formerKeys: [moved] }) },
+        isServer(kind) ? { servers: [Number(id)], addresses: [] } : alone(world.addressesOf({ kind, id })),
+      ),
     ),
     ...leaving.flatMap(({ key, target = '' }) =>
       claimsOn(
@@ -170,21 +170,22 @@ export async function claimChanges(run: Run, { plan, register }: Judged): Promis
   const baseline = isKnown && (ignores || (await isWithoutUnmanaged(run, register)));
   return [
     ...(await goneClaims(run, register)),
-    ...[...claims, ...renamedClaims(run, isAsked)].map((claim) => ({ type: 'claim', claim }) as const),
+    ...[...claims, ...left.flatMap((each) => renamedClaim(run, each))].map(
+      (claim) => ({ type: 'claim', claim }) as const,
+    ),
     ...(baseline ? [{ type: 'claim', claim: baselineOf(run) } as const] : []),
   ];
 }
 
 /** An entry without management was renamed: its resource is of both keys, also once its `moved` has left the spec. */
-function renamedClaims({ desired, claims }: Run, isAsked: (key: ResourceKey) => boolean): readonly Claim[] {
-  return desired.resources.flatMap(({ key, kind, id = '', managed, moved }) => {
-    const claim = managed || isAsked(key) ? undefined : claims.get(objectName({ kind, id }));
-    if (claim?.holder.is !== 'released' || claim.holder.formerKey !== moved) return [];
-    const { formerKey, formerKeys = [] } = claim.holder;
-    return [
-      { ...claim, holder: { ...claim.holder, formerKey: key, formerKeys: [formerKey, ...formerKeys] } },
-    ];
-  });
+function renamedClaim(
+  { claims }: Run,
+  { key, kind, id, moved }: Pick<DesiredResource, 'key' | 'kind' | 'moved'> & { readonly id: string },
+): readonly Claim[] {
+  const claim = claims.get(objectName({ kind, id }));
+  if (claim?.holder.is !== 'released' || claim.holder.formerKey !== moved) return [];
+  const { formerKey, formerKeys = [] } = claim.holder;
+  return [{ ...claim, holder: { ...claim.holder, formerKey: key, formerKeys: [formerKey, ...formerKeys] } }];
 }
 
 function baselineOf({ desired, deps }: Run): Claim {

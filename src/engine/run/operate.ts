@@ -147,8 +147,7 @@ async function lineHolds(run: Run, operation: Operation): Promise<Turn | undefin
       now: 'overtaken',
       reason: `${nounOf(older.kind)} ${older.id} was released from its line before`,
     };
-  const ask = (entry: DesiredResource) => askLineAgain(run, entry, isReplaced ? 1 : 0);
-  const earlier = desired && (await run.facts.lineQuestions.take(() => ask(desired)));
+  const earlier = desired && (await askLineAgain(run, desired, isReplaced ? 1 : 0));
   if (earlier === undefined) return undefined;
   return { now: 'overtaken', reason: `its earlier key ${earlier} was used` };
 }

@@ -1,7 +1,6 @@
 import { objectName } from '../../core/claims.ts';
 import type { Desired } from '../../core/desired.ts';
 import { ConfigError } from '../../core/errors.ts';
-import { digestOf } from '../../core/json.ts';
 import { childKey, retiredFrom } from '../../core/keys.ts';
 import type { Subject } from '../../core/kind.ts';
 import { factsOf } from '../../core/kind-facts.ts';
@@ -22,7 +21,7 @@ import { predecessorHolding } from '../../core/world.ts';
 import { buildPlan } from '../../plan/build.ts';
 import type { Release } from '../../plan/draft.ts';
 import { newFlags } from '../../plan/flags.ts';
-import { correction, isOvertaken } from '../../plan/open-writes.ts';
+import { correction, isEdited, isOvertaken } from '../../plan/open-writes.ts';
 import { isSelected, successorOf } from '../../plan/order.ts';
 import type { Prices } from '../../plan/totals.ts';
 import { isStated } from '../../plan/unconfirmed.ts';
@@ -171,8 +170,7 @@ async function closeOvertaken(run: Run, plan: Plan): Promise<void> {
     const planned = plan.operations.some(({ key, verb }) => key === intent.key && verb === intent.verb);
     // A partial run leaves out some operations. The spec still asks for them, so their writes wait for a full run.
     const asked = planned || (run.mode.selection !== undefined && !whyNotWanted(run, run.world, intent));
-    const subject = run.world.subjects.get(intent.key);
-    if (asked && intent.basis === digestOf(subject?.desired?.value ?? null)) continue;
+    if (asked && !isEdited(intent, run.world)) continue;
     await giveUp(run, intent, 'no longer in the spec');
   }
 }

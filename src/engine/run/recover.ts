@@ -123,11 +123,15 @@ export async function unprovenKeys(
  *
  * @param ahead 1 if the resource is replaced: the newer state may have replaced it before the rename
  */
-export async function askLineAgain(
+export function askLineAgain(
   run: Run,
   entry: DesiredResource,
   ahead: 0 | 1,
 ): Promise<ResourceKey | undefined> {
+  return run.facts.lineQuestions.take(() => askLine(run, entry, ahead));
+}
+
+async function askLine(run: Run, entry: DesiredResource, ahead: 0 | 1): Promise<ResourceKey | undefined> {
   for (const key of [...run.lines().of(entry)].filter((each) => each !== entry.key)) {
     const last = await lastCreation(run, key, isEnded);
     const { because, outcome } = last === undefined ? {} : partsOf(last);

@@ -48,7 +48,7 @@ export function addressProblem(key: ResourceKey, entry: ServerEntry, world: Worl
   if (holder !== null && !isOwn && leavingHolder(key, world) === undefined) {
     const owner = world.keyOf(serverObject(holder));
     const isReplaced = owner !== undefined && isGivenAway(ipKey, owner, world);
-    if (owner !== undefined && (isReplaced || isLeaving(owner, world))) {
+    if (owner !== undefined && (isReplaced || isDeletedUnasked(owner, world))) {
       const end = isReplaced ? 'replacement' : 'deletion';
       const reason = `waits for ${owner}, which holds ${ipKey} (${live?.address}) until its ${end}`;
       return { code: 'dependency_blocked', reason, remedies: () => settleFirst(owner) };
@@ -150,11 +150,11 @@ function leftOut({ id }: Ip, world: World): readonly Remedy[] {
 function leavingHolder(key: ResourceKey, world: World): ResourceKey | undefined {
   const ip = world.isThere(key) ? undefined : claimedBy(key, world);
   const holder = ip === undefined ? undefined : holderOf(ip, world);
-  return holder !== undefined && isLeaving(holder, world) ? holder : undefined;
+  return holder !== undefined && isDeletedUnasked(holder, world) ? holder : undefined;
 }
 
 /** The server has left the spec, and is deleted without a question. */
-function isLeaving(server: ResourceKey, world: World): boolean {
+function isDeletedUnasked(server: ResourceKey, world: World): boolean {
   const { binding, desired } = world.subjects.get(server) ?? {};
   const goes = binding !== undefined && desired === undefined && !binding.protect && !binding.recovered;
   return goes && world.settings.prune && retiredFrom(binding.key) === undefined;

@@ -4,6 +4,7 @@ import { type ResourceKey, takeApart } from '../../../src/core/keys.ts';
 import type { WriteResult } from '../../../src/core/ports.ts';
 import type { Intent } from '../../../src/core/state.ts';
 import { TransportError } from '../../../src/core/transport.ts';
+import { SerialQueue } from '../../../src/core/work.ts';
 import { reserving } from '../../../src/engine/intents/probe-key.ts';
 import { recovered } from '../../../src/engine/run/drain.ts';
 import {
@@ -103,6 +104,7 @@ function running(given: Given) {
     cache: { since: () => ({ apiNow: () => sentAt, findNetworkInterfaces: async () => [] }) },
     observe: async () => world,
     facts: {
+      lineQuestions: new SerialQueue(),
       allPaused: () => (given.paused ? {} : undefined),
       pausedBy: (_request: object, spend: string) =>
         given.held?.(spend, log.filter((each) => each === 'send' || each === 'probe').length)
