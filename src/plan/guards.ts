@@ -226,14 +226,13 @@ function boundElsewhere({ subject, diff: { verdict } }: Draft, input: GuardInput
   if (verdict.verdict === 'replace') return namedElsewhere(subject, input.world);
   if (verdict.verdict !== 'adopt' || subject.parent !== undefined) return undefined;
   const { key, kind } = subject;
-  const made = input.openIntents.find((each) => partsOf(each).answer?.id === verdict.target)?.key;
+  const creates = ({ key: made }: Subject) =>
+    input.openIntents.some((each) => each.key === made && partsOf(each).answer?.id === verdict.target);
   const idOf = ({ binding, desired }: Subject) => binding?.id ?? (desired?.held && desired.id);
-  const owner = input.world
-    .subjectsOf(kind)
-    .filter((each) => each.key !== key && each.parent === undefined)
-    .find((each) => idOf(each) === verdict.target || each.key === made);
+  const others = input.world.subjectsOf(kind).filter((each) => each.key !== key && each.parent === undefined);
+  const owner = others.find((each) => idOf(each) === verdict.target || creates(each));
   if (owner?.desired === undefined) return undefined;
-  const how = owner.binding ? 'already bound to' : owner.key === made ? 'being created for' : 'taken back by';
+  const how = owner.binding ? 'already bound to' : creates(owner) ? 'being created for' : 'taken back by';
   return {
     reason: `${nounOf(kind)} ${verdict.target} is ${how} ${owner.key}, which is in the spec too`,
     remedies: [

@@ -277,9 +277,11 @@ describe('src/plan/guards.ts: one guard each', () => {
 
   const appNames = (fields: object): Given => ({ ...ofWeb, ...says('servers.app', fields) });
   const sent = { key: 'ips.c', kind: 'ip', verb: 'create', phase: 'sending' };
+  const accepted = (key: string, id: string) => ({ ...sent, key, phase: 'accepted', answer: { id } });
+  // An id is unique among the resources of its kind only.
   const makes = (id: string): Given => ({
     ...says('ips.b', {}),
-    input: { openIntents: [sent, { ...sent, key: 'ips.b', phase: 'accepted', answer: { id } }] },
+    input: { openIntents: [sent, accepted('networks.n', id), accepted('ips.b', id)] },
   });
   const takenBack = { id: '1', held: { by: 'released' } };
   rows('bound_already', [
