@@ -1,3 +1,4 @@
+import { namedAddress } from './desired.ts';
 import type { ResourceKey } from './keys.ts';
 import type { Subject } from './kind.ts';
 import type { Change } from './plan.ts';
@@ -6,8 +7,8 @@ import { type Edit, edit, type Remedy } from './remedy.ts';
 /**
  * Restores the fields of the entry.
  *
- * @param subjects all of the project: an address that has left the spec and that a restored field names is put back too,
- * and a renamed one has its new name
+ * @param subjects all of the project: an address that has left the spec and that a restored field names is put back too, a
+ * renamed one has its new name, and another server that names it by now lets go of it
  */
 export function restoring(
   changes: readonly Change[],
@@ -20,14 +21,18 @@ export function restoring(
     path === 'public_ipv4' ? namedNow(String(from) as ResourceKey, subjects) : undefined;
   const value = (change: Change) =>
     change.path === 'public_ipv4' ? addressEntry(subjectOf(change)?.key ?? change.from) : change.from;
-  const left = back.flatMap((change) => {
+  const next = back.flatMap((change) => {
     const subject = subjectOf(change);
-    return subject === undefined || subject.desired !== undefined ? [] : [subject.key];
+    if (subject === undefined) return [];
+    if (subject.desired === undefined) return [edit(subject.key, { entry: 'restore' })];
+    const others = [...(subjects?.values() ?? [])].filter((each) => each.key !== key);
+    const taker = others.find(({ desired }) => namedAddress(desired?.value) === subject.key);
+    return taker === undefined ? [] : [edit(taker.key, { choose: { public_ipv4: [] } })];
   });
   return edit(key, {
     ...(back.length === 0 ? {} : { set: Object.fromEntries(back.map((each) => [each.path, value(each)])) }),
     ...(gone.length === 0 ? {} : { remove: gone }),
-    ...(left.length === 0 ? {} : { next: left.map((each) => edit(each, { entry: 'restore' })) }),
+    ...(next.length === 0 ? {} : { next }),
   });
 }
 

@@ -66,6 +66,21 @@ describe('src/core/remedy.ts', () => {
     expect(next({ desired: {} as NonNullable<Subject['desired']> })).toBeUndefined();
   });
 
+  test('another server that names the restored address by now lets go of it', () => {
+    const [ip, app] = ['ips.a', 'servers.app'] as ResourceKey[] as [ResourceKey, ResourceKey];
+    const asks = (at: ResourceKey) =>
+      ({ key: at, desired: { value: { public_ipv4: { ip: 'a' } } } }) as never;
+    const subjects = new Map([
+      [ip, { key: ip, desired: { value: {} } } as never],
+      [key, asks(key)],
+      [app, asks(app)],
+    ]);
+    const { next } = restoring([{ path: 'public_ipv4', from: ip, to: 'new' }], key, subjects);
+    expect(next).toEqual([edit(app, { choose: { public_ipv4: [] } })]);
+    subjects.delete(app);
+    expect(restoring([{ path: 'public_ipv4', from: ip, to: 'new' }], key, subjects).next).toBeUndefined();
+  });
+
   test('the next steps are part of one remedy, and a bar separates other remedies', () => {
     const pay = outside('pay the open invoice', { next: [command('apply')] });
     expect(resolveText([pay, command('plan')])).toBe(
