@@ -8,7 +8,7 @@ import { type Edit, edit, type Remedy } from './remedy.ts';
  * Restores the fields of the entry.
  *
  * @param subjects all of the project: an address that has left the spec and that a restored field names is put back too, a
- * renamed one has its new name, and another server that names it by now lets go of it
+ * renamed one has its new name, and another server that names it by now gets another address
  */
 export function restoring(
   changes: readonly Change[],

@@ -66,7 +66,7 @@ describe('src/core/remedy.ts', () => {
     expect(next({ desired: {} as NonNullable<Subject['desired']> })).toBeUndefined();
   });
 
-  test('another server that names the restored address by now lets go of it', () => {
+  test('another server that names the restored address by now chooses another one', () => {
     const [ip, app] = ['ips.a', 'servers.app'] as ResourceKey[] as [ResourceKey, ResourceKey];
     const asks = (at: ResourceKey) =>
       ({ key: at, desired: { value: { public_ipv4: { ip: 'a' } } } }) as never;
