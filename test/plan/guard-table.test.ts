@@ -280,8 +280,7 @@ describe('src/plan/guards.ts: one guard each', () => {
   const accepted = (key: string, id: string) => ({ ...sent, key, phase: 'accepted', answer: { id } });
   // An id is unique among the resources of its kind only.
   const makes = (id: string): Given => ({
-    ...says('ips.b', {}),
-    input: { openIntents: [sent, accepted('networks.n', id), accepted('ips.b', id)] },
+    input: { openIntents: [{ ...sent, key: 'ips.a' }, accepted('networks.n', id), accepted('ips.b', id)] },
   });
   const takenBack = { id: '1', held: { by: 'released' } };
   rows('bound_already', [
@@ -289,8 +288,8 @@ describe('src/plan/guards.ts: one guard each', () => {
     ['a resource that another entry names by its id', web, replace, appNames({ id: '1' }), 'held'],
     ['replacement of a resource that another entry takes back', web, replace, appNames(takenBack), 'passes'],
     ['replacement of an unnamed resource', web, replace, { bindings: [bound(web, '1')] }, 'passes'],
-    ['a resource that is created for another entry', 'ips.a', adopt('51'), makes('51'), 'held'],
-    ['a resource, while another one is created', 'ips.a', adopt('51'), makes('52'), 'passes'],
+    ['a resource that is created for another entry', 'ips.x', adopt('51'), makes('51'), 'held'],
+    ['a resource, while another one is created', 'ips.x', adopt('51'), makes('52'), 'passes'],
     ['a resource that the entry has itself', 'ips.a', adopt('51'), has('ips.a', '51'), 'passes'],
     ['another resource', 'ips.a', adopt('51'), has('ips.b', '52'), 'passes'],
     ['another kind', 'ips.a', adopt('51'), has('networks.n', '51'), 'passes'],
