@@ -1,12 +1,13 @@
 import { partsOf } from '../../core/intent.ts';
+import type { WriteResult } from '../../core/ports.ts';
 import type { Intent, KeyQuestion } from '../../core/state.ts';
 import type { Run } from '../run.ts';
-import { inWriteSlot } from './begin.ts';
-import { again, block, goOn, keyIsFresh, type Progress, questionOf, sinceSentMs } from './endings.ts';
+import { inWriteSlot, sendFenced } from './begin.ts';
+import { again, block, close, goOn, keyIsFresh, type Progress, questionOf, sinceSentMs } from './endings.ts';
 import { tryNextIncarnation } from './next-incarnation.ts';
-import { answerText } from './outcome.ts';
-import { asked, isReservedElsewhere, type KeyAnswer, probeKey } from './probe-key.ts';
-import { record } from './record.ts';
+import { answerText, codeOf } from './outcome.ts';
+import { asked, isReservedElsewhere, type KeyAnswer, probeKey, spareKey } from './probe-key.ts';
+import { mostWaitMs, record } from './record.ts';
 
 const second = 1000;
 const minute = 60 * second;
@@ -51,17 +52,58 @@ async function askNow(run: Run, intent: Intent): Promise<Progress> {
   if (held.is !== 'untold') run.stopwatch.mark(intent.id, 'silent');
   switch (held.is) {
     case 'untold':
-      return withoutAnswer(run, asking, held);
+      return (await isOfProject(run, asking, held.result))
+        ? refusedByProject(run, asking)
+        : withoutAnswer(run, asking, held);
     case 'accepted':
       run.cache.forget(run.kindOf(asking.kind).writes.stale(asking.request));
       return record(run, asking, held.answer);
     case 'open':
     case 'fenced':
     case 'taken':
+      if (held.is === 'open' && isRefusedForLong(run, asking)) return withoutProbe(run, asking);
       // The API may have forgotten the answer by now, so the refusal of the probe proves nothing. @source API §8
       if (!keyIsFresh(run, asking)) return decided(run, asking, 'open');
       return isConflict(held.is, asking) ? keyConflict(run, asking) : decided(run, asking, held.is);
   }
+}
+
+/**
+ * Every send was refused with a 409 that may have been about the key, and a key that nobody has used gets the same
+ * refusal: it is about the project, and the creation has had no effect.
+ */
+async function isOfProject(run: Run, intent: Intent, result: WriteResult): Promise<boolean> {
+  const { stage, conflict } = questionOf(intent);
+  const { why } = partsOf(intent).unconfirmed ?? {};
+  const isFirst = why === 'conflict' && intent.lost === 0 && stage === 'asking' && conflict === undefined;
+  const conflictOf = (each: WriteResult) =>
+    each.type === 'answer' && each.status === 409 && !each.replayed ? codeOf(each) : undefined;
+  const code = conflictOf(result);
+  if (!isFirst || code === undefined) return false;
+  const spare = await sendFenced(run, { ...intent.request, probe: 1 }, spareKey(run.deps.random.next));
+  return conflictOf(spare) === code;
+}
+
+/** A later run sends the creation again under the same key, if it is still wanted. */
+async function refusedByProject(run: Run, intent: Intent): Promise<Progress> {
+  const { detail } = intent;
+  const { lasting } = questionOf(intent);
+  if (lasting === undefined) return close(run, intent, { outcome: 'refused', text: detail });
+  await run.state.update(intent, { stage: { phase: 'waiting', because: 'key_maybe_used' } });
+  return { now: 'blocked', code: lasting, reason: detail };
+}
+
+/** No probe can ask the key, and the original, sent again, was refused with a 409 until the deadline. */
+function isRefusedForLong(run: Run, intent: Intent): boolean {
+  const isRefused = partsOf(intent).unconfirmed?.why === 'conflict' && questionOf(intent).conflict === true;
+  return isRefused && run.stopwatch.since(intent.id, 'begun', intent.createdAt) > mostWaitMs(run, intent);
+}
+
+/** A later run reads again, and sends the original again. */
+async function withoutProbe(run: Run, intent: Intent): Promise<Progress> {
+  const { conflict: _conflict, ...question } = questionOf(intent);
+  await run.state.update(intent, { stage: asked(intent, { ...question, stage: 'open' }) });
+  return { now: 'blocked', code: question.lasting ?? 'key_not_answered', reason: intent.detail };
 }
 
 /**

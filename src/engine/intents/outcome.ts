@@ -289,7 +289,7 @@ const bodyCodes: ReadonlySet<string> = new Set([
 /** The conflicts that the deletion of a replaced server ends: the new server needs its address or its graphics cards. */
 export const endedByDeletion: ReadonlySet<string> = new Set(['ip_in_use', noCapacity]);
 
-function codeOf({ code, status }: Conclusive): string {
+export function codeOf({ code, status }: Conclusive): string {
   return code ?? `http_${status}`;
 }
 

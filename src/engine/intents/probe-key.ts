@@ -199,9 +199,11 @@ const steps = [
  */
 async function observeOnce(ask: (probe: 1 | 2) => Promise<WriteResult>): Promise<KeyBehaviour | WriteResult> {
   let reuse: Pick<KeyBehaviour, 'reuse'> = {};
-  for (const { probe, deviation, fits } of steps) {
+  for (const [at, { probe, deviation, fits }] of steps.entries()) {
     const answer = await ask(probe);
-    if (!isTelling(answer)) return answer;
+    // Nobody has used the key before, so a conflict is about the project.
+    const isConflict = at === 0 && answer.type === 'answer' && answer.status === 409;
+    if (isConflict || !isTelling(answer)) return answer;
     if (!fits(answer)) return { storesRefusals: false, deviation };
     if (probe === 2 && !namesProbe(answer)) reuse = { reuse: reuseRefusal(answer) };
   }

@@ -134,7 +134,7 @@ async function waitAndResend(
  * does not report that end. These writes therefore wait at least as long as the creation may take. @assumption A34
  * @assumption A43
  */
-function mostWaitMs(run: Run, { key, kind, verb, createdAt }: Intent): number {
+export function mostWaitMs(run: Run, { key, kind, verb, createdAt }: Intent): number {
   const deadlineMs = (waiting: KindName) => run.kindOf(waiting).timing.deadlineMs;
   const server = run.bindings.get(takeApart(key).parent ?? key);
   const serverMs =

@@ -1,12 +1,13 @@
+import { explanationOf } from '../../core/codes.ts';
 import { partsOf } from '../../core/intent.ts';
 import { digestOf, member } from '../../core/json.ts';
 import { parseKey, type ResourceKey } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
-import { type Blocked, blockedName, type Operation, type Plan } from '../../core/plan.ts';
+import { type Blocked, blockedName, type Operation, operationId, type Plan } from '../../core/plan.ts';
 import type { OperationResult } from '../../core/progress.ts';
 import { command, outside, type Remedy } from '../../core/remedy.ts';
 import type { Intent, StateStore } from '../../core/state.ts';
-import { adoption, waysOut } from '../../plan/open-writes.ts';
+import { adoption, makingRoom, waysOut } from '../../plan/open-writes.ts';
 import { isSelected } from '../../plan/order.ts';
 import { withBlocked } from '../../plan/totals.ts';
 import { isReplacing } from '../intents/endings.ts';
@@ -208,6 +209,7 @@ export function furtherBlocked(
     const doctor = code === 'insufficient_scope' ? [tokenReport()] : [];
     const remedies = [
       ...(named ?? [next]),
+      ...makingRoomFor(plan, { key, verb, code }),
       ...doctor,
       ...endingIt(run, open),
       ...waysOfOther(run, { key, verb, code }),
@@ -254,6 +256,16 @@ function waysOfOther(run: Run, { key, verb, code }: Noted): readonly Remedy[] {
 function otherUnresolved(run: Run, { key, verb }: Pick<Noted, 'key' | 'verb'>): Intent | undefined {
   // Of a replacement, the creation has to wait.
   return unresolvedBeside(run, { key, verb: verb === 'delete' ? 'create' : verb });
+}
+
+/** The API may refuse a second server for a quota, or for its name, as long as the replaced server exists. */
+function makingRoomFor({ operations }: Plan, { key, verb, code }: Noted): readonly Remedy[] {
+  const isSecond = ({ replacement }: Operation) =>
+    replacement !== undefined && replacement !== operationId('delete', key);
+  const second = operations.find((each) => each.key === key && each.verb === verb && isSecond(each));
+  return verb === 'create' && second !== undefined && explanationOf(code) === undefined
+    ? [makingRoom(key)]
+    : [];
 }
 
 function endingIt({ world }: Run, open: Intent | undefined): readonly Remedy[] {

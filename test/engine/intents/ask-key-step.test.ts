@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { WriteResult } from '../../../src/core/ports.ts';
+import type { Intent } from '../../../src/core/state.ts';
 import { askKey, replayLater } from '../../../src/engine/intents/ask-key.ts';
 import {
   answer,
@@ -33,6 +34,7 @@ async function ask(
     intent = asking(),
     ageMs = settledMs,
     silentMs = 0,
+    begunMs = 0,
     behaviours = { create_network: behaviour } as object,
     held = undefined as object | undefined,
     jitter = 0,
@@ -57,7 +59,7 @@ async function ask(
     stopwatch: {
       until: (_id: string, moment: string, at: number) => (moment === 'due' ? at - now : Number.NaN),
       since: (_id: string, moment: string, at: number) =>
-        moment === 'silent' ? silentMs : moment === 'sent' ? now - at : Number.NaN,
+        ({ silent: silentMs, begun: begunMs, sent: now - at })[moment] ?? Number.NaN,
       isMarked: (_id: string, moment: string) => moment === 'sent',
       mark: (...given: unknown[]) => void marks.push(given),
     },
@@ -235,5 +237,65 @@ describe('src/engine/intents/ask-key.ts: one step', () => {
     const intent = asking();
     expect(await replayLater(run, intent)).toMatchObject({ now: 'blocked', code: 'key_not_answered' });
     expect(recorded).toMatchObject([{ stage: questioned('taken', 0), dueAt: sentAt }]);
+  });
+
+  describe('a creation that every send was refused with a 409', () => {
+    const quota = answer(409, { code: 'quota_exceeded' });
+    const refusedFirst = (more: object = {}, write: object = {}) =>
+      asking(more, {
+        ...{ detail: '409 quota_exceeded', lost: 0, ...write },
+        unconfirmed: { why: 'conflict', question: { stage: 'asking', probes: 0, ...more } },
+      });
+    const lasting = { lasting: 'quota_exceeded' };
+    const blocked = { now: 'blocked', code: 'quota_exceeded', reason: '409 quota_exceeded' };
+
+    test('an unused key gets the same refusal: a later run sends the creation again', async () => {
+      const { progress, last, sent } = await ask([quota, quota], { intent: refusedFirst(lasting) });
+      expect(progress).toEqual(blocked);
+      expect(last).toMatchObject({ stage: { phase: 'waiting', because: 'key_maybe_used' } });
+      expect(sent).toEqual([
+        [1, 'key-1'],
+        [1, expect.stringContaining('spare')],
+      ]);
+    });
+
+    test('it ends if it is no longer wanted', async () => {
+      const { progress } = await ask([quota, quota], { intent: refusedFirst() });
+      expect(progress).toMatchObject({ now: 'closed', outcome: 'refused', detail: '409 quota_exceeded' });
+    });
+
+    test.each<[string, Intent, readonly WriteResult[]]>([
+      ['an unused key gets another refusal', refusedFirst(lasting), [quota, fresh]],
+      ['an unused key gets another conflict', refusedFirst(lasting), [quota, answer(409, { code: 'busy' })]],
+      ['the refusal is not a conflict', refusedFirst(lasting), [answer(404, { code: 'quota_exceeded' })]],
+      ['an answer was lost', refusedFirst(lasting, { lost: 1 }), [quota]],
+      ['the key has held an answer', refusedFirst({ ...lasting, stage: 'taken' }), [quota]],
+      ['the original was refused again', refusedFirst({ ...lasting, conflict: true }), [quota]],
+      ['the answer to the first send is unknown', asking(lasting), [quota]],
+    ])('the key is asked again later: %s', async (_name, intent, answers) => {
+      const { progress, sent, left } = await ask(answers, { intent });
+      expect(progress).toMatchObject({ now: 'again' });
+      expect([sent.length, left]).toEqual([answers.length, 0]);
+    });
+
+    test('a key that no probe can ask is left to a later run after the deadline', async () => {
+      const behaviours = { create_network: { storesRefusals: false } };
+      const again = { ...lasting, conflict: true };
+      const at = (begunMs: number, intent: Intent) => ask([], { intent, behaviours, begunMs });
+      const { progress, last } = await at(60 * minute, refusedFirst(again));
+      expect(progress).toEqual(blocked);
+      expect(last?.stage).toEqual({
+        phase: 'unknown',
+        unconfirmed: { why: 'conflict', question: { stage: 'open', probes: 0, ...lasting } },
+      });
+      const unnamed = await at(60 * minute, refusedFirst({ conflict: true }));
+      expect(unnamed.progress).toMatchObject({ now: 'blocked', code: 'key_not_answered' });
+      for (const [begunMs, intent] of [
+        [minute, refusedFirst(again)],
+        [60 * minute, refusedFirst(lasting)],
+        [60 * minute, asking(again)],
+      ] as const)
+        expect((await at(begunMs, intent)).progress).toMatchObject({ now: 'again' });
+    });
   });
 });
