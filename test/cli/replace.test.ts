@@ -64,6 +64,26 @@ describe('src/cli: a replacement that the API refuses', () => {
     expectOne(played, 2);
   });
 
+  test('a conflict that lasts ends the apply, and the entry may then ask for the deletion first', async () => {
+    const { scene: played, operator } = await applied(newFirst(1));
+    const [old] = played.live.servers;
+    const quota = { status: 409, code: 'quota_exceeded' };
+    await played.answering('create_server', quota, async () => {
+      const { code, blocked } = await operator.edit(newFirst(2));
+      expect([code, blocked[0]?.code, blocked[0]?.resolve]).toEqual([
+        3,
+        'quota_exceeded',
+        expect.stringContaining('write `replace: {order: delete_first}` in servers.web'),
+      ]);
+      expect(played.live.servers).toEqual([old]);
+      operator.declare(oldFirst(2));
+      await operator.run('apply --yes --timeout 30m');
+      expect(played.live.servers).toEqual([]);
+    });
+    await operator.converge({});
+    expectOne(played, 2);
+  });
+
   test.each([
     ['another package', 'l40s-2', 'ubuntu-24.04'],
     ['the same package', 'l40s-1', 'debian-13'],
