@@ -18,7 +18,7 @@ import { expiryWarnings, flagsChange } from './flags.ts';
 import { choose, type JudgeInput, type Judgement, judgeAll, possibleOf } from './judge.ts';
 import { unidentifiedWarnings } from './lost-state.ts';
 import { perhapsRenamed } from './moved-from.ts';
-import { blockedIntent, isBegun, openWrites } from './open-writes.ts';
+import { blockedIntent, isBegun, openWrites, protectedOld } from './open-writes.ts';
 import { isSelected } from './order.ts';
 import { costOf, effortOf, mostOf, summarise } from './totals.ts';
 import { objectedTo, type Unsure, unsureOf, waitingRename } from './waits.ts';
@@ -172,9 +172,10 @@ function blockedBy(
     const holder = register.address(ip);
     return holder.is === 'pending' ? holder.certain : holder.is !== 'unmanaged';
   };
-  const open = [...inFlight.values()].flatMap((intent) =>
-    blockedIntent(intent, { world, taken: taken.get(intent.key), isKnown }),
-  );
+  const open = [...inFlight.values()].flatMap((intent) => [
+    ...blockedIntent(intent, { world, taken: taken.get(intent.key), isKnown }),
+    ...protectedOld(intent, world),
+  ]);
   const others = [...objections].filter(
     ([draft]) => waitingRename(draft.subject.key, waitingMoves) === undefined,
   );

@@ -1,7 +1,7 @@
 import { bindingBy, type DesiredResource, fieldOf } from '../core/desired.ts';
 import { partsOf } from '../core/intent.ts';
 import { digestOf } from '../core/json.ts';
-import type { ResourceKey } from '../core/keys.ts';
+import { type ResourceKey, retiringKey } from '../core/keys.ts';
 import type { World } from '../core/kind.ts';
 import { factsOf } from '../core/kind-facts.ts';
 import type { Blocked, Operation } from '../core/plan.ts';
@@ -59,6 +59,23 @@ export function blockedIntent(intent: Intent, { world, taken, isKnown }: Beside)
     ...alone(intent, world),
   ];
   return [{ key, verb, code: blocked.code, reason: reason.join('; '), remedies }];
+}
+
+/** The server that an open creation replaces, and that the entry now protects: it retires once the creation ends. */
+export function protectedOld({ key, phase, replaces }: Intent, { subjects }: World): Blocked[] {
+  const { binding, desired } = subjects.get(key) ?? {};
+  const isKept = phase !== 'blocked' && desired?.protect === true;
+  if (!isKept || replaces === undefined || binding?.id !== replaces) return [];
+  const retiring = retiringKey(key, replaces);
+  const reason = `${retiring} retires once the open creation of ${key} has ended, and the entry has \`protect: true\``;
+  const remedies = [
+    edit(key, { set: { protect: false }, next: [command('apply')], when: 'to have it deleted' }),
+    command('apply', [], {
+      next: [command('forget', [retiring])],
+      when: 'to keep it, no longer managed and still billed',
+    }),
+  ];
+  return [{ key: retiring, verb: 'delete', code: 'protected', reason, remedies }];
 }
 
 /** Free addresses that appeared since a write, and that no key of this state is bound to. */

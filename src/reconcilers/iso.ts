@@ -25,6 +25,8 @@ import {
   fromNothing,
   idIn,
   lostOf,
+  mayBeRefused,
+  newValues,
   notDone,
   recordedIds,
   toNothing,
@@ -279,6 +281,7 @@ function diffLive(
     inDrive(subject, live, world) ??
     nameTaken(subject, observed, all, world) ?? {
       verdict: { verdict: 'replace', changes: all, reason, allowed: true, order: 'delete_first' },
+      consequences: failed ? [] : mayBeRefused(subject, 'add_iso', newValues(changes), world),
     }
   );
 }

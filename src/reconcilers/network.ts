@@ -24,6 +24,8 @@ import {
   incomplete,
   integerIdIn,
   lostOf,
+  mayBeRefused,
+  newValues,
   notDone,
   recordedIds,
   unchanged,
@@ -299,6 +301,7 @@ function diffLive(
         order: 'delete_first',
         ...obstacle,
       },
+      consequences: mayBeRefused(subject, 'create_network', newValues(changes), world),
     }
   );
 }

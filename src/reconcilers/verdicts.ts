@@ -4,14 +4,15 @@ import type { BlockCode } from '../core/codes.ts';
 import { type DesiredResource, idInSpec } from '../core/desired.ts';
 import type { Evidence } from '../core/evidence.ts';
 import { given, member } from '../core/json.ts';
-import type { ResourceKey } from '../core/keys.ts';
+import { nounOf, type ResourceKey } from '../core/keys.ts';
 import type { Diff, Subject, World } from '../core/kind.ts';
-import type { Change, Verb } from '../core/plan.ts';
-import type { ReadPort } from '../core/ports.ts';
+import type { Change, Verb, Warning } from '../core/plan.ts';
+import type { ReadPort, WriteName } from '../core/ports.ts';
 import { command, edit, idInFile, outside, type Remedy, wayToForget } from '../core/remedy.ts';
 import type { Ip, ServerId } from '../core/resources.ts';
 import { restoring } from '../core/restoring.ts';
 import type { Binding } from '../core/state.ts';
+import { flowYaml } from '../core/text.ts';
 
 /** The live side of one top-level subject. */
 export interface Existence {
@@ -328,4 +329,34 @@ export function integerIdIn(data: unknown): string | undefined {
 /** The ids of a recorded list, as text. */
 export function recordedIds(list: readonly (number | string)[] = []): ReadonlySet<string> {
   return new Set(list.map(String));
+}
+
+/**
+ * The API could refuse the new resource only after the old one is deleted: no read shows these values, and a proof does
+ * not show them, or is still to come. No proof shows an open invoice or a full quota that the API checks last, because a
+ * body that the API accepts would be carried out. @assumption A36 @assumption A54 @assumption A73
+ *
+ * @param body the fields of the creation that no read has proven
+ */
+export function mayBeRefused(
+  { key, kind, binding }: Subject,
+  write: WriteName,
+  body: Readonly<Record<string, unknown>>,
+  { proofChecks }: World,
+): Warning[] {
+  const checked = proofChecks?.[write];
+  const left = Object.entries(body).filter(([field]) => checked?.includes(field) !== true);
+  const values = [...left.map(([field, value]) => `\`${field}: ${flowYaml(value)}\``), 'payment and quota'];
+  const [asked, proof] =
+    checked === undefined
+      ? ['vdcsync asks the API before the deletion, but the API', 'run `vdcsync plan --prove`, or ']
+      : ['The API', ''];
+  const noun = nounOf(kind);
+  const message = `unproven: ${values.join(', ')}. ${asked} may check this only in a creation, after ${noun} ${binding?.id} is deleted. If the API refuses the new ${noun} then, you have no ${noun}. To be safe, ${proof}first create a second ${noun} with these values under a new key, or check them in the client area`;
+  return [{ code: 'replacement_unchecked', key, message }];
+}
+
+/** The fields with their new values. */
+export function newValues(changes: readonly Change[]): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(changes.map(({ path, to }) => [path, to]));
 }

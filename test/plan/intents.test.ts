@@ -3,7 +3,7 @@ import type { DesiredResource } from '../../src/core/desired.ts';
 import { digestOf } from '../../src/core/json.ts';
 import type { ResourceKey } from '../../src/core/keys.ts';
 import type { Plan } from '../../src/core/plan.ts';
-import type { Intent } from '../../src/core/state.ts';
+import type { Binding, Intent } from '../../src/core/state.ts';
 import type { PlanInput } from '../../src/plan/build.ts';
 import { resolveOf } from '../support/resolve.ts';
 import { load } from '../support/rig.ts';
@@ -100,5 +100,27 @@ describe('src/plan/open-writes.ts: open writes', () => {
     const { create, unchanged } = before.summary;
     expect(plan.summary).toMatchObject({ create: create - 1, in_progress: 1, unchanged });
     expect(plan.effort.writes).toBe(before.effort.writes - 1);
+  });
+
+  test('the old server of an open replacement is blocked if its entry protects it by now', () => {
+    const blockedBeside = (write: object, protect = true, id = '31') => {
+      const resources = desired.resources.map((each) => ({ ...each, protect }));
+      const of = { key: 'servers.web', kind: 'server', verb: 'create', preimage: {}, replaces: '31' };
+      const bound = { ...of, id, identity: {}, boundAt: 1, applied: {} } as unknown as Binding;
+      const intent = { ...of, basis: 'sha256:older', ...write } as unknown as Intent;
+      const { blocked } = planOf(worldOf({ ...desired, resources }, {}, [bound]), { openIntents: [intent] });
+      return blocked.filter(({ code }) => code === 'protected').map((each) => [each.key, resolveOf(each)]);
+    };
+    for (const write of [accepted, unconfirmed])
+      expect(blockedBeside(write)).toEqual([
+        [
+          'servers.web~31',
+          "write `protect: false` in servers.web; then vdcsync apply (to have it deleted) | vdcsync apply; then vdcsync forget 'servers.web~31' (to keep it, no longer managed and still billed)",
+        ],
+      ]);
+    expect(blockedBeside(accepted, false)).toEqual([]);
+    expect(blockedBeside(accepted, true, '30')).toEqual([]);
+    expect(blockedBeside({ ...accepted, replaces: undefined })).toEqual([]);
+    expect(blockedBeside({ phase: 'blocked', ...unknown })).toEqual([]);
   });
 });

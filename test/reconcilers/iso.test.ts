@@ -31,6 +31,21 @@ describe('src/reconcilers/iso.ts', () => {
     expect(projectOf(emulator).isos).toMatchObject([{ name: 'rescue', status: 'available' }]);
   });
 
+  test('the plan warns that the API may refuse the new URL after the deletion of the old ISO', async () => {
+    const { apply, plan } = rig();
+    await apply(rescue);
+    const { warnings } = await plan(rescue.replace('rescue.iso', 'other.iso'));
+    expect(warnings).toMatchObject([
+      {
+        code: 'replacement_unchecked',
+        key: 'isos.rescue',
+        message: expect.stringMatching(
+          /^unproven: `url: "\S+other\.iso"`, payment and quota.* you have no iso\./,
+        ),
+      },
+    ]);
+  });
+
   test('an ISO in a drive is not deleted, and the outcome is blocked', async () => {
     const { apply, emulator } = rig();
     await apply(`${rescue}servers: {web: {${sliders}}}\n`);

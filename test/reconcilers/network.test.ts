@@ -30,6 +30,10 @@ describe('src/reconcilers/network.ts', () => {
     const report = await apply(changed);
 
     expect(planned.summary).toMatchObject({ create: 0, delete: 0, replace: 1 });
+    const message = expect.stringContaining(
+      'unproven: `name: back`, `cidr: 10.21.0.0/24`, payment and quota.',
+    );
+    expect(planned.warnings).toMatchObject([{ code: 'replacement_unchecked', message }]);
     expect(planned.operations).toMatchObject([
       { id: 'delete:networks.backend', replacement: 'create:networks.backend', risk: 'destructive' },
       {

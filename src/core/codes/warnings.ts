@@ -213,8 +213,8 @@ export const warnings = {
   },
   replacement_unchecked: {
     meaning:
-      'the old server is deleted first, and the API checks the payment, the quota and some of the new values only after the deletion',
-    next: 'first create a second server with these values under a new key, or check them in the client area',
+      'the old resource is deleted first, and the API checks the payment, the quota and some of the new values only after the deletion',
+    next: 'first create a second one with these values under a new key, or check them in the client area',
     example:
       'servers.web-1 is replaced, and gets `cores: 64`. The API checks the number of cores only in a creation.',
     ways: ['servers: {web-1-trial: {cores: 64, …}}   # try the new size first'],

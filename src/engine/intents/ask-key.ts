@@ -69,7 +69,7 @@ async function askNow(run: Run, intent: Intent): Promise<Progress> {
 }
 
 /**
- * Every send was refused with a 409 that may have been about the key, and a key that nobody has used gets the same
+ * Every send was refused with a 409 that may have been about the key, and an unused key gets the same
  * refusal: it is about the project, and the creation has had no effect.
  */
 async function isOfProject(run: Run, intent: Intent, result: WriteResult): Promise<boolean> {

@@ -201,7 +201,7 @@ async function observeOnce(ask: (probe: 1 | 2) => Promise<WriteResult>): Promise
   let reuse: Pick<KeyBehaviour, 'reuse'> = {};
   for (const [at, { probe, deviation, fits }] of steps.entries()) {
     const answer = await ask(probe);
-    // Nobody has used the key before, so a conflict is about the project.
+    // The key is unused until then, so a conflict is about the project.
     const isConflict = at === 0 && answer.type === 'answer' && answer.status === 409;
     if (isConflict || !isTelling(answer)) return answer;
     if (!fits(answer)) return { storesRefusals: false, deviation };

@@ -100,8 +100,7 @@ export async function openRun(
       deps.onEvent?.({ type: 'progress', at: clock.now(), key, verb, step, detail, ...wait }),
   };
   const { bindings } = loaded;
-  const hasServers = desired.resources.some(({ kind }) => factsOf(kind).container);
-  const proofChecks = hasServers ? await knownChecks(store) : undefined;
+  const proofChecks = await knownChecks(store);
   const seen = createView({ deps, desired, cache, bindings, onRefresh: repeating?.onRefresh, proofChecks });
   const state = createRunState({
     ...{ deps, asked, desired, cache, flaggedBy, onChange: seen.follow },

@@ -5,13 +5,20 @@ import type { Diff, Subject, World } from '../../core/kind.ts';
 import type { Change, Verb, Warning } from '../../core/plan.ts';
 import { command, edit, outside } from '../../core/remedy.ts';
 import { restoring } from '../../core/restoring.ts';
-import { flowYaml } from '../../core/text.ts';
 import { predecessorHolding } from '../../core/world.ts';
 import { poolCautions } from '../address-pool.ts';
-import { blocking, fromNothing, incomplete, lostOf, toNothing, unchanged } from '../verdicts.ts';
+import {
+  blocking,
+  fromNothing,
+  incomplete,
+  lostOf,
+  mayBeRefused,
+  toNothing,
+  unchanged,
+} from '../verdicts.ts';
 import { addressAlongside, addressOf, addressProblem, mayExchangeWarning } from './address.ts';
 import { recordOf, unproven, withIds } from './applied-fields.ts';
-import { type BodyProblem, priceApplied, resolveBody, type ServerBody } from './body.ts';
+import { type BodyProblem, priceApplied, resolveBody } from './body.ts';
 import { type Differences, differencesOf, exchangeProblem } from './differences.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
 import { type Existing, fieldsToReplace, holdsNamed, orderOf, permitted } from './existing.ts';
@@ -129,6 +136,8 @@ function diffReplace(
   const fixed = changes.filter((each) => !(resizable && isSize(each)));
   const isServed = holdsNamed(existing) && !changes.some(({ path }) => path === 'server_type');
   const stays = whatStays(subject, live, world);
+  const fields = unproven(body, recordOf(subject.binding), world);
+  const toProve = Object.fromEntries(fields.map((field) => [field, body[field]]));
   return {
     verdict: {
       verdict: 'replace',
@@ -141,7 +150,9 @@ function diffReplace(
     ...stays,
     consequences: [
       ...stays.consequences,
-      ...(order === 'create_first' ? billedTwice(subject) : mayBeRefused(subject, body, world)),
+      ...(order === 'create_first'
+        ? billedTwice(subject)
+        : mayBeRefused(subject, 'create_server', toProve, world)),
     ],
     ...prices,
     ...addressAlongside(subject.key, entry, world),
@@ -212,25 +223,6 @@ function whatStays(
       return [{ code: 'address_left_idle', key, message }];
     }),
   };
-}
-
-/**
- * The API could refuse the new server only after the old one is deleted: no read shows these values, and a proof does not
- * show them, or is still to come. No proof shows an open invoice or a full quota that the API checks last, because a body
- * that the API accepts would be carried out. @assumption A36 @assumption A54 @assumption A73
- */
-function mayBeRefused({ key, binding }: Subject, body: ServerBody, world: World): Warning[] {
-  const checked = world.proofChecks?.create_server;
-  const fields = unproven(body, recordOf(binding), world).filter(
-    (field) => checked?.includes(field) !== true,
-  );
-  const values = [...fields.map((field) => `\`${field}: ${flowYaml(body[field])}\``), 'payment and quota'];
-  const [asked, proof] =
-    checked === undefined
-      ? ['vdcsync asks the API before the deletion, but the API', 'run `vdcsync plan --prove`, or ']
-      : ['The API', ''];
-  const message = `unproven: ${values.join(', ')}. ${asked} may check this only in a creation, after server ${binding?.id} is deleted. If the API refuses the new server then, you have no server. To be safe, ${proof}first create a second server with these values under a new key, or check them in the client area`;
-  return [{ code: 'replacement_unchecked', key, message }];
 }
 
 /** The API attaches free addresses only. */

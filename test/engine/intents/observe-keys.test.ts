@@ -58,7 +58,7 @@ describe('src/engine/intents/probe-key.ts', () => {
   test.each([
     [answer(400), 'unnamed'],
     [answer(422), 'unnamed'],
-    // Nobody has used the spare key, so the conflict is about the project.
+    // The spare key is unused until then, so the conflict is about the project.
     [answer(409), undefined],
     [answer(404, { replayed: true }), 'unnamed'],
     [answer(409, { retryAfterMs: 1 }), undefined],
