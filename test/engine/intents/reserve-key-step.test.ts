@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { WriteResult } from '../../../src/core/ports.ts';
 import type { Binding, Intent } from '../../../src/core/state.ts';
 import {
+  endIfReserved,
   endReservation,
   isReservation,
   reservationOf,
@@ -56,6 +57,7 @@ function reserving({
   const left = [...answers];
   const sent: unknown[] = [];
   const log: unknown[] = [];
+  const texts: unknown[] = [];
   const attempts = new Map<string, number>();
   const intents = new Map(open.map((each) => [each.key, each]));
   const { key, kind } = bindings[0] ?? bindingOf();
@@ -82,7 +84,8 @@ function reserving({
       keep(next);
       return next;
     },
-    close: async (intent: Intent, { outcome, because }: Record<string, unknown>) => {
+    close: async (intent: Intent, { outcome, because, text }: Record<string, unknown>) => {
+      texts.push(text);
       log.push([outcome, because].filter((each) => each !== undefined).join(' '));
       intents.delete(intent.key);
       if (outcome !== 'void') attempts.set(intent.key, intent.attempt);
@@ -105,7 +108,7 @@ function reserving({
       },
     },
   });
-  return { run, sent, log, left };
+  return { run, sent, log, texts, left };
 }
 
 async function reserved(given: Parameters<typeof reserving>[0]) {
@@ -127,6 +130,7 @@ describe('src/engine/intents/reserve-key.ts: one step', () => {
     ['a reservation', {}, 'reserved'],
     ['a key that another state used', { because: 'used_elsewhere' }, 'used_elsewhere'],
     ['a reservation without an end', { because: undefined }, undefined],
+    ['a reservation that the API cannot keep', { because: 'unaskable' }, undefined],
     ['a question', { request: { ...probed, probe: undefined } }, undefined],
     ['a reservation of another incarnation', { incarnation: '1' }, undefined],
     ['a reservation in another scope', { idempotencyKey: 'other' }, undefined],
@@ -157,6 +161,7 @@ describe('src/engine/intents/reserve-key.ts: one step', () => {
   test.each<[string, readonly WriteResult[], readonly unknown[], readonly string[]]>([
     ['no answer', [lost], [2], ['void']],
     ['no answer after the key was found used', [reused, lost], [2, 1], ['void']],
+    ['a creation of another state', [answer(201, { replayed: true })], [2], ['void used_elsewhere']],
     ['the answer to a request of another state', [reused, reused], [2, 1], ['void used_elsewhere']],
     [
       'a question of another state, whose next attempt is reserved',
@@ -171,6 +176,32 @@ describe('src/engine/intents/reserve-key.ts: one step', () => {
   test('an API that stores no refusals keeps no reservation', async () => {
     const { log } = await reserved({ behaviours: {}, answers: [unnamed, unnamed] });
     expect(log).toEqual([begun, 'void unaskable']);
+  });
+
+  test('a reservation without an answer ends with that text', async () => {
+    const { run, texts } = reserving({ answers: [lost] });
+    await reserve(run, bindingOf());
+    expect(texts).toEqual(['the API did not answer for this idempotency key']);
+  });
+
+  /** A question to a key that holds the answer to another request. */
+  const conflicting = {
+    phase: 'unknown',
+    unconfirmed: { why: 'lost', question: { probes: 1, conflict: true } },
+  };
+  test.each<[string, object, readonly WriteResult[], readonly string[]]>([
+    ['that another state has reserved', conflicting, [replayed], ['void reserved']],
+    ['that this probe reserves', conflicting, [fresh, replayed], []],
+    ['that holds another answer', conflicting, [reused], []],
+    ['without a conflict', { ...conflicting, unconfirmed: { why: 'lost' } }, [], []],
+  ])('an open question to a key %s', async (_name, question, answers, ends) => {
+    const open = intentOf({ ...question, recovers: 'networks.x' });
+    const { run, log, texts, sent, left } = reserving({ open: [open], answers });
+    await endIfReserved(run, open);
+    expect([log, left]).toEqual([ends, []]);
+    expect(sent).toEqual(answers.map(() => 2));
+    expect(texts).toEqual(ends.map(() => 'the key is reserved: its resource was created under another key'));
+    expect(run.intents.has(open.key)).toBe(ends.length === 0);
   });
 
   test('a reservation that an earlier process left ends', async () => {
@@ -215,16 +246,23 @@ describe('src/engine/run/unreached-keys.ts: one step', () => {
   const old = [['networks.x', 'networks.old']];
   const elsewhere = [['servers.x', 'elsewhere']];
   const image = { key: 'server_images.x', kind: 'server_image', formerKeys: undefined };
+  const found = { outcome: 'absent', because: 'found', answer: { id: '34' } };
+  const another = { key: 'networks.x', incarnation: '1' };
   const itsOwn = { binding: { formerKeys: undefined }, past: [made({ key: 'networks.x' })] };
   const usedByOthers = [made(), pastOf({ because: 'used_elsewhere' })];
 
   test.each<[string, Given, readonly (readonly string[])[]]>([
     ['that `moved` leads to', { entry: { moved: 'networks.old' } }, []],
+    ['whose rename is inferred', { entry: { moved: 'networks.old', isInferred: true } }, old],
+    ['next to one that has left', { bindings: [bindingOf(), bindingOf({ key: 'networks.w' })] }, old],
     ['created under its own key', { past: [made({ key: 'networks.x' })] }, []],
     ['created nearly 23 hours ago', { ageMs: 23 * hour - 1 }, old],
     ['created 23 hours ago', { ageMs: 23 * hour }, []],
     ['created in the future of a clock that was set back', { ageMs: -hour }, old],
-    ['found again', { past: [made({ outcome: 'absent', because: 'found', answer: { id: '34' } })] }, old],
+    ['found again', { past: [made(found)] }, old],
+    ['found under an earlier key, in any incarnation', { past: [made({ ...found, incarnation: '1' })] }, old],
+    ['found under its own key', { past: [made(), made({ ...found, key: 'networks.x' })] }, []],
+    ['after one of another incarnation', { past: [made(), made({ ...found, ...another })] }, old],
     ['whose creation answered its id', { past: [made({ outcome: 'failed', answer: { id: '33' } })] }, old],
     ['after the creation of another one', { past: [made({ answer: { id: '34' } })] }, []],
     ['after another write', { past: [made({ verb: 'delete' })] }, []],
