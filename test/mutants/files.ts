@@ -42,7 +42,7 @@ export const mutated: readonly Mutated[] = [
   claims('line', ['lines', 'take-back'], 96),
   claims('claims', ['claims', 'holders', 'identity'], 97),
   claims('moves', ['renames'], 96),
-  claims('release', ['holders'], 97),
+  claims('release', ['holders', 'released'], 97),
   claims('run-state', ['run-state'], 97),
   claims('scope', ['scope'], 96),
   claims('unidentified', ['unidentified'], 99),
