@@ -35,12 +35,16 @@ const created = (id = '7', more: object = {}) => ({
 const ip = { key: 'ips.x', kind: 'ip' };
 const server = { key: 'servers.x', kind: 'server' };
 
+/** The diff of a subject whose id another resource has now. */
+const another = { verdict: { verdict: 'blocked', code: 'identity_changed' } };
+const kinds = new Map([['ip', { diff: ({ diff = { verdict: {} } }: { diff?: object }) => diff }]]);
+
 /** A run with these bindings, claims and open intents. Each resource is bound with the identity `a7` of its id. */
 function running({
   bindings = [] as readonly Binding[],
   claims = [] as readonly Claim[],
   open = [] as readonly Intent[],
-  subjects = [] as readonly { readonly key: string }[],
+  subjects = [] as readonly { readonly key: string; readonly kind?: string; readonly diff?: object }[],
   settings = {} as object,
   scope = undefined as string | undefined,
   came = [] as readonly Binding[],
@@ -58,10 +62,12 @@ function running({
     desired: { settings, resources: subjects, ...(scope === undefined ? {} : { scope }) },
     world: {
       ...{ subjects: new Map(subjects.map((each) => [each.key, each])), ips: ips ?? [], observed: new Map() },
+      settings: { drift: 'correct' },
       ...{
         keyOf: ({ kind, id }: Claim) => bindings.find((each) => each.kind === kind && each.id === id)?.key,
       },
     },
+    deps: { kinds },
     read: async (read: (port: object) => unknown) =>
       ips === undefined ? undefined : read({ ips: async () => ips }),
     stopwatch: {
@@ -282,11 +288,13 @@ describe('src/engine/intents/transfer.ts', () => {
     const reasonOf = async (write: object, given: Given) => (await settle(write, given)).progress;
     const before = await settle(ip, has('ips.x', 'ip', '8'));
     expect(before.recorded).toMatchObject([{ stage: { blocked: { candidates: ['7'] } } }]);
-    expect((await settle(unknown, ignoring)).ends).toMatchObject([{ outcome: 'void' }]);
+    expect((await settle(unknown, ignoring)).ends).toMatchObject([{ outcome: 'void', because: 'found' }]);
+    expect((await settle(replayed, server7)).ends).toMatchObject([{ outcome: 'void', because: 'taken' }]);
     const owned = await reasonOf(unknown, y7({ identity: a7, ...earlier }));
     expect(owned).toMatchObject({
       now: 'blocked',
       reason: expect.stringMatching(/key of ips\.x before, and address a7 is bound to ips\.y$/),
+      remedies: [{ path: 'project' }, { command: 'adopt', args: ['ips.x', '7'] }],
     });
     const ignored = await reasonOf(unknown, keeps('ip', '7', ofOperator, a7));
     expect(ignored).toMatchObject({ reason: expect.stringMatching(/address a7 is ignored$/) });
@@ -305,6 +313,34 @@ describe('src/engine/intents/transfer.ts', () => {
     });
   });
 
+  const forget = (key: string) => ({ type: 'run', command: 'forget', args: [key] });
+  const restored = (key: string) => [
+    { type: 'run', command: 'adopt', args: ['ips.x', '7'] },
+    { type: 'edit', path: key, entry: 'restore' },
+  ];
+  const removed = { type: 'edit', path: 'ips.y', entry: 'remove' };
+  const mistake = { when: 'if ips.y is bound to it by mistake' };
+  test.each<[string, string, object, object]>([
+    ['an entry', 'ips.y', {}, { ...removed, ...mistake, next: [forget('ips.y'), ...restored('ips.y')] }],
+    [
+      'an entry that an apply would delete',
+      'ips.y',
+      { prune: true },
+      { path: 'settings', set: { prune: false }, next: [removed, forget('ips.y'), ...restored('ips.y')] },
+    ],
+    [
+      'a part of a server',
+      'servers.y.public_ipv4',
+      {},
+      { ...forget('servers.y.public_ipv4'), next: restored('servers.y.public_ipv4') },
+    ],
+  ])('the holder releases a resource that it is bound to by mistake: %s', async (_name, key, settings, remedy) => {
+    const subjects = [{ key, kind: 'ip', desired: {} }];
+    const owner = has(key, 'ip', '7', { identity: a7, ...earlier });
+    const { progress } = await settle(unknown, { ...owner, subjects, settings });
+    expect(progress).toMatchObject({ remedies: [{ path: 'project' }, remedy] });
+  });
+
   const claims7 = 'absent, claim ip 7 found';
   const foundFor = (holder: object, ...entries: string[]) => ({
     ...keeps('ip', '7', { is: 'found', ...holder }),
@@ -315,7 +351,7 @@ describe('src/engine/intents/transfer.ts', () => {
   test.each<[string, Given, string, object?, object?]>([
     ['an object found before', foundFor({ key: 'ips.x' }, 'ips.x'), claims7],
     ['an object that is left over', keeps('ip', '7', { is: 'leftover', formerKey: 'ips.y' }), 'void'],
-    ['one found for another entry', foundFor({ key: 'ips.y' }, 'ips.y'), also, remembersX],
+    ['one found for another entry', foundFor({ key: 'ips.y' }, 'ips.y', 'ips.z'), also, remembersX],
     ['one found for another line', foundFor({ key: 'ips.a', askedFor: 'ips.y' }, 'ips.y'), also, remembersX],
     ['one found for an entry that has left', foundFor({ key: 'ips.y' }, 'ips.z'), claims7, { key: 'ips.x' }],
     [
@@ -329,6 +365,11 @@ describe('src/engine/intents/transfer.ts', () => {
     ['an object that the spec ignores', keeps('ip', '7', ofFile), claims7],
     ['an object that was released from the key', keeps('ip', '7', releasedFrom('ips.x')), 'void'],
     ['an object of the same key', has('ips.x', 'ip', '7'), 'void'],
+    [
+      'a bound object whose id was given to another',
+      { ...has('ips.y', 'ip', '7'), subjects: [{ key: 'ips.y', kind: 'ip', diff: another }] },
+      'absent, release ips.y gone, claim ip 7 found',
+    ],
     ['an object of another kind', has('networks.y', 'network', '7'), claims7],
     ['a free one of the line', {}, claims7, { key: 'ips.x', askedFor: 'ips.new' }, { recovers: 'ips.new' }],
   ])('a question is answered with %s', async (_name, given, expected, more = {}, write = {}) => {
@@ -474,6 +515,7 @@ describe('src/engine/intents/transfer.ts', () => {
     const address = { id: '7', facts: { address: 'a51' } };
     const ended = await end(superseded(address));
     expect(ended.progress).toMatchObject({ now: 'closed', outcome: 'absent' });
+    expect(ended.ends).toMatchObject([{ outcome: 'absent', because: 'gone' }]);
     expect(shown(ended.changes[0] ?? [])).toEqual(['next servers.x', 'bind servers.x.public_ipv4 51']);
     expect(ended.given).toMatchObject([
       { id: '7', facts: { addresses: [{ id: 51, address: 'a51' }] }, subject: { key: 'servers.x' } },
