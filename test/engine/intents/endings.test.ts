@@ -78,6 +78,7 @@ describe('src/engine/intents/endings.ts', () => {
     ['absent', { ...resize, verb: 'delete' }, bound, false],
     ['absent', resize, new Map(), false],
     ['absent', { ...resize, kind: 'firewall' }, bound, false],
+    ['absent', { ...resize, kind: 'ip' }, bound, false],
   ])('an update that ends as %s is sent again if no read shows it (%#)', async (outcome, write, bindings, doubts) => {
     const changes: (readonly unknown[])[] = [];
     const close2 = async (_intent: unknown, _ended: unknown, given: readonly unknown[]) =>

@@ -2,6 +2,9 @@ import { describe, expect, test } from 'vitest';
 import type { Intent, WhyUnknown } from '../../../src/core/state.ts';
 import {
   asksKey,
+  conflicting,
+  failureOf,
+  isDormant,
   isReplacing,
   isReplay,
   isServerError,
@@ -86,6 +89,20 @@ describe('src/engine/intents/endings.ts', () => {
     expect(isReplacing(intent)).toBe(is);
   });
 
+  test.each<[string, readonly number[], boolean]>([
+    ['has no record', [], false],
+    ['made its last record 23 h ago', [23], true],
+    ['made its last record less than 23 h ago', [22.99], false],
+    ['made its last record 23 h ahead of a clock that was set back', [-23], true],
+    ['made its last record less than 23 h ahead', [-22.99], false],
+    ['made its first record long ago', [30, 1], false],
+  ])('a state that %s is dormant: %s', async (_name, agesHours, is) => {
+    const lines = agesHours.map((hours) => ({ at: sentAt - hours * hour }));
+    const store = { journal: async ({ limit }: { limit: number }) => lines.slice(-limit) };
+    const { deps } = runAt(0, 0);
+    expect(await isDormant({ deps: { ...deps, store } } as unknown as Run)).toBe(is);
+  });
+
   test('without a clock of the API, the local clock decides about a key', () => {
     const intent = { firstSentAt: sentAt, firstSentApiAt: null } as Intent;
     expect([22, 23].map((hours) => keyIsFresh(runAt(hours, 25), intent))).toEqual([true, false]);
@@ -117,9 +134,14 @@ describe('src/engine/intents/endings.ts', () => {
     expect(asksKey(run as Run, { kind, verb })).toBe(asks);
   });
 
+  test('the failure of a write has the reason of its task', () => {
+    expect(failureOf({ detail: 'no room' })).toBe('its task failed (no room)');
+  });
+
   test('a question without an answer begins with no probe', () => {
     expect(questionOf({ phase: 'sending' } as Intent)).toEqual({ stage: 'asking', probes: 0 });
     expect(maybeUsedKey).toEqual({ why: 'conflict', question: unasked });
+    expect(conflicting).toEqual({ stage: 'taken', probes: 0, conflict: true });
     const question = { stage: 'taken', probes: 3 } as const;
     expect(questionOf({ phase: 'unknown', unconfirmed: { why: 'lost', question } } as Intent)).toBe(question);
   });
