@@ -274,6 +274,18 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     ]);
   });
 
+  test('a used key of the next incarnation of a server leaves a server that no answer names', async () => {
+    const server = { key: 'servers.x', kind: 'server' };
+    const intent = intentOf({ ...conflict('lost'), ...server, idempotencyKey: undefined });
+    const { ends } = await play([taken], intent, { subjects: [{ ...server, desired: entry }] });
+    const holder = { is: 'unidentified', key: 'servers.x', incarnation: '0' };
+    const changes = [
+      { type: 'next_incarnation', key: 'servers.x' },
+      { type: 'claim', claim: { kind: 'project', id: 'servers.x', holder } },
+    ];
+    expect(ends.at(-1)).toMatchObject(['void', changes]);
+  });
+
   test.each<[string, readonly WriteResult[], object, string]>([
     ['an unused key', fenced, {}, 'absent'],
     ['a fresh acceptance', [{ ...fence, status: 201, replayed: false }], {}, 'void'],
@@ -399,6 +411,7 @@ describe('src/engine/intents/next-incarnation.ts', () => {
       attempts: -1,
       subjects: [serverX],
       held: false,
+      possible: true,
       setting: false,
       verdicts: ['create', 'create'],
       observed: {} as object | undefined,
@@ -427,7 +440,12 @@ describe('src/engine/intents/next-incarnation.ts', () => {
       kindOf: () => ({
         timing: {},
         setting: given.setting,
-        writes: { request: ({ subject }: { subject: { desired: object } }) => subject.desired && request },
+        writes: {
+          request: ({ subject }: { subject: { desired: object } }) => {
+            if (!given.possible) throw new Error('it needs another one');
+            return subject.desired && request;
+          },
+        },
       }),
       facts: {
         pausedBy: (_request: unknown, spend: string) => (spend === 'none' && given.held ? {} : undefined),
@@ -488,6 +506,7 @@ describe('src/engine/intents/next-incarnation.ts', () => {
     ['a server that is recorded', [taken], { claims: [['project servers.x', unnamed]] }, [], false],
     ['a server without an entry', [taken], { subjects: [] }, [], false],
     ['a class that is paused', [taken], { held: true }, [], false],
+    ['a request that needs another resource', [taken], { possible: false }, [], false],
     ['a second server', [fresh, fence, taken], twoFound, ['absent', 'void'], true],
   ])('the next incarnation of a found server: %s', async (_name, answers, more, ends, isNew) => {
     const { made, run, changes, asked } = bound(answers, more);

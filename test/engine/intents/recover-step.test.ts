@@ -580,7 +580,10 @@ describe('src/engine/run/recover.ts', () => {
   const own = [{ id: 3, name: 'n', cidr: '10.1.0.0/24', is_default: false }];
   const main = [{ id: 31, name: 'default', cidr: '10.0.0.0/24', is_default: true }];
   const later = ['1.0', '2.0', '3.0'];
-  const aged = { ips: [], claims: [baseline], idleMs: 23 * hour };
+  const idle = { ips: [], claims: [baseline] };
+  const aged = { ...idle, idleMs: 23 * hour };
+  const sent = (hours: number, more: object = {}) =>
+    past('servers.web', { outcome: 'absent', firstSentAt: sentAt - hours * hour, ...more });
   test.each<[string, Given, readonly string[]]>([
     ['an address', {}, ['0.0', '1.0', '2.0', '3.0']],
     ['a network', { ips: [], networks: own }, ['1.0', '2.0', '3.0']],
@@ -595,6 +598,14 @@ describe('src/engine/run/recover.ts', () => {
     [
       'nothing, the state is a day old, and the spec has an address too',
       { ...aged, file: bare + spec },
+      later,
+    ],
+    ['nothing, and the last key is a day old', { ...idle, past: [sent(23)] }, later],
+    ['nothing, and the last key is younger', { ...idle, past: [sent(22.99)] }, []],
+    ['nothing, and the last key was recorded a day ago', { ...idle, past: [sent(23, { sends: 0 })] }, []],
+    [
+      'nothing, and the last key that was sent is a day old',
+      { ...idle, past: [sent(0, { id: 'unsent', sends: 0 }), sent(23)] },
       later,
     ],
     ['an old state that has the server', { ...aged, bindings: { 'servers.web': '7' } }, []],
