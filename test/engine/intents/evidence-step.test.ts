@@ -335,6 +335,29 @@ describe('src/engine/intents/evidence.ts', () => {
     }
   });
 
+  test('a read reports the question that it answers', async () => {
+    const write = { ...creation, ...accepted('reported', { taskId: 't' }) };
+    const asked = async (more: object, given: Parameters<typeof reading>[0] = {}) => {
+      const { step, told } = reading(given);
+      await step(more);
+      return told.flatMap((each) =>
+        ['checking', 'failed'].includes((each as string[])[0] ?? '') ? [each] : [],
+      );
+    };
+    expect(await asked(writeOf('creation unconfirmed'))).toEqual([
+      ['checking', 'whether the write had its effect'],
+    ]);
+    const isReady = ['checking', 'whether the new network is ready'];
+    expect(await asked(writeOf('creation ended'))).toEqual([isReady]);
+    expect(await asked(write)).toEqual([isReady]);
+    expect(await asked(writeOf('creation failed'))).toEqual([
+      ['checking', 'whether the failed task left a resource'],
+    ]);
+    expect(await asked(write, { task: { end: 'failed', detail: 'no room' } })).toEqual([
+      ['failed', 'no room'],
+    ]);
+  });
+
   test('the firewall of a new server is sent before the reads of the server', async () => {
     const write = {
       key: 'servers.x',
@@ -443,12 +466,15 @@ describe('src/engine/intents/evidence.ts', () => {
     }) as InPhase<'blocked'>;
   const notThere = { unconfirmed: undefined, blocked: { code: 'not_there', reason: 'no', candidates: [] } };
   const backup = { kind: 'backup', key: 'servers.x.backup' };
-  test.each<[string, InPhase<'blocked'>, Evidence, boolean]>([
+  const madeEight = { kind: 'network', ...accepted('reported', { id: '8' }) };
+  const isItsAnswer = { open: creationBeside(madeEight) };
+  test.each<[string, InPhase<'blocked'>, Evidence, boolean, Parameters<typeof reading>[0]?]>([
     ['a resource that is certainly the created one', asking(), verdicts.done, true],
     ['a resource that an accepted creation made', asking(notThere), verdicts.done, true],
     ['a resource that a list shows', asking(), newIp, false],
     ['a resource that is not ready', asking(), verdicts.pending, false],
     ['a resource beside other candidates', asking({}, ['8']), verdicts.done, false],
+    ['a resource beside one of another entry', asking({}, ['8']), verdicts.done, true, isItsAnswer],
     [
       'a resource after another question',
       asking({ ...notThere, blocked: { ...notThere.blocked, code: 'odd' } }),
@@ -457,8 +483,8 @@ describe('src/engine/intents/evidence.ts', () => {
     ],
     ['an update', asking({ ...whole }), verdicts.done, false],
     ['a later backup', asking(backup), verdicts.done, false],
-  ])('a question is answered by %s: %#', async (_name, intent, found, isAnswered) => {
-    const { run } = reading({ found });
+  ])('a question is answered by %s: %#', async (_name, intent, found, isAnswered, given) => {
+    const { run } = reading({ found, ...given });
     (run.intents as unknown as Map<string, Intent>).set(intent.key, intent);
     const progress = await seenSince(run, intent);
     if (isAnswered) expect(progress).toMatchObject({ now: 'closed', outcome: 'done' });
