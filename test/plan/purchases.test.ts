@@ -216,6 +216,8 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
   const adoption = { verdict: 'adopt', target: '7' };
   const [replacing, bare, network] = [{ verdict: 'replace' }, { key: 'servers.bare' }, { key: 'networks.n' }];
   const [itsA, retires] = [bound('ips.a', 'ip', '1'), has('servers.bare~7', 'server', '7')];
+  const retiring = { ...bare, register: line('servers.bare~7'), ...retires };
+  const deleting = { open: [open('servers.bare~7', { kind: 'server', verb: 'delete' })] };
   const both = { bindings: [...boundOld.bindings, itsA] };
   const older = { register: line('ips.a', 'ips.older', 'ips.old') };
   const opening = { ...old, open: [open('ips.old')], bindings: [itsA] };
@@ -224,7 +226,8 @@ describe('src/plan/purchases.ts: the line of an entry', () => {
     ['an earlier key that is asked about', { ...old, open: [open('ips.old', { phase: 'blocked' })] }, 'held'],
     ['an earlier key that is bound, where the resource is gone', { ...old, ...both }],
     ['an earlier key of two that is bound', { ...older, ...boundOld }, 'held'],
-    ['a retiring server of its own', { ...bare, register: line('servers.bare~7'), ...retires }, 'held'],
+    ['a retiring server of its own', retiring, 'held'],
+    ['a retiring server of its own that is being deleted', { ...retiring, ...deleting }, 'held'],
     ['an open write of its own', { register: line('ips.a'), open: [open('ips.a')] }],
     ['an open write of another key', { ...old, open: [open('ips.other')] }],
     ['an update', { ...old, open: [open('ips.old')] }, 'passes', { verdict: 'update' }],
@@ -486,6 +489,7 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
   const beside = (...of: Parameters<typeof open>) => ({ open: [open(...of)] });
   const unknown = { phase: 'unknown' };
   const used = { blocked: { code: 'key_conflict', candidates: [] } };
+  const accepted = { phase: 'accepted', unconfirmed: undefined, blocked: undefined };
   const [updating, replacing] = [{ ...used, verb: 'update' }, { verdict: 'replace' }];
   const byHand = '→ vdcsync adopt servers.bare ID (if server ID in the client area is servers.bare) |';
   const withAddress = { ...beside('ips.a'), parts: free, ...has('ips.b', 'ip', '51') };
@@ -503,6 +507,7 @@ describe('src/plan/purchases.ts: an unresolved creation', () => {
     ['a deletion of its own', 'servers.bare', beside('servers.bare', used), undefined],
     ['a deletion beside another kind', 'servers.bare', beside('ips.a', used), undefined],
     ['a deletion beside an update', 'servers.bare', beside('servers.web', updating), undefined],
+    ['a deletion beside an accepted creation', 'servers.bare', beside('servers.web', accepted), undefined],
   ])('next to a key that another state has used or reserved: %s', (_name, key, given, expected, verdict = 'delete') => {
     expect(ask(besideConflict, key, given, { verdict })).toBe(expected);
   });
