@@ -57,6 +57,14 @@ describe('src/core/attribute.ts', () => {
     expect(held([], { claims }, {}, [7]).server('7')).toEqual(ignored);
   });
 
+  test('an ignored server with a known address is known by it, and also if no address shows the server', () => {
+    const claims = [claim('server', 7, { identity: { address: address(3).address } })];
+    const [same, other, none] = [[address(3, 7)], [address(4, 7)], []].map((ips) =>
+      held(ips, { claims }, {}, [7]).server('7'),
+    );
+    expect([same, other, none]).toEqual([ignored, { is: 'unmanaged' }, ignored]);
+  });
+
   test('a server that was found under its key is unmanaged until an entry adopts it, even if no list shows it', () => {
     const found = claim('server', 7, { holder: { is: 'found', key: 'servers.web' as ResourceKey } });
     expect(held([], { claims: [found] }).unmanaged.servers).toEqual([7]);
