@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { WriteRequest, WriteResult } from '../../../src/core/ports.ts';
 import { isProvable, knownChecks, prove, provedBefore } from '../../../src/engine/intents/prove.ts';
 import { kinds as registered } from '../../../src/reconcilers/registry.ts';
-import { answer, runWith, stubRun } from './stub-run.ts';
+import { answer, runWith, sentAt, stubRun } from './stub-run.ts';
 
 const minute = 60_000;
 const refused = (...names: readonly string[]) =>
@@ -44,7 +44,7 @@ function running({ answers = [], note = known, marked = {}, timeScale = 1, ...gi
       kind: 'server',
       position: { file: 'a.yaml', line: 4, column: 3 },
       fields,
-      value: { replace: given.replace ?? 'allowed' },
+      value: { replace: 'replace' in given ? given.replace : 'allowed' },
     },
   };
   const address = { key: 'servers.a.public_ipv4', kind: 'ip', parent: 'servers.a' };
@@ -223,6 +223,7 @@ describe('src/engine/intents/prove.ts: before a deletion', () => {
   test.each<[string, Given, boolean]>([
     ['a quota, and the file asks for this order', quota('delete_first'), true],
     ['a quota, and the file asks for the other order', quota('create_first'), false],
+    ['a quota, and the file asks for no order', { ...quota(''), replace: undefined }, false],
   ])('a conflict about %s', async (_name, given, permits) => {
     const { progress, log } = await beforeDeletion(given);
     if (permits) expect([progress, log.at(-1)]).toEqual([undefined, proved]);
@@ -267,6 +268,7 @@ describe('src/engine/intents/prove.ts: before a deletion', () => {
       ['report', 'checking'],
       ['report', 'waiting'],
     ]);
+    expect(second.calls.at(-1)?.slice(3)).toEqual(['reset', { untilMs: sentAt + 5_000 }]);
     const last = await beforeDeletion({ answers: [lost], marked: { silent: 10 * minute } });
     expect(last.progress).toEqual({
       ...{ now: 'blocked', code: 'key_not_answered', reason: 'reset. Nothing was deleted' },
