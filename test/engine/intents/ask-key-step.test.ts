@@ -288,6 +288,8 @@ describe('src/engine/intents/ask-key.ts: one step', () => {
         phase: 'unknown',
         unconfirmed: { why: 'conflict', question: { stage: 'open', probes: 0, ...lasting } },
       });
+      const fenced = await ask([replayed], { intent: refusedFirst(again), begunMs: 60 * minute });
+      expect(fenced.last).toMatchObject({ stage: questioned('fenced', 1) });
       const unnamed = await at(60 * minute, refusedFirst({ conflict: true }));
       expect(unnamed.progress).toMatchObject({ now: 'blocked', code: 'key_not_answered' });
       for (const [begunMs, intent] of [
