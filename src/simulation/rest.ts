@@ -4,7 +4,7 @@ import { retiredFrom } from '../core/keys.ts';
 import type { KindName } from '../core/kind-facts.ts';
 import type { Warning } from '../core/plan.ts';
 import type { Binding } from '../core/state.ts';
-import type { Project, Server } from '../emulator/world.ts';
+import type { Network, Project, Server } from '../emulator/world.ts';
 import type { Controller } from './controller.ts';
 import { listsOf, sorts } from './resource-history.ts';
 import type { StoryStage } from './stage.ts';
@@ -178,9 +178,19 @@ function checkNothingLeft(
         stage.giveUp('a server error was lost that had its effect, of a resource that no read shows');
       else if (sort === 'network' && (stage.story.readings.pageSize ?? null) !== null)
         stage.giveUp('only a list shows the resource, and the list is cut off');
+      else if ('cidr' in one && isTwin(one, project, known))
+        stage.giveUp('two states created the network at the same time, and both took the same one');
       else stage.fail('I1', `${sort} ${id} exists, but no state and no warning mentions it`);
     }
   }
+}
+
+/** Two states know the other network of that name and subnet. */
+function isTwin({ id, name, cidr }: Network, { networks }: Project, known: readonly Thing[]): boolean {
+  const others = networks.filter((each) => each.id !== id && each.name === name && each.cidr === cidr);
+  const statesOf = (other: number) =>
+    known.filter((each) => each.kind === 'network' && each.id === `${other}`);
+  return others.some((other) => statesOf(other.id).length > 1);
 }
 
 /** Undisturbed, an address goes with the server that it came with, unless the spec has it kept. */

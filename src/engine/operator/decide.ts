@@ -18,6 +18,7 @@ import { bindingsIn, boundBy } from '../intents/bound-by.ts';
 import { close, questionOf } from '../intents/endings.ts';
 import { lift } from '../intents/pauses.ts';
 import { record } from '../intents/record.ts';
+import { isReservation } from '../intents/reserve-key.ts';
 import { madeRoomFor } from '../intents/revalidate.ts';
 import { serverIsGone } from '../intents/settle.ts';
 import { askerOf, endQuestion, replacedBy } from '../intents/transfer.ts';
@@ -52,7 +53,9 @@ export async function resolveIntent(
   resolution: Resolution,
 ): Promise<CommandResult> {
   await run.moves.keep();
-  const intent = run.intents.get(key);
+  // A reservation sends nothing that the API could carry out, and the next apply ends it.
+  const writes = new Map([...run.intents].filter(([, each]) => !isReservation(each)));
+  const intent = writes.get(key);
   const bound = run.bindings.get(key);
   if (
     intent === undefined &&
@@ -74,7 +77,7 @@ export async function resolveIntent(
     return result(`${key} is bound to ${bound.id}.`);
   if (intent === undefined) {
     const others = [...run.bindings.keys()].filter((each) => identityChanged(run, each));
-    const waiting = [...new Set([...run.intents.keys(), ...others])].sort();
+    const waiting = [...new Set([...writes.keys(), ...others])].sort();
     const message =
       waiting.length === 0
         ? 'No key has an open write, so there is nothing to resolve.'

@@ -48,7 +48,7 @@ export async function recover(run: Run, all: boolean): Promise<boolean> {
   const mayHavePassed = servers.some(isBare) && (servers.length > 1 || isOneOpen);
   const going = goingKinds(run);
   const isUsed = run.world.networks.some((each) => !each.is_default);
-  const mayBeLater = isShown || mayBeOld || (register.isNew && isUsed);
+  const mayBeLater = isShown || mayBeOld || (register.isNew && (isUsed || isFindable));
   let any = false;
   for (const resource of wanted) {
     if (run.signals.stop.aborted || run.facts.allPaused() !== undefined) break;
