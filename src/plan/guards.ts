@@ -39,8 +39,8 @@ import { besideChange, outsideWindow, renameWaits } from './waits.ts';
 /** The most fundamental first: the first guard that objects gives the reason. */
 export const guards: readonly Guard[] = [
   { code: 'moved_onto_bound', check: renameWaits },
-  { code: 'moved_from_unknown', check: movedFromUnknown },
   { code: 'moved_in_flight', check: earlierOpen },
+  { code: 'moved_from_unknown', check: movedFromUnknown },
   { code: undefined, check: refused },
   { code: 'suspended', check: suspended },
   { code: 'ip_in_use', check: attached },

@@ -117,7 +117,7 @@ const retired = (more: object = {}) => bound('servers.web~1', '1', more);
 describe('src/plan/guards.ts: one guard each', () => {
   test('each guard has a code, and the most fundamental guard comes first', () => {
     expect(guards.map(({ code }) => code)).toEqual([
-      ...['moved_onto_bound', 'moved_from_unknown', 'moved_in_flight'],
+      ...['moved_onto_bound', 'moved_in_flight', 'moved_from_unknown'],
       undefined,
       ...['suspended', 'ip_in_use', 'protected', 'recovered_unconfirmed', 'bound_already'],
       ...[
