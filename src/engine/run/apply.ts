@@ -159,7 +159,7 @@ class Rounds {
     const isExact = saved !== undefined && round > 1;
     if (!isExact && !(await this.#approve(plan, withheld)))
       return this.#report(round === 1 ? 'declined' : 'failed', plan);
-    const bound = run.bindings.size;
+    const [bound, claimed] = [run.bindings.size, run.claims.size];
     const inFlight = new Map([...run.intents.values()].map(({ id, phase }) => [id, phase]));
     await applyStateChanges(run, planned);
     for (const id of withheld) this.#approved.delete(id);
@@ -171,6 +171,8 @@ class Rounds {
         if (open.length > 0) await this.#settle(open);
         return undefined;
       }
+      // A question may be about the object of a claim that has ended.
+      if (run.claims.size < claimed && plan.blocked.length > 0) return undefined;
       // The key may take another resource, such as the address that its server has now.
       if (run.bindings.size < bound && planned.releases.some(({ gone }) => gone)) return undefined;
       // The second read found the resource.
