@@ -61,7 +61,10 @@ export function blockedIntent(intent: Intent, { world, taken, isKnown }: Beside)
   return [{ key, verb, code: blocked.code, reason: reason.join('; '), remedies }];
 }
 
-/** The server that an open creation replaces, and that the entry now protects: it retires once the creation ends. */
+/**
+ * The server that an open creation replaces, and that the entry now protects. The guards judge its deletion only once it
+ * retires, at the end of the creation.
+ */
 export function protectedOld({ key, phase, replaces }: Intent, { subjects }: World): Blocked[] {
   const { binding, desired } = subjects.get(key) ?? {};
   const isKept = phase !== 'blocked' && desired?.protect === true;

@@ -138,6 +138,15 @@ export function isStep(key: ResourceKey): boolean {
   return repeats !== true && independent !== true;
 }
 
+/** The creation of a replacement whose deletion comes after it. */
+export function precedesDeletion({
+  key,
+  verb,
+  replacement,
+}: Pick<Operation, 'key' | 'verb' | 'replacement'>): boolean {
+  return verb === 'create' && replacement !== undefined && replacement !== operationId('delete', key);
+}
+
 function atOnce(key: ResourceKey, { subjects }: World): number {
   const replace = subjects.get(key)?.desired?.value.replace;
   return (typeof replace === 'object' ? replace.at_once : undefined) ?? 1;

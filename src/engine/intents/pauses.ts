@@ -16,6 +16,7 @@ import { moment } from '../../core/time.ts';
 import type { Planned } from '../../plan/build.ts';
 import { makingRoom } from '../../plan/open-writes.ts';
 import { closure, linksOf, successorOf } from '../../plan/order.ts';
+import { precedesDeletion } from '../../plan/replacements.ts';
 import { withBlocked } from '../../plan/totals.ts';
 import type { EngineDeps, Pause, Repeating } from '../deps.ts';
 import type { Run } from '../run.ts';
@@ -157,7 +158,7 @@ export async function withPauses(
     if (pause === undefined) return [];
     const { id, key, verb, replacement } = operation;
     // No write of a replacement is sent before all can be. A creation that comes first shows the end of its own pause.
-    const comesFirst = verb === 'create' && replacement !== operationId('delete', key);
+    const comesFirst = precedesDeletion(operation);
     const isHalf = replacement !== undefined && !comesFirst;
     // A server that retired earlier is deleted after the creation of the next replacement of its key.
     const isEarlier = plan.operations.some(
@@ -172,10 +173,7 @@ export async function withPauses(
     const makesRoom = waits ? key : (between?.key ?? replacedWith(plan, operation));
     const next = makesRoom === undefined ? [command('apply')] : lifting(retiredFrom(makesRoom) ?? makesRoom);
     const isQuota = pause.holder.scope === 'operation' && !pause.holder.code.startsWith('insufficient_');
-    const remedies = [
-      ...liftedBy(pause.holder, next),
-      ...(isQuota && comesFirst && replacement !== undefined ? [makingRoom(key)] : []),
-    ];
+    const remedies = [...liftedBy(pause.holder, next), ...(isQuota && comesFirst ? [makingRoom(key)] : [])];
     return [{ key, verb, code: pause.holder.code, reason: since(pause), remedies }];
   });
   if (held.length === 0) return plan;

@@ -201,9 +201,7 @@ async function observeOnce(ask: (probe: 1 | 2) => Promise<WriteResult>): Promise
   let reuse: Pick<KeyBehaviour, 'reuse'> = {};
   for (const [at, { probe, deviation, fits }] of steps.entries()) {
     const answer = await ask(probe);
-    // The key is unused until then, so a conflict is about the project.
-    const isConflict = at === 0 && answer.type === 'answer' && answer.status === 409;
-    if (isConflict || !isTelling(answer)) return answer;
+    if (!isTelling(answer, at > 0)) return answer;
     if (!fits(answer)) return { storesRefusals: false, deviation };
     if (probe === 2 && !namesProbe(answer)) reuse = { reuse: reuseRefusal(answer) };
   }
@@ -211,9 +209,11 @@ async function observeOnce(ask: (probe: 1 | 2) => Promise<WriteResult>): Promise
 }
 
 /** The answer is complete and about the request itself, not about the token, the budget or the state of the project. */
-function isTelling(result: WriteResult): result is Answered {
+function isTelling(result: WriteResult, isUsedKey: boolean): result is Answered {
   if (result.type !== 'answer') return false;
   const { status, replayed, retryAfterMs } = result;
+  // Under an unused key, a conflict is about the project.
+  if (status === 409 && !isUsedKey) return false;
   const conflict = status === 409 && retryAfterMs === undefined;
   return status < 300 || replayed || status === 400 || status === 422 || conflict;
 }

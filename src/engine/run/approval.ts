@@ -61,9 +61,8 @@ export class Approval {
     const isToBegin = plan.operations.some(({ open }) => open !== true);
     if (!isToBegin || !asksForApproval(plan, desired.settings)) return true;
     const before = await readClaim(this.#store);
-    const granted = await this.#covered(plan, desired.digest, before, now);
-    this.#granted = granted;
-    if (plan.operations.every((each) => each.open === true || isIn(granted, each))) return true;
+    this.#granted = await this.#covered(plan, desired.digest, before, now);
+    if (!plan.operations.some((each) => this.isPaused(each))) return true;
     this.waiting = plan.digest;
     const { is, digest } = before?.holder ?? {};
     if (is !== 'awaiting_approval' || digest !== plan.digest)
@@ -71,7 +70,7 @@ export class Approval {
     return false;
   }
 
-  /** Whether an operation of a later plan of the same run has to wait. */
+  /** Whether an operation of a plan of this run has to wait. */
   isPaused(operation: Operation): boolean {
     return this.#granted !== undefined && operation.open !== true && !isIn(this.#granted, operation);
   }

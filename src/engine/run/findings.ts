@@ -3,12 +3,13 @@ import { partsOf } from '../../core/intent.ts';
 import { digestOf, member } from '../../core/json.ts';
 import { parseKey, type ResourceKey } from '../../core/keys.ts';
 import type { World } from '../../core/kind.ts';
-import { type Blocked, blockedName, type Operation, operationId, type Plan } from '../../core/plan.ts';
+import { type Blocked, blockedName, type Operation, type Plan } from '../../core/plan.ts';
 import type { OperationResult } from '../../core/progress.ts';
 import { command, outside, type Remedy } from '../../core/remedy.ts';
 import type { Intent, StateStore } from '../../core/state.ts';
 import { adoption, makingRoom, waysOut } from '../../plan/open-writes.ts';
 import { isSelected } from '../../plan/order.ts';
+import { precedesDeletion } from '../../plan/replacements.ts';
 import { withBlocked } from '../../plan/totals.ts';
 import { isReplacing } from '../intents/endings.ts';
 import { endOf, tokenReport } from '../intents/pauses.ts';
@@ -260,12 +261,10 @@ function otherUnresolved(run: Run, { key, verb }: Pick<Noted, 'key' | 'verb'>): 
 
 /** The API may refuse a second server for a quota, or for its name, as long as the replaced server exists. */
 function makingRoomFor({ operations }: Plan, { key, verb, code }: Noted): readonly Remedy[] {
-  const isSecond = ({ replacement }: Operation) =>
-    replacement !== undefined && replacement !== operationId('delete', key);
-  const second = operations.find((each) => each.key === key && each.verb === verb && isSecond(each));
-  return verb === 'create' && second !== undefined && explanationOf(code) === undefined
-    ? [makingRoom(key)]
-    : [];
+  const isSecond = operations.some(
+    (each) => each.key === key && each.verb === verb && precedesDeletion(each),
+  );
+  return isSecond && explanationOf(code) === undefined ? [makingRoom(key)] : [];
 }
 
 function endingIt({ world }: Run, open: Intent | undefined): readonly Remedy[] {

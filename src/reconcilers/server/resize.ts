@@ -8,7 +8,7 @@ import type { Server, ServerType } from '../../core/resources.ts';
 import { restoring } from '../../core/restoring.ts';
 import type { Binding } from '../../core/state.ts';
 import { priceOfSize } from '../prices.ts';
-import { blocking } from '../verdicts.ts';
+import { blocking, newValues } from '../verdicts.ts';
 import { isKnown, recordOf } from './applied-fields.ts';
 import { madeAs, modeProblem, planProblem, plansOf, priceApplied, sizes, typeOf } from './body.ts';
 import type { ServerEntry, ServerObserved } from './entry.ts';
@@ -41,7 +41,7 @@ export function diffSize(
     blockedUnconfirmed(subject, differing, shown, world);
   if (blocked !== undefined) return blocked;
   const changes = [...differing.asked, ...differing.moved];
-  const sized = { ...made, ...Object.fromEntries(changes.map(({ path, to }) => [path, to])) };
+  const sized = { ...made, ...newValues(changes) };
   const bill = { price: priceOfSize(type, sized, world), freed: priceApplied(subject, shown, world) };
   const cause = differing.asked.length > 0 ? 'file' : 'drift';
   const loses = loss === undefined ? {} : { loses: loss.loses };
